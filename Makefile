@@ -1,0 +1,44 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up .venv first if it is not there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all check format bench clean
+
+help:            ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpfda needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(STAMP)
+
+setup: $(STAMP)  ## make .venv with everything
+
+demo: setup      ## a private mean curve of 15,205 real subjects, with a picture in out/
+	$(BIN)/python -m dpfda.demo
+
+test: setup      ## the test suite (tests marked slow are left to test-all)
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+test-all: setup  ## every test
+	$(BIN)/python -m pytest -q -n 2
+
+check: setup     ## ruff, mypy --strict, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: setup    ## let ruff fix and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup     ## benchmarks; tables go to docs/
+	$(BIN)/python -m benchmarks.utility
+
+clean:           ## remove .venv and caches
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,68 @@
+"""Private functional data analysis.
+
+Mean functions and varying coefficients of sensitive longitudinal data, released under user-level differential privacy,
+in one organisation or across silos that share nothing but privatised messages.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpfda.algorithms import PublishedConstants
+    from dpfda.curves import Curves
+    from dpfda.errors import (
+        BudgetExceeded,
+        DpfdaError,
+        HopelessBudgetWarning,
+        InvalidInput,
+        LedgerError,
+        NotPrivateWarning,
+        ProtocolError,
+        TransportError,
+    )
+    from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
+    from dpfda.privacy.ledger import Ledger
+    from dpfda.silo import Silo
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BudgetExceeded",
+    "Curves",
+    "DpfdaError",
+    "HopelessBudgetWarning",
+    "InvalidInput",
+    "Ledger",
+    "LedgerError",
+    "NotPrivateWarning",
+    "PrivateMean",
+    "PrivateVaryingCoefficients",
+    "ProtocolError",
+    "PublishedConstants",
+    "Silo",
+    "TransportError",
+]
+
+_HOMES = {
+    "Curves": "dpfda.curves",
+    "Ledger": "dpfda.privacy.ledger",
+    "PrivateMean": "dpfda.estimators",
+    "PrivateVaryingCoefficients": "dpfda.estimators",
+    "PublishedConstants": "dpfda.algorithms",
+    "Silo": "dpfda.silo",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use, so that `import dpfda` does not wait for scipy and scikit-learn."""
+    if name not in __all__:
+        raise AttributeError(f"module 'dpfda' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES.get(name, "dpfda.errors")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,208 @@
+"""The frozen plan: every public choice of a study, and nothing else.
+
+Batches, clipping, noise and the accounted events all derive from this one object, on the coordinator's side and on the
+silo's: a mismatch between what is done and what is paid for cannot be written. A plan holds public values only, so
+storing or sending it cannot leak; its digest identifies the study's terms.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.basis import Basis, basis_from_dict
+from dpfda.errors import InvalidInput
+from dpfda.privacy.accounting import GaussianEvent, lemma1_mu, mu_for
+
+Calibration = Literal["lemma1", "exact"]
+
+
+@dataclass(frozen=True)
+class SiloTerms:
+    """What one silo declares in public: its name, number of curves and budget; and its weight in the study."""
+
+    name: str
+    n: int
+    epsilon: float
+    delta: float
+    points_per_curve: float | None = None
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The public affine maps from the user's units to the units of the algorithm.
+
+    Out-of-bounds y is clamped to `y_bounds` and then mapped to (y - y_shift) / y_scale; design entries are clamped to
+    `design_bounds` and mapped alike; points with x outside the basis's domain are dropped. All per curve, none of it
+    seen from outside. Shifts other than zero need column 0 to be the constant 1, which its bounds (1, 1) enforce.
+    """
+
+    y_bounds: tuple[float, float]
+    design_bounds: tuple[tuple[float, float], ...]
+    y_shift: float = 0.0
+    y_scale: float = 1.0
+    design_shift: tuple[float, ...] = ()
+    design_scale: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        columns = len(self.design_bounds)
+        if not self.design_shift:
+            object.__setattr__(self, "design_shift", (0.0,) * columns)
+        if not self.design_scale:
+            object.__setattr__(self, "design_scale", (1.0,) * columns)
+
+    def to_user_units(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Coefficient functions of the user's y and G from those of the scaled ones (rows: functions; phi_1 = 1)."""
+        in_user_y: NDArray[np.float64] = self.y_scale * coefficients / np.asarray(self.design_scale)[:, None]
+        in_user_y[0] -= np.asarray(self.design_shift) @ in_user_y
+        in_user_y[0, 0] += self.y_shift
+        return in_user_y
+
+
+@dataclass(frozen=True)
+class Round:
+    """One release of every silo: its share of the silo's mu^2 and the part of the curves that it touches.
+
+    `part` t of `parts` T means the disjoint batch of curves t*floor(n/T) ... (t+1)*floor(n/T)-1; None means all.
+    """
+
+    kind: ClassVar[str] = ""
+    share: float = 1.0
+    part: int | None = None
+    parts: int = 1
+
+    def batch(self, n: int) -> range:
+        """Positions of the curves that this round touches in a silo of n curves."""
+        if self.part is None:
+            return range(n)
+        size = n // self.parts
+        return range(self.part * size, (self.part + 1) * size)
+
+
+@dataclass(frozen=True)
+class EntrywiseGradient(Round):
+    """The published release: the batch mean of gradients truncated to |g_h| <= R_h (Algorithms 1-4, line 4)."""
+
+    kind: ClassVar[str] = "entrywise-gradient"
+    radii: tuple[float, ...] = ()
+
+
+ROUND_KINDS: dict[str, type[Round]] = {cls.kind: cls for cls in (EntrywiseGradient,)}
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The data-free set that iterates are projected on.
+
+    "ellipsoid": every block in sum_l l^{2 alpha} b_l^2 <= radius^2 (exact for d = O(1)); "cone": the triangle-inequality
+    set sum_k c_k ||b_k||_alpha <= radius that holds for every |G_k| <= c_k; "none": the whole space.
+    """
+
+    kind: Literal["ellipsoid", "cone", "none"] = "none"
+    alpha: float = 3.0
+    radius: float = math.inf
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All public terms of one study."""
+
+    method: str
+    algorithm: str
+    basis: Basis
+    n_coefficients: int
+    scaling: Scaling
+    rounds: tuple[Round, ...]
+    silos: tuple[SiloTerms, ...]
+    calibration: Calibration = "exact"
+    step: float = 1.0
+    projection: Projection = Projection()
+
+    def __post_init__(self) -> None:
+        names = [silo.name for silo in self.silos]
+        if len(set(names)) != len(names):
+            raise InvalidInput("silos must have different names; give each Silo its own name=.")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (d+1, r) of the coefficients."""
+        return self.n_coefficients, self.basis.size
+
+    def terms(self, silo: str) -> SiloTerms:
+        """The declared terms of one silo."""
+        for terms in self.silos:
+            if terms.name == silo:
+                return terms
+        raise InvalidInput(f"silo {silo!r} is not part of this plan.")
+
+    def mu(self, silo: str) -> float:
+        """The Gaussian budget mu_s of a silo: Lemma 1's calibration or the exact one."""
+        terms = self.terms(silo)
+        calibrate = lemma1_mu if self.calibration == "lemma1" else mu_for
+        return calibrate(terms.epsilon, terms.delta)
+
+    def event(self, silo: str, index: int) -> GaussianEvent:
+        """What round `index` costs a silo: mu_t^2 = share * mu_s^2 on the round's part of the curves."""
+        planned = self.rounds[index]
+        return GaussianEvent(
+            mu=self.mu(silo) * math.sqrt(planned.share), part=planned.part, label=f"{planned.kind} {index}"
+        )
+
+    def events(self, silo: str) -> list[GaussianEvent]:
+        """Every event that the study will cost a silo."""
+        return [self.event(silo, index) for index in range(len(self.rounds))]
+
+    def start(self) -> NDArray[np.float64]:
+        """The first iterate, B^0 = 0."""
+        return np.zeros(self.shape)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able description that `from_dict` reads back."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields["basis"] = self.basis.to_dict()
+        fields["rounds"] = [{"kind": planned.kind, **dataclasses.asdict(planned)} for planned in self.rounds]
+        for name in ("scaling", "projection"):
+            fields[name] = dataclasses.asdict(fields[name])
+        fields["silos"] = [dataclasses.asdict(terms) for terms in self.silos]
+        return fields
+
+    @staticmethod
+    def from_dict(fields: dict[str, Any]) -> Plan:
+        """The inverse of `to_dict`."""
+        values = dict(fields)
+        values["basis"] = basis_from_dict(values["basis"])
+        values["rounds"] = tuple(_round_from_dict(entry) for entry in values["rounds"])
+        values["scaling"] = Scaling(**_tuples(values["scaling"]))
+        values["projection"] = Projection(**values["projection"])
+        values["silos"] = tuple(SiloTerms(**entry) for entry in values["silos"])
+        return Plan(**values)
+
+    def digest(self) -> str:
+        """Identifies the terms: two plans agree exactly when their digests do."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _round_from_dict(entry: dict[str, Any]) -> Round:
+    values = _tuples(entry)
+    kind = values.pop("kind", None)
+    if kind not in ROUND_KINDS:
+        raise InvalidInput(f"plan names an unknown round kind {kind!r}.")
+    return ROUND_KINDS[kind](**values)
+
+
+def _tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where frozen dataclasses have tuples."""
+
+    def freeze(value: Any) -> Any:
+        return tuple(freeze(item) for item in value) if isinstance(value, list | tuple) else value
+
+    return {key: freeze(value) for key, value in entry.items()}

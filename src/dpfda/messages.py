@@ -1,0 +1,131 @@
+"""Query and Release: all that ever crosses a silo's border.
+
+Both encode to plain bytes (a JSON header and raw little-endian float64 arrays): versioned, bounded in size, no pickle.
+A Query carries what a silo needs to know to answer the next planned round. It cannot carry a budget, a noise level,
+a radius or a batch: those follow from the silo's own copy of the plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.errors import ProtocolError
+
+VERSION = 1
+MAX_ENTRIES = 1_000_000
+MAX_NAME = 200
+_MAGIC = b"dpfda"
+_HEADER = struct.Struct("<5sBI")
+
+Arrays = dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Query:
+    """The coordinator's question in one round: where to evaluate, never how privately.
+
+    `arrays` holds public vectors that the round's kind asks for, such as the iterate of the descent.
+    """
+
+    run: str
+    round: int
+    arrays: Arrays = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        return _encode({"type": "query", "run": self.run, "round": self.round}, self.arrays)
+
+    @staticmethod
+    def decode(data: bytes) -> Query:
+        header, arrays = _decode(data, "query")
+        return Query(run=_text(header, "run"), round=_count(header, "round"), arrays=arrays)
+
+    def digest(self) -> str:
+        """Identifies the question: a silo answers one digest per (run, round), ever."""
+        return hashlib.sha256(self.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Release:
+    """A silo's privatised answer: noisy values and the public standard deviation of their noise."""
+
+    run: str
+    round: int
+    silo: str
+    values: NDArray[np.float64]
+    noise_sd: NDArray[np.float64]
+    private: bool
+
+    def encode(self) -> bytes:
+        header = {"type": "release", "run": self.run, "round": self.round, "silo": self.silo, "private": self.private}
+        return _encode(header, {"values": self.values, "noise_sd": self.noise_sd})
+
+    @staticmethod
+    def decode(data: bytes) -> Release:
+        header, arrays = _decode(data, "release")
+        if set(arrays) != {"values", "noise_sd"} or arrays["values"].shape != arrays["noise_sd"].shape:
+            raise ProtocolError("A release must hold values and noise_sd of one length.")
+        if not isinstance(header.get("private"), bool):
+            raise ProtocolError("A release must say whether it is private.")
+        return Release(
+            run=_text(header, "run"),
+            round=_count(header, "round"),
+            silo=_text(header, "silo"),
+            values=arrays["values"],
+            noise_sd=arrays["noise_sd"],
+            private=header["private"],
+        )
+
+
+def _encode(header: dict[str, Any], arrays: Arrays) -> bytes:
+    names = sorted(arrays)
+    blocks = [np.ascontiguousarray(arrays[name], dtype="<f8").ravel() for name in names]
+    header = {**header, "arrays": [[name, block.size] for name, block in zip(names, blocks, strict=True)]}
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    return _HEADER.pack(_MAGIC, VERSION, len(text)) + text + b"".join(block.tobytes() for block in blocks)
+
+
+def _decode(data: bytes, expected: str) -> tuple[dict[str, Any], Arrays]:
+    """Parse defensively: every length is checked before it is used."""
+    if len(data) < _HEADER.size or len(data) > 8 * MAX_ENTRIES + 65536:
+        raise ProtocolError("The message has an impossible length.")
+    magic, version, length = _HEADER.unpack_from(data)
+    if magic != _MAGIC or version != VERSION:
+        raise ProtocolError(f"The message is not a dpfda message of version {VERSION}.")
+    try:
+        header = json.loads(data[_HEADER.size : _HEADER.size + length].decode())
+        sizes = [(str(name), int(size)) for name, size in header["arrays"]]
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise ProtocolError("The message header cannot be read.") from None
+    if header.get("type") != expected:
+        raise ProtocolError(f"Expected a {expected} message.")
+    start = _HEADER.size + length
+    if any(size < 0 or len(name) > MAX_NAME for name, size in sizes) or len(data) != start + 8 * sum(s for _, s in sizes):
+        raise ProtocolError("The message body does not match its header.")
+    arrays: Arrays = {}
+    for name, size in sizes:
+        arrays[name] = np.frombuffer(data, dtype="<f8", count=size, offset=start).astype(np.float64)
+        start += 8 * size
+    if len(arrays) != len(sizes):
+        raise ProtocolError("The message names an array twice.")
+    return header, arrays
+
+
+def _text(header: dict[str, Any], key: str) -> str:
+    value = header.get(key)
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
+        raise ProtocolError(f"The message field {key} is missing or malformed.")
+    return value
+
+
+def _count(header: dict[str, Any], key: str) -> int:
+    value = header.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise ProtocolError(f"The message field {key} is missing or malformed.")
+    return value

@@ -1,0 +1,96 @@
+"""Per-curve quantities of the varying-coefficient model; the mean is the case of the design vector 1.
+
+Everything here still belongs to single curves: nothing of it may leave a silo before `privacy/` has bounded it, summed
+it and added noise. Only `silo.py` imports this module for releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.basis import Basis
+from dpfda.curves import Curves
+from dpfda.engine.plan import Scaling
+
+Floats = NDArray[np.float64]
+
+_CHUNK_POINTS = 1 << 17
+
+
+@dataclass(frozen=True)
+class PreparedCurves:
+    """Curves in the units of the algorithm: u in [0, 1], y clamped and scaled, design clamped, bad points gone.
+
+    | curve | what becomes of it |
+    |---|---|
+    | a point with x outside the domain | the point is dropped |
+    | y outside y_bounds | clamped to the nearer bound |
+    | a design entry outside design_bounds | clamped to the nearer bound |
+    | no point left | stays, and contributes zero to every sum |
+    """
+
+    u: Floats
+    y: Floats
+    offsets: NDArray[np.int64]
+    design: Floats
+
+    @property
+    def n(self) -> int:
+        return self.offsets.size - 1
+
+    def batch(self, positions: range) -> PreparedCurves:
+        """The curves at consecutive positions."""
+        offsets = self.offsets[positions.start : positions.stop + 1]
+        points = slice(int(offsets[0]), int(offsets[-1]))
+        design = self.design[positions.start : positions.stop]
+        return PreparedCurves(self.u[points], self.y[points], offsets - offsets[0], design)
+
+    def chunks(self) -> Iterator[PreparedCurves]:
+        """Consecutive batches of bounded size, so that working memory does not grow with n."""
+        start = 0
+        while start < self.n:
+            limit = int(self.offsets[start]) + _CHUNK_POINTS
+            stop = max(start + 1, int(np.searchsorted(self.offsets, limit, side="right")) - 1)
+            yield self.batch(range(start, stop))
+            start = stop
+
+
+def prepare(curves: Curves, basis: Basis, scaling: Scaling) -> PreparedCurves:
+    """Apply the public maps of the plan, curve by curve."""
+    low, high = basis.domain
+    keep = (curves.x >= low) & (curves.x <= high)
+    kept_before = np.concatenate([[0], np.cumsum(keep)])
+    offsets = kept_before[curves.offsets].astype(np.int64)
+    y = np.clip(curves.y[keep], *scaling.y_bounds)
+    bounds = np.asarray(scaling.design_bounds)
+    return PreparedCurves(
+        u=(curves.x[keep] - low) / (high - low),
+        y=(y - scaling.y_shift) / scaling.y_scale,
+        offsets=offsets,
+        design=(np.clip(curves.design, bounds[:, 0], bounds[:, 1]) - np.asarray(scaling.design_shift))
+        / np.asarray(scaling.design_scale),
+    )
+
+
+def curve_gradients(curves: PreparedCurves, basis: Basis, iterate: Floats) -> Floats:
+    """Gradients g_i(B) = G_i (x) (1/m_i) sum_j Phi(x_ij) {G_i' B Phi(x_ij) - y_ij}, one row of (d+1) r per curve."""
+    features = basis.evaluate_unit(curves.u)
+    counts = np.diff(curves.offsets)
+    owner = np.repeat(np.arange(curves.n), counts)
+    fitted = np.einsum("jl,jl->j", features, (curves.design @ iterate)[owner])
+    scores = mean_per_curve(features * (fitted - curves.y)[:, None], curves.offsets)
+    return (curves.design[:, :, None] * scores[:, None, :]).reshape(curves.n, -1)
+
+
+def mean_per_curve(values: Floats, offsets: NDArray[np.int64]) -> Floats:
+    """Average the rows of each curve; an empty curve gives zero."""
+    counts = np.diff(offsets)
+    filled = counts > 0
+    means = np.zeros((counts.size, values.shape[1]))
+    if filled.any():
+        means[filled] = np.add.reduceat(values, offsets[:-1][filled], axis=0) / counts[filled, None]
+    return means

@@ -1,0 +1,291 @@
+"""The ledger: a durable record of what was spent, which refuses what would exceed the budget.
+
+Guarantee: a release is debited before its noise is drawn, in one durable transaction that checks the budget.
+So the releases of all runs together are (epsilon, delta)-DP with the total budget, across processes, restarts
+and kills at any moment. A crash may overcharge, never undercharge: a debit without a stored release is charged
+again when its round is retried, since the first draw may have left the process.
+
+| case                                         | result                                               |
+|----------------------------------------------|------------------------------------------------------|
+| empty ledger                                 | nothing spent, epsilon 0                             |
+| NaN in a budget or an event                  | refused before anything is written                   |
+| same (run, round), same digest, stored       | the stored release, free of charge                   |
+| same (run, round), same digest, not stored   | charged again, if it is the run's last round         |
+| same (run, round), other digest              | `ProtocolError`                                      |
+| a round before the run's last                | `ProtocolError`                                      |
+| over budget                                  | `BudgetExceeded`; nothing is written                 |
+| locked, read-only, damaged, altered          | `LedgerError` with what to do                        |
+| one point, one curve                         | not seen here: the ledger knows events, never data   |
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from dpfda import _validate
+from dpfda.errors import BudgetExceeded, InvalidInput, LedgerError, ProtocolError
+from dpfda.privacy.accounting import (
+    Event,
+    event_from_dict,
+    event_to_dict,
+    gaussian_epsilon,
+    mu_for,
+    mu_squared,
+)
+from dpfda.privacy.ledger_chain import (
+    VERSION,
+    altered,
+    chained,
+    checked_head,
+    checked_meta,
+    genesis,
+    sha256,
+    verify,
+)
+from dpfda.privacy.ledger_sqlite import Row, SqliteStore
+
+_TOLERANCE = 1e-12  # sums of planned mu^2 differ in their last digits; `mu_for` has left room for this
+
+
+@dataclass(frozen=True)
+class Debit:
+    """A debit on record; `replay` says that its release is stored already and nothing was charged now."""
+
+    seq: int
+    run: str
+    round: int
+    attempt: int
+    digest: str
+    event: Event
+    replay: bool
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a ledger has spent and may spend: mu^2, and as epsilon at the total delta."""
+
+    mu_squared: float
+    budget_mu_squared: float
+    epsilon: float
+    total_epsilon: float
+    delta: float
+    debits: int
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """One line of the ledger for a reader."""
+
+    seq: int
+    at: str
+    actor: str
+    silo: str
+    run: str
+    round: int
+    attempt: int
+    label: str
+    mu: float
+    event: dict[str, Any]
+    digest: str
+    hash: str
+
+
+class Ledger:
+    """A total budget (epsilon, delta), fixed at creation, and the debits against it."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        with store.transaction(write=False) as transaction:
+            meta = checked_meta(transaction.meta())
+            verify(transaction)
+        self.epsilon, self.delta = float(meta["epsilon"]), float(meta["delta"])
+        self.budget_mu_squared = mu_for(self.epsilon, self.delta) ** 2
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], epsilon: float, delta: float, note: str = "") -> Ledger:
+        """A new ledger in a new file that only its owner can read."""
+        return cls._new(SqliteStore(path), epsilon, delta, note)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Ledger:
+        """An existing ledger, verified first; `timeout` is how many seconds to wait for other processes."""
+        return cls(SqliteStore(path, timeout=timeout))
+
+    @classmethod
+    def in_memory(cls, epsilon: float, delta: float) -> Ledger:
+        """A ledger that ends with the process: for simulations and tests."""
+        return cls._new(SqliteStore(None), epsilon, delta, "in memory")
+
+    @classmethod
+    def _new(cls, store: SqliteStore, epsilon: float, delta: float, note: str) -> Ledger:
+        epsilon, delta = _validate.privacy_pair(epsilon, delta)
+        facts = {"version": VERSION, "epsilon": repr(epsilon), "delta": repr(delta), "created": _now(), "note": note}
+        store.new_file()
+        with store.transaction(write=True) as transaction:
+            transaction.create()
+            for name, value in facts.items():
+                transaction.set_meta(name, value)
+            transaction.set_meta("head", genesis(facts))
+        return cls(store)
+
+    def debit(self, run: str, round: int, event: Event, digest: str, silo: str = "", actor: str | None = None) -> Debit:
+        """Check the budget and write the debit durably, in one transaction; draw the noise only afterwards.
+
+        `digest` names the question (plan and iterate): a round is answered for one question only.
+        """
+        run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
+        with self._store.transaction(write=True) as transaction:
+            rows = transaction.debits()
+            head = checked_head(transaction, rows)
+            attempts = _earlier_attempts(rows, run, round, digest)
+            if attempts and transaction.release(run, round) is not None:
+                return _debit(attempts[-1], replay=True)
+            _only_forward(rows, run, round)
+            self._refuse_excess(rows, [*_events(rows, run), event], run)
+            row = chained(
+                head, seq=len(rows) + 1, at=_now(), actor=actor or _user(), silo=silo, run=run, round=round,
+                attempt=len(attempts) + 1, digest=digest, event=json.dumps(event_to_dict(event), sort_keys=True),
+            )  # fmt: skip
+            transaction.insert(row)
+            transaction.set_meta("head", row.hash)
+        return _debit(row, replay=False)
+
+    def store(self, debit: Debit, payload: bytes) -> bytes:
+        """Keep the release of a debit for replay, and return what is kept.
+
+        If another attempt at the same round was stored meanwhile, that first release is kept and returned.
+        """
+        with self._store.transaction(write=True) as transaction:
+            if not _earlier_attempts(transaction.debits(), debit.run, debit.round, debit.digest):
+                raise LedgerError("This debit is not in the ledger; use the ledger that made it.")
+            kept = transaction.release(debit.run, debit.round)
+            if kept is None:
+                kept = bytes(payload)
+                transaction.insert_release(debit.run, debit.round, kept, sha256(kept))
+        return kept
+
+    def stored(self, run: str, round: int, digest: str) -> bytes | None:
+        """The stored release of a round, or None; another question for the same round is refused."""
+        with self._store.transaction(write=False) as transaction:
+            _earlier_attempts(transaction.debits(), run, round, digest)
+            return transaction.release(run, round)
+
+    def check(self, events: Iterable[Event], run: str) -> None:
+        """Raise `BudgetExceeded` if a planned run would not fit; spends nothing.
+
+        For a run that was begun, `events` is still the whole plan: the dearer of plan and record is counted.
+        """
+        with self._store.transaction(write=False) as transaction:
+            rows = transaction.debits()
+        planned, recorded = list(events), _events(rows, run)
+        self._refuse_excess(rows, max(planned, recorded, key=mu_squared), run)
+
+    def spent(self) -> Spent:
+        """The total over all runs."""
+        rows = self._rows()
+        total = _total(rows)
+        epsilon = gaussian_epsilon(total**0.5, self.delta)
+        return Spent(total, self.budget_mu_squared, epsilon, self.epsilon, self.delta, len(rows))
+
+    def remaining(self) -> float:
+        """The mu^2 that is left."""
+        return max(0.0, self.budget_mu_squared - _total(self._rows()))
+
+    def log(self) -> list[LogEntry]:
+        """Every debit in the order of writing; times are for the reader, nothing depends on them."""
+        return [_log_entry(row) for row in self._rows()]
+
+    def verify(self) -> None:
+        """Check every row, the chain, the releases and the total; raise `LedgerError` where something is off."""
+        with self._store.transaction(write=False) as transaction:
+            verify(transaction)
+            total = _total(transaction.debits())
+        if not total <= self.budget_mu_squared * (1 + _TOLERANCE):
+            raise LedgerError(altered("its debits exceed its budget"))
+
+    def _rows(self) -> list[Row]:
+        with self._store.transaction(write=False) as transaction:
+            return transaction.debits()
+
+    def _refuse_excess(self, rows: list[Row], run_events: list[Event], run: str) -> None:
+        """Raise unless this run, with these events, fits beside all other runs."""
+        spent = _total(rows)
+        others = _total([row for row in rows if row.run != run])
+        asked = others + mu_squared(run_events)
+        if not asked <= self.budget_mu_squared * (1 + _TOLERANCE):
+            left = max(0.0, self.budget_mu_squared - spent)
+            raise BudgetExceeded(
+                f"This would bring mu^2 to {asked:.6g}, but the budget (epsilon={self.epsilon:g}, "
+                f"delta={self.delta:g}) is {self.budget_mu_squared:.6g}, of which {spent:.6g} is spent and "
+                f"{left:.6g} is left; nothing was spent now."
+            )
+
+
+def _earlier_attempts(rows: list[Row], run: str, round: int, digest: str) -> list[Row]:
+    """The debits of this round so far; all must be for the same question."""
+    attempts = [row for row in rows if (row.run, row.round) == (run, round)]
+    if any(row.digest != digest for row in attempts):
+        raise ProtocolError(f"Round {round} of run {run!r} was asked with another question; it is not answered twice.")
+    return attempts
+
+
+def _only_forward(rows: list[Row], run: str, round: int) -> None:
+    """Rounds of a run go forward; only its last round may be tried again."""
+    last = max((row.round for row in rows if row.run == run), default=-1)
+    if round < last:
+        raise ProtocolError(f"Run {run!r} is at round {last}; round {round} is past and cannot be asked any more.")
+
+
+def _total(rows: list[Row]) -> float:
+    """mu^2 over all runs: within a run by `mu_squared`, over runs the sum."""
+    return sum(mu_squared(_events(rows, run)) for run in sorted({row.run for row in rows}))
+
+
+def _events(rows: list[Row], run: str) -> list[Event]:
+    """The events of one run on record."""
+    return [_event(row.event) for row in rows if row.run == run]
+
+
+@lru_cache(maxsize=65536)
+def _event(text: str) -> Event:
+    """The event of a row; events are frozen, so one object per text is enough."""
+    try:
+        return event_from_dict(json.loads(text))
+    except (TypeError, ValueError):
+        raise LedgerError(altered("an event cannot be read")) from None
+
+
+def _debit(row: Row, *, replay: bool) -> Debit:
+    return Debit(row.seq, row.run, row.round, row.attempt, row.digest, _event(row.event), replay)
+
+
+def _log_entry(row: Row) -> LogEntry:
+    event = _event(row.event)
+    return LogEntry(
+        row.seq, row.at, row.actor, row.silo, row.run, row.round, row.attempt, event.label, event.mu,
+        event_to_dict(event), row.digest, row.hash,
+    )  # fmt: skip
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(f"{name} must be a non-empty text, got {value!r}.")
+    return value
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container user without a name
+        return f"uid {os.getuid()}"

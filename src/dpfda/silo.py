@@ -1,0 +1,211 @@
+"""The silo: owner of curves, budget and ledger. Its sole exit is `release(Query) -> Release`.
+
+Read this file and `privacy/` to sign off on the guarantee. The order inside `release` is fixed: check the question,
+bound every curve's contribution, debit the ledger durably, draw the noise, store the answer. A crash in between may
+overcharge, never undercharge.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda import _validate
+from dpfda.curves import Curves
+from dpfda.engine.plan import EntrywiseGradient, Plan, SiloTerms
+from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
+from dpfda.messages import Query, Release
+from dpfda.model import PreparedCurves, curve_gradients, prepare
+from dpfda.privacy.accounting import mu_for, mu_squared
+from dpfda.privacy.clipping import BoundedSum, EntrywiseBound, sum_chunks
+from dpfda.privacy.gaussian import release_gaussian
+from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
+
+DEFAULT_NAME = "silo-1"
+
+
+@dataclass(frozen=True)
+class _Study:
+    """A plan that this silo has agreed to, and its curves in that plan's units."""
+
+    plan: Plan
+    curves: PreparedCurves
+
+
+class Silo:
+    """One organisation's curves behind a privacy border.
+
+    Parameters
+    ----------
+    curves : Curves
+        The raw data. One curve is one protected subject.
+    epsilon, delta : float
+        The most that one study may spend here, for the whole transcript.
+    name : str, optional
+        How plans and ledgers call this silo; numbered by position in `fit` when left out.
+    points_per_curve : float, optional
+        A PUBLIC typical number of points per curve, used by the published method's truncation radii. Never taken from
+        the data.
+    ledger : Ledger or path, optional
+        Where spending is recorded. A path to a file that does not exist yet makes a ledger whose total budget is
+        (epsilon, delta). Without one, an in-memory ledger of that budget is used, so that a second fit on the same
+        silo is refused.
+    random_state : int, optional
+        A seed makes the noise predictable: for simulations only, every result is marked ``private=False``.
+
+    Guarantee
+    ---------
+    The sequence of all releases of a study is (epsilon, delta)-differentially private for the replacement of any one
+    curve, whatever the queries were; the number of curves is public. The ledger bounds the sum over studies.
+    """
+
+    def __init__(
+        self,
+        curves: Curves,
+        *,
+        epsilon: float,
+        delta: float,
+        name: str | None = None,
+        points_per_curve: float | None = None,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        if not isinstance(curves, Curves):
+            raise InvalidInput(f"curves must be a Curves object (see Curves.from_long), got {type(curves).__name__}.")
+        self.epsilon, self.delta = _validate.privacy_pair(epsilon, delta)
+        if points_per_curve is not None:
+            points_per_curve = _validate.positive("points_per_curve", points_per_curve)
+        self.points_per_curve = points_per_curve
+        self._curves = curves
+        self._name = name
+        self._durable = ledger is not None
+        self.ledger = _open_ledger(ledger, self.epsilon, self.delta)
+        self._seed: int | None = None
+        self._studies: dict[str, _Study] = {}
+        if random_state is not None:
+            self.simulate_with(random_state)
+
+    def __repr__(self) -> str:
+        return f"Silo({self.name!r}, n={self._curves.n}, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    @property
+    def name(self) -> str:
+        """The silo's name in plans, releases and ledgers."""
+        return self._name if self._name is not None else DEFAULT_NAME
+
+    def name_if_unnamed(self, name: str) -> None:
+        """Number a silo that its owner did not name."""
+        if self._name is None:
+            self._name = name
+
+    @property
+    def n_coefficients(self) -> int:
+        """Length of the design vectors (1 for a mean): part of the public model, not of the data."""
+        return self._curves.p
+
+    def terms(self) -> SiloTerms:
+        """What this silo declares in public."""
+        return SiloTerms(self.name, self._curves.n, self.epsilon, self.delta, self.points_per_curve)
+
+    def simulate_with(self, seed: int) -> None:
+        """Use predictable noise, for simulations. Refused where a durable ledger says that the data are real."""
+        if self._durable:
+            raise InvalidInput(
+                "random_state makes noise predictable and voids the guarantee; a silo with a ledger= refuses it, "
+                "so leave out random_state or the ledger."
+            )
+        self._seed = _validate.integer("random_state", seed, minimum=0)
+
+    def join(self, plan: Plan, run: str) -> None:
+        """Agree to a study, or refuse it before anything is spent.
+
+        The plan must state this silo's own terms, its events must fit into (epsilon, delta) for the whole transcript,
+        and they must fit into what the ledger has left.
+        """
+        mine, stated = self.terms(), plan.terms(self.name)
+        if (stated.n, stated.epsilon, stated.delta) != (mine.n, mine.epsilon, mine.delta):
+            raise ProtocolError(f"The plan misstates the terms of silo {self.name!r}.")
+        if plan.n_coefficients != self._curves.p:
+            raise ProtocolError(f"The plan's design has {plan.n_coefficients} columns, the curves have {self._curves.p}.")
+        if run in self._studies and self._studies[run].plan.digest() != plan.digest():
+            raise ProtocolError("The plan of a study cannot change once a silo has joined it.")
+        events = plan.events(self.name)
+        if not mu_squared(events) <= mu_for(self.epsilon, self.delta) ** 2 * (1 + 1e-12):
+            raise BudgetExceeded(f"The plan costs more than epsilon={self.epsilon:g}, delta={self.delta:g}.")
+        self.ledger.check(events, run)
+        self._studies[run] = _Study(plan, prepare(self._curves, plan.basis, plan.scaling))
+
+    def release(self, query: Query) -> Release:
+        """Answer one round of a joined study, once.
+
+        The same question again returns the stored answer and costs nothing; another question for the same round is
+        refused; rounds go forward only.
+        """
+        study = self._checked(query)
+        digest = f"{study.plan.digest()}:{query.digest()}"
+        stored = self.ledger.stored(query.run, query.round, digest)
+        if stored is not None:
+            return Release.decode(stored)
+        bounded, size = _bounded_sum(study, query)
+        event = study.plan.event(self.name, query.round)
+        debit = self.ledger.debit(query.run, query.round, event, digest, silo=self.name)
+        if debit.replay:  # another process answered in the meantime
+            return self.release(query)
+        noise = self._noise(query.round)
+        noisy = release_gaussian(bounded.total, bounded.sensitivity, event.mu, noise)
+        answer = Release(query.run, query.round, self.name, noisy.values / size, noisy.sd / size, noise.private)
+        return Release.decode(self.ledger.store(debit, answer.encode()))
+
+    def _checked(self, query: Query) -> _Study:
+        study = self._studies.get(query.run)
+        if study is None:
+            raise ProtocolError("This silo has not joined that study.")
+        if not 0 <= query.round < len(study.plan.rounds):
+            raise ProtocolError("The plan has no such round.")
+        expected = {"iterate": study.plan.n_coefficients * study.plan.basis.size}
+        if {name: array.size for name, array in query.arrays.items()} != expected:
+            raise ProtocolError("The query does not hold the vectors that this round asks for.")
+        if not all(np.isfinite(array).all() for array in query.arrays.values()):
+            raise ProtocolError("The query holds numbers that are not finite.")
+        return study
+
+    def _noise(self, round_: int) -> NoiseSource:
+        if self._seed is None:
+            return OpenDPNoise()
+        return SeededNoise(self._seed).stream(self.name, round_)
+
+
+def _open_ledger(ledger: Any, epsilon: float, delta: float) -> Ledger:
+    if ledger is None:
+        return Ledger.in_memory(epsilon, delta)
+    if isinstance(ledger, Ledger):
+        return ledger
+    return Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, epsilon, delta)
+
+
+def _bounded_sum(study: _Study, query: Query) -> tuple[BoundedSum, int]:
+    """The sum over the round's curves, each bounded first, with its sensitivity; and the number of curves."""
+    planned = study.plan.rounds[query.round]
+    batch = planned.batch(study.curves.n)
+    measure = _MEASURES[planned.kind]
+    return measure(study, planned, study.curves.batch(batch), query), len(batch)
+
+
+def _entrywise_gradient(
+    study: _Study, planned: EntrywiseGradient, curves: PreparedCurves, query: Query
+) -> BoundedSum:
+    """Line 4 of the algorithms: truncate every curve's gradient entrywise at R_h, then add up."""
+    bound = EntrywiseBound(np.asarray(planned.radii))
+    iterate: NDArray[np.float64] = query.arrays["iterate"].reshape(study.plan.shape)
+    gradients = (curve_gradients(chunk, study.plan.basis, iterate) for chunk in curves.chunks())
+    return sum_chunks(bound, gradients, width=iterate.size)
+
+
+_Measure = Callable[[_Study, Any, PreparedCurves, Query], BoundedSum]
+_MEASURES: dict[str, _Measure] = {EntrywiseGradient.kind: _entrywise_gradient}
