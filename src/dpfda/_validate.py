@@ -87,7 +87,10 @@ def vector(name: str, value: ArrayLike, *, length: int | None = None, finite: bo
 
 def numeric(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Anything that converts to floats without guessing: text is refused, missing values become NaN."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        raise InvalidInput(f"{name} must be a rectangular array of numbers.") from None
     if array.dtype.kind in "USmMcV":
         raise InvalidInput(f"{name} must be numeric, got {array.dtype}; convert it to numbers first.")
     try:

@@ -22,7 +22,7 @@ from typing import Literal
 from dpfda import _validate
 from dpfda.basis import make_basis
 from dpfda.engine.aggregate import inverse_variance_weights
-from dpfda.engine.plan import EntrywiseGradient, Plan, Projection, Scaling, SiloTerms
+from dpfda.engine.plan import EntrywiseGradient, Plan, Projection, Round, Scaling, SiloTerms
 from dpfda.errors import InvalidInput
 from dpfda.privacy.accounting import lemma1_mu
 
@@ -83,7 +83,7 @@ def published_plan(
         basis=make_basis(basis, r, domain, factor=extension),
         n_coefficients=columns,
         scaling=scaling,
-        rounds=tuple(EntrywiseGradient(part=t, parts=rounds, radii=radii) for t in range(rounds)),
+        rounds=tuple(Round((EntrywiseGradient(radii),), part=t, parts=rounds) for t in range(rounds)),
         silos=tuple(_weighted(silos, r=r, d=d)),
         calibration="lemma1",
         step=constants.rho,

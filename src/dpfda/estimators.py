@@ -345,7 +345,9 @@ class PrivateVaryingCoefficients(_CurveEstimator):
         if self.intercept and len(given) == columns:
             given = given[1:]
         if len(given) != free:
-            raise InvalidInput(f"design_bounds must hold one (low, high) pair for each of the {columns} design columns.")
+            raise InvalidInput(
+                f"design_bounds must hold one (low, high) pair for each of the {columns} design columns."
+            )
         bounds = [_validate.interval(f"design_bounds[{index}]", pair) for index, pair in enumerate(given)]
         return ((1.0, 1.0), *bounds) if self.intercept else tuple(bounds)
 

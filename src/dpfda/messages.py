@@ -106,7 +106,9 @@ def _decode(data: bytes, expected: str) -> tuple[dict[str, Any], Arrays]:
     if header.get("type") != expected:
         raise ProtocolError(f"Expected a {expected} message.")
     start = _HEADER.size + length
-    if any(size < 0 or len(name) > MAX_NAME for name, size in sizes) or len(data) != start + 8 * sum(s for _, s in sizes):
+    if any(size < 0 or len(name) > MAX_NAME for name, size in sizes) or len(data) != start + 8 * sum(
+        s for _, s in sizes
+    ):
         raise ProtocolError("The message body does not match its header.")
     arrays: Arrays = {}
     for name, size in sizes:

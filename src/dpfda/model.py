@@ -76,6 +76,7 @@ def prepare(curves: Curves, basis: Basis, scaling: Scaling) -> PreparedCurves:
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")  # rows that overflow become zero; a warning would depend on the data
 def curve_gradients(curves: PreparedCurves, basis: Basis, iterate: Floats) -> Floats:
     """Gradients g_i(B) = G_i (x) (1/m_i) sum_j Phi(x_ij) {G_i' B Phi(x_ij) - y_ij}, one row of (d+1) r per curve."""
     features = basis.evaluate_unit(curves.u)

@@ -22,7 +22,7 @@ from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
 from dpfda.messages import Query, Release
 from dpfda.model import PreparedCurves, curve_gradients, prepare
 from dpfda.privacy.accounting import mu_for, mu_squared
-from dpfda.privacy.clipping import BoundedSum, EntrywiseBound, sum_chunks
+from dpfda.privacy.clipping import BoundedSum, EntrywiseBound, combine, sum_chunks
 from dpfda.privacy.gaussian import release_gaussian
 from dpfda.privacy.ledger import Ledger
 from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
@@ -132,7 +132,9 @@ class Silo:
         if (stated.n, stated.epsilon, stated.delta) != (mine.n, mine.epsilon, mine.delta):
             raise ProtocolError(f"The plan misstates the terms of silo {self.name!r}.")
         if plan.n_coefficients != self._curves.p:
-            raise ProtocolError(f"The plan's design has {plan.n_coefficients} columns, the curves have {self._curves.p}.")
+            raise ProtocolError(
+                f"The plan's design has {plan.n_coefficients} columns, the curves have {self._curves.p}."
+            )
         if run in self._studies and self._studies[run].plan.digest() != plan.digest():
             raise ProtocolError("The plan of a study cannot change once a silo has joined it.")
         events = plan.events(self.name)
@@ -148,11 +150,11 @@ class Silo:
         refused; rounds go forward only.
         """
         study = self._checked(query)
-        digest = f"{study.plan.digest()}:{query.digest()}"
+        digest = f"{self.name}:{study.plan.digest()}:{query.digest()}"
         stored = self.ledger.stored(query.run, query.round, digest)
         if stored is not None:
             return Release.decode(stored)
-        bounded, size = _bounded_sum(study, query)
+        bounded, size = self._bounded_sum(study, query)
         event = study.plan.event(self.name, query.round)
         debit = self.ledger.debit(query.run, query.round, event, digest, silo=self.name)
         if debit.replay:  # another process answered in the meantime
@@ -175,6 +177,14 @@ class Silo:
             raise ProtocolError("The query holds numbers that are not finite.")
         return study
 
+    def _bounded_sum(self, study: _Study, query: Query) -> tuple[BoundedSum, int]:
+        """The sum over the round's curves, each bounded first, with its sensitivity; and the number of curves."""
+        planned = study.plan.rounds[query.round]
+        batch = planned.batch(study.curves.n)
+        curves = study.curves.batch(batch)
+        sums = [_MEASURES[measure.kind](study, measure, curves, query) for measure in planned.measures]
+        return combine(sums, study.plan.measure_mus(self.name, query.round)), len(batch)
+
     def _noise(self, round_: int) -> NoiseSource:
         if self._seed is None:
             return OpenDPNoise()
@@ -189,17 +199,7 @@ def _open_ledger(ledger: Any, epsilon: float, delta: float) -> Ledger:
     return Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, epsilon, delta)
 
 
-def _bounded_sum(study: _Study, query: Query) -> tuple[BoundedSum, int]:
-    """The sum over the round's curves, each bounded first, with its sensitivity; and the number of curves."""
-    planned = study.plan.rounds[query.round]
-    batch = planned.batch(study.curves.n)
-    measure = _MEASURES[planned.kind]
-    return measure(study, planned, study.curves.batch(batch), query), len(batch)
-
-
-def _entrywise_gradient(
-    study: _Study, planned: EntrywiseGradient, curves: PreparedCurves, query: Query
-) -> BoundedSum:
+def _entrywise_gradient(study: _Study, planned: EntrywiseGradient, curves: PreparedCurves, query: Query) -> BoundedSum:
     """Line 4 of the algorithms: truncate every curve's gradient entrywise at R_h, then add up."""
     bound = EntrywiseBound(np.asarray(planned.radii))
     iterate: NDArray[np.float64] = query.arrays["iterate"].reshape(study.plan.shape)

@@ -141,7 +141,8 @@ def _boundary_multiplier(point: Floats, weights: Floats, radius: Floats) -> Floa
     scale = np.max(np.abs(rooted), axis=-1, initial=0.0)
     scale = np.where(scale > 0, scale, 1.0)
     squares = (rooted / scale[..., None]) ** 2
-    target = np.maximum(radius / scale, _SMALLEST)
+    with np.errstate(over="ignore"):  # an infinite target means far inside
+        target = np.maximum(radius / scale, _SMALLEST)
     multiplier = np.zeros_like(target)
     for _ in range(_NEWTON_STEPS):
         damping = 1 + multiplier[..., None] * weights

@@ -26,7 +26,11 @@ Calibration = Literal["lemma1", "exact"]
 
 @dataclass(frozen=True)
 class SiloTerms:
-    """What one silo declares in public: its name, number of curves and budget; and its weight in the study."""
+    """What one silo declares in public: its name, number of curves and budget; and what the study makes of them.
+
+    `shares[t][j]` is the share of the silo's mu^2 that measure j of round t costs; empty means that every round is one
+    measure with the whole budget, which only disjoint batches allow.
+    """
 
     name: str
     n: int
@@ -34,6 +38,7 @@ class SiloTerms:
     delta: float
     points_per_curve: float | None = None
     weight: float = 1.0
+    shares: tuple[tuple[float, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,14 +73,31 @@ class Scaling:
 
 
 @dataclass(frozen=True)
+class Measure:
+    """A quantity that every curve contributes a bounded vector to; silos release noisy means of it."""
+
+    kind: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class EntrywiseGradient(Measure):
+    """The published release: gradients truncated to |g_h| <= R_h (Algorithms 1-4, line 4)."""
+
+    kind: ClassVar[str] = "entrywise-gradient"
+    radii: tuple[float, ...] = ()
+
+
+MEASURES: dict[str, type[Measure]] = {cls.kind: cls for cls in (EntrywiseGradient,)}
+
+
+@dataclass(frozen=True)
 class Round:
-    """One release of every silo: its share of the silo's mu^2 and the part of the curves that it touches.
+    """One release of every silo: the measures in it and the part of the curves that it touches.
 
     `part` t of `parts` T means the disjoint batch of curves t*floor(n/T) ... (t+1)*floor(n/T)-1; None means all.
     """
 
-    kind: ClassVar[str] = ""
-    share: float = 1.0
+    measures: tuple[Measure, ...]
     part: int | None = None
     parts: int = 1
 
@@ -85,17 +107,6 @@ class Round:
             return range(n)
         size = n // self.parts
         return range(self.part * size, (self.part + 1) * size)
-
-
-@dataclass(frozen=True)
-class EntrywiseGradient(Round):
-    """The published release: the batch mean of gradients truncated to |g_h| <= R_h (Algorithms 1-4, line 4)."""
-
-    kind: ClassVar[str] = "entrywise-gradient"
-    radii: tuple[float, ...] = ()
-
-
-ROUND_KINDS: dict[str, type[Round]] = {cls.kind: cls for cls in (EntrywiseGradient,)}
 
 
 @dataclass(frozen=True)
@@ -149,12 +160,17 @@ class Plan:
         calibrate = lemma1_mu if self.calibration == "lemma1" else mu_for
         return calibrate(terms.epsilon, terms.delta)
 
+    def measure_mus(self, silo: str, index: int) -> list[float]:
+        """The mu of every measure of round `index` at a silo: mu_s sqrt(share)."""
+        shares = self.terms(silo).shares
+        mu, measures = self.mu(silo), self.rounds[index].measures
+        return [mu * math.sqrt(share) for share in (shares[index] if shares else (1.0,) * len(measures))]
+
     def event(self, silo: str, index: int) -> GaussianEvent:
-        """What round `index` costs a silo: mu_t^2 = share * mu_s^2 on the round's part of the curves."""
+        """What round `index` costs a silo, on the round's part of the curves: mu_t^2 = sum over its measures."""
         planned = self.rounds[index]
-        return GaussianEvent(
-            mu=self.mu(silo) * math.sqrt(planned.share), part=planned.part, label=f"{planned.kind} {index}"
-        )
+        label = f"round {index}: " + ", ".join(measure.kind for measure in planned.measures)
+        return GaussianEvent(math.hypot(*self.measure_mus(silo, index)), part=planned.part, label=label)
 
     def events(self, silo: str) -> list[GaussianEvent]:
         """Every event that the study will cost a silo."""
@@ -168,7 +184,7 @@ class Plan:
         """A JSON-able description that `from_dict` reads back."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         fields["basis"] = self.basis.to_dict()
-        fields["rounds"] = [{"kind": planned.kind, **dataclasses.asdict(planned)} for planned in self.rounds]
+        fields["rounds"] = [_round_to_dict(planned) for planned in self.rounds]
         for name in ("scaling", "projection"):
             fields[name] = dataclasses.asdict(fields[name])
         fields["silos"] = [dataclasses.asdict(terms) for terms in self.silos]
@@ -182,7 +198,7 @@ class Plan:
         values["rounds"] = tuple(_round_from_dict(entry) for entry in values["rounds"])
         values["scaling"] = Scaling(**_tuples(values["scaling"]))
         values["projection"] = Projection(**values["projection"])
-        values["silos"] = tuple(SiloTerms(**entry) for entry in values["silos"])
+        values["silos"] = tuple(SiloTerms(**_tuples(entry)) for entry in values["silos"])
         return Plan(**values)
 
     def digest(self) -> str:
@@ -191,12 +207,21 @@ class Plan:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _round_to_dict(planned: Round) -> dict[str, Any]:
+    measures = [{"kind": measure.kind, **dataclasses.asdict(measure)} for measure in planned.measures]
+    return {"measures": measures, "part": planned.part, "parts": planned.parts}
+
+
 def _round_from_dict(entry: dict[str, Any]) -> Round:
+    return Round(tuple(map(_measure_from_dict, entry["measures"])), entry["part"], entry["parts"])
+
+
+def _measure_from_dict(entry: dict[str, Any]) -> Measure:
     values = _tuples(entry)
     kind = values.pop("kind", None)
-    if kind not in ROUND_KINDS:
-        raise InvalidInput(f"plan names an unknown round kind {kind!r}.")
-    return ROUND_KINDS[kind](**values)
+    if kind not in MEASURES:
+        raise InvalidInput(f"plan names an unknown measure {kind!r}.")
+    return MEASURES[kind](**values)
 
 
 def _tuples(entry: dict[str, Any]) -> dict[str, Any]:

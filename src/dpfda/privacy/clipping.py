@@ -18,7 +18,7 @@ Edge cases, the same for every bound:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -162,6 +162,19 @@ def sum_chunks(bound: Bound, chunks: Iterable[ArrayLike], *, width: int) -> Boun
         total += rows.sum(axis=0)
         n += len(rows)
     return BoundedSum(total, bound.sensitivity(n))
+
+
+def combine(sums: Sequence[BoundedSum], mus: Sequence[float]) -> BoundedSum:
+    """Several bounded sums of the same curves as one, to be released together at mu = sqrt(sum_j mu_j^2).
+
+    Guarantee: scale_j is multiplied by mu/mu_j, so that a change d = (d_1, d_2, ...) has
+    sum_j sum_l (d_jl / scale_jl)^2 (mu_j/mu)^2 <= sum_j mu_j^2 / mu^2 = 1, and the noise sd of part j, scale_j/mu_j, is
+    what part j alone would have at mu_j.
+    """
+    mu = math.hypot(*mus)
+    scale = [part.sensitivity.scale * (mu / own) for part, own in zip(sums, mus, strict=True)]
+    entries = np.concatenate([part.sensitivity.entries for part in sums])
+    return BoundedSum(np.concatenate([part.total for part in sums]), Sensitivity(entries, np.concatenate(scale)))
 
 
 def _finite_rows(vectors: ArrayLike, width: int) -> Array:

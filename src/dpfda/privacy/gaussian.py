@@ -66,6 +66,8 @@ def release_gaussian(
     vector = _validate.vector("total", total, length=sensitivity.scale.size)
     sd = noise_sd(sensitivity, mu)
     event = GaussianEvent(mu, part=part, label=label)
-    whitened = _validate.vector("total / sd", vector / sd)
+    with np.errstate(over="ignore"):  # an overflow becomes infinite and is refused on the next line
+        whitened = vector / sd
+    _validate.vector("total / sd", whitened)
     values = noise.standard_normal(whitened) * sd  # Lemma 1: f(D) + Z, Z ~ N(0, diag(sd^2))
     return GaussianRelease(values, sd, event)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from typing import Any
 
 from dpfda import _validate
 from dpfda.errors import BudgetExceeded, InvalidInput, LedgerError, ProtocolError
+from dpfda.privacy import ledger_chain as chain
 from dpfda.privacy.accounting import (
     Event,
     event_from_dict,
@@ -38,16 +40,6 @@ from dpfda.privacy.accounting import (
     gaussian_epsilon,
     mu_for,
     mu_squared,
-)
-from dpfda.privacy.ledger_chain import (
-    VERSION,
-    altered,
-    chained,
-    checked_head,
-    checked_meta,
-    genesis,
-    sha256,
-    verify,
 )
 from dpfda.privacy.ledger_sqlite import Row, SqliteStore
 
@@ -103,8 +95,8 @@ class Ledger:
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
         with store.transaction(write=False) as transaction:
-            meta = checked_meta(transaction.meta())
-            verify(transaction)
+            meta = chain.checked_meta(transaction.meta())
+            chain.verify(transaction)
         self.epsilon, self.delta = float(meta["epsilon"]), float(meta["delta"])
         self.budget_mu_squared = mu_for(self.epsilon, self.delta) ** 2
 
@@ -126,13 +118,19 @@ class Ledger:
     @classmethod
     def _new(cls, store: SqliteStore, epsilon: float, delta: float, note: str) -> Ledger:
         epsilon, delta = _validate.privacy_pair(epsilon, delta)
-        facts = {"version": VERSION, "epsilon": repr(epsilon), "delta": repr(delta), "created": _now(), "note": note}
+        facts = {
+            "version": chain.VERSION,
+            "epsilon": repr(epsilon),
+            "delta": repr(delta),
+            "created": _now(),
+            "note": note,
+        }
         store.new_file()
         with store.transaction(write=True) as transaction:
             transaction.create()
             for name, value in facts.items():
                 transaction.set_meta(name, value)
-            transaction.set_meta("head", genesis(facts))
+            transaction.set_meta("head", chain.genesis(facts))
         return cls(store)
 
     def debit(self, run: str, round: int, event: Event, digest: str, silo: str = "", actor: str | None = None) -> Debit:
@@ -143,13 +141,13 @@ class Ledger:
         run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
         with self._store.transaction(write=True) as transaction:
             rows = transaction.debits()
-            head = checked_head(transaction, rows)
+            head = chain.checked_head(transaction, rows)
             attempts = _earlier_attempts(rows, run, round, digest)
             if attempts and transaction.release(run, round) is not None:
                 return _debit(attempts[-1], replay=True)
             _only_forward(rows, run, round)
             self._refuse_excess(rows, [*_events(rows, run), event], run)
-            row = chained(
+            row = chain.chained(
                 head, seq=len(rows) + 1, at=_now(), actor=actor or _user(), silo=silo, run=run, round=round,
                 attempt=len(attempts) + 1, digest=digest, event=json.dumps(event_to_dict(event), sort_keys=True),
             )  # fmt: skip
@@ -168,7 +166,7 @@ class Ledger:
             kept = transaction.release(debit.run, debit.round)
             if kept is None:
                 kept = bytes(payload)
-                transaction.insert_release(debit.run, debit.round, kept, sha256(kept))
+                transaction.insert_release(debit.run, debit.round, kept, chain.sha256(kept))
         return kept
 
     def stored(self, run: str, round: int, digest: str) -> bytes | None:
@@ -205,10 +203,10 @@ class Ledger:
     def verify(self) -> None:
         """Check every row, the chain, the releases and the total; raise `LedgerError` where something is off."""
         with self._store.transaction(write=False) as transaction:
-            verify(transaction)
+            chain.verify(transaction)
             total = _total(transaction.debits())
         if not total <= self.budget_mu_squared * (1 + _TOLERANCE):
-            raise LedgerError(altered("its debits exceed its budget"))
+            raise LedgerError(chain.altered("its debits exceed its budget"))
 
     def _rows(self) -> list[Row]:
         with self._store.transaction(write=False) as transaction:
@@ -216,10 +214,9 @@ class Ledger:
 
     def _refuse_excess(self, rows: list[Row], run_events: list[Event], run: str) -> None:
         """Raise unless this run, with these events, fits beside all other runs."""
-        spent = _total(rows)
-        others = _total([row for row in rows if row.run != run])
-        asked = others + mu_squared(run_events)
+        asked = _total([row for row in rows if row.run != run]) + mu_squared(run_events)
         if not asked <= self.budget_mu_squared * (1 + _TOLERANCE):
+            spent = _total(rows)
             left = max(0.0, self.budget_mu_squared - spent)
             raise BudgetExceeded(
                 f"This would bring mu^2 to {asked:.6g}, but the budget (epsilon={self.epsilon:g}, "
@@ -245,7 +242,10 @@ def _only_forward(rows: list[Row], run: str, round: int) -> None:
 
 def _total(rows: list[Row]) -> float:
     """mu^2 over all runs: within a run by `mu_squared`, over runs the sum."""
-    return sum(mu_squared(_events(rows, run)) for run in sorted({row.run for row in rows}))
+    by_run: dict[str, list[Event]] = {}
+    for row in rows:
+        by_run.setdefault(row.run, []).append(_event(row.event))
+    return math.fsum(mu_squared(events) for events in by_run.values())
 
 
 def _events(rows: list[Row], run: str) -> list[Event]:
@@ -259,7 +259,7 @@ def _event(text: str) -> Event:
     try:
         return event_from_dict(json.loads(text))
     except (TypeError, ValueError):
-        raise LedgerError(altered("an event cannot be read")) from None
+        raise LedgerError(chain.altered("an event cannot be read")) from None
 
 
 def _debit(row: Row, *, replay: bool) -> Debit:

@@ -46,9 +46,8 @@ class OpenDPNoise:
     discrete Gaussian on the grid with scale 1, summed in exact integers and cast to a float once: no bit of
     the output depends on how a floating-point addition was rounded. With h = 2^-40, x' + round(N(0,1)) =
     round(x' + N(0,1)) is post-processing of the continuous mechanism, and Z differs from round(N(0,1)) in
-    total variation by about 0.02 h^2 < 2^-85 per entry. So q entries are mu-GDP up to an additional delta of
-    (1 + e^eps) q 2^-85, which the rounding margin of `accounting` exceeds for every q <= 1000, eps <= 10 and
-    delta >= 1e-9.
+    total variation by about 0.02 h^2 < 2^-85 per entry. So q entries are mu-GDP up to an additional delta of (1 + e^eps) q 2^-85 per release: less than 1e-18 for
+    q <= 1000 and eps <= 10. It is not part of the stated delta (docs/known_limits.md says so); no usual delta notices it.
 
     | input       | result                                                                            |
     |-------------|-----------------------------------------------------------------------------------|

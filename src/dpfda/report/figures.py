@@ -37,7 +37,9 @@ def mean_figure(
     if reference is not None:
         axes.plot(grid, reference.predict(grid), color=REFERENCE, linestyle="--", label="not private: least squares")
     privacy = fitted.privacy_
-    label = f"private mean (ε = {privacy.epsilon:g}, δ = {privacy.delta:g})" if privacy.private else "mean (not private)"
+    label = (
+        f"private mean (ε = {privacy.epsilon:g}, δ = {privacy.delta:g})" if privacy.private else "mean (not private)"
+    )
     axes.plot(grid, fitted.predict(grid), color=PRIVATE, linewidth=2, label=label)
     axes.set(xlabel=x_label, ylabel=y_label, title=title)
     axes.margins(x=0)

@@ -1,0 +1,126 @@
+"""What SOURCE names: a file, a folder of Parquet files, or a database. Recognised by name only, nothing is opened."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpfda.errors import InvalidInput
+
+_CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+_ARROW_ENDINGS = (".arrow", ".feather", ".ipc", ".arrows")
+_PARQUET_ENDINGS = (".parquet", ".pq")
+_URL = re.compile(r"^(?P<scheme>[a-z][a-z0-9+]*)://", re.IGNORECASE)
+DATABASES = ("sqlite", "duckdb", "postgresql")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the rows are. `kind` is csv, parquet, arrow, sqlite, duckdb or postgresql."""
+
+    location: str
+    kind: str
+    query: str | None = None
+
+    @property
+    def is_database(self) -> bool:
+        """Whether rows come from a query."""
+        return self.kind in DATABASES
+
+    @property
+    def path(self) -> Path | None:
+        """The file or folder that holds the data, if there is one."""
+        if not self.is_database:
+            return Path(self.location)
+        return None if self.kind == "postgresql" else Path(_file_of_url(self.location))
+
+    @property
+    def shown(self) -> str:
+        """How to call it in messages and reports: never with a password."""
+        return without_password(self.location)
+
+    @property
+    def name(self) -> str:
+        """A short name of the data set."""
+        if self.path is not None:
+            return self.path.name
+        return self.location.split("?")[0].rstrip("/").rsplit("/", 1)[-1]
+
+    @property
+    def default_ledger(self) -> Path:
+        """The ledger of this data set where none is named: beside the data, or here for a server."""
+        if self.path is not None:
+            return self.path.with_name(self.path.name + ".ledger")
+        return Path(f"{self.name}.ledger")
+
+
+def find_source(location: str, query: str | None = None) -> Source:
+    """Recognise SOURCE, or say what it may be."""
+    url = _URL.match(location)
+    if url:
+        kind = _database_kind(url["scheme"].lower())
+        if not query:
+            raise InvalidInput("A database needs --query, for instance --query 'SELECT id, age, value FROM visits'.")
+        return _existing(Source(location, kind, query))
+    if query:
+        raise InvalidInput("--query goes with a database URL such as sqlite:///study.db; leave it out for a file.")
+    return _existing(Source(location, _file_kind(Path(location))))
+
+
+def without_password(text: str) -> str:
+    """The text with the password of any URL in it blotted out."""
+    return re.sub(r"(://[^/\s:@]*):[^/\s]*@", r"\1:***@", text)
+
+
+def _database_kind(scheme: str) -> str:
+    base = scheme.split("+", maxsplit=1)[0]
+    base = "postgresql" if base == "postgres" else base
+    if base not in DATABASES:
+        raise InvalidInput(
+            f"SOURCE names the database {base!r}; use one of {', '.join(DATABASES)}, or export to a file."
+        )
+    return base
+
+
+def _file_kind(path: Path) -> str:
+    lower = path.name.lower()
+    if path.is_dir() or lower.endswith(_PARQUET_ENDINGS):
+        return "parquet"
+    if lower.endswith(_ARROW_ENDINGS):
+        return "arrow"
+    if lower.endswith(_CSV_ENDINGS):
+        return "csv"
+    if not path.exists():
+        return "csv"  # the sentence about the missing file is the one that helps
+    raise InvalidInput(
+        f"{path.name} is of no known kind; SOURCE is a .csv, .csv.gz, .parquet, .arrow or .feather file, a folder of "
+        "Parquet files, or a database URL."
+    )
+
+
+def _existing(source: Source) -> Source:
+    if source.path is not None and not source.path.exists():
+        near = _similar_file(source.path)
+        hint = f"; did you mean {near}?" if near else "; correct the path."
+        raise InvalidInput(f"There is no file {source.path}{hint}")
+    return source
+
+
+def _similar_file(path: Path) -> str | None:
+    import difflib
+
+    folder = path.parent
+    names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+    found = difflib.get_close_matches(path.name, names, n=1, cutoff=0.7)
+    return found[0] if found else None
+
+
+def _file_of_url(url: str) -> str:
+    """The path in sqlite:///relative or sqlite:////absolute, as SQLAlchemy writes them."""
+    rest = url.split("://", 1)[1].split("?", maxsplit=1)[0]
+    if not rest.startswith("/"):
+        raise InvalidInput(
+            f"The database URL {url} has no path; write it with three slashes, as in sqlite:///study.db."
+        )
+    return rest[1:]

@@ -1,0 +1,306 @@
+"""The ledger's rules: budget, idempotence, order of rounds, chain, and what it says when the file is unusable."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from dpfda.errors import BudgetExceeded, InvalidInput, LedgerError, ProtocolError
+from dpfda.privacy import GaussianEvent, Ledger, PureEvent, gaussian_epsilon, mu_for
+from dpfda.privacy import ledger as ledger_module
+
+EPSILON, DELTA = 1.0, 1e-5
+BUDGET = mu_for(EPSILON, DELTA) ** 2
+
+
+def share(fraction: float, part: int | None = None, label: str = "") -> GaussianEvent:
+    """An event that takes this fraction of the budget."""
+    return GaussianEvent((BUDGET * fraction) ** 0.5, part=part, label=label)
+
+
+@pytest.fixture(params=["file", "memory"])
+def ledger(request, tmp_path) -> Ledger:
+    if request.param == "memory":
+        return Ledger.in_memory(EPSILON, DELTA)
+    return Ledger.create(tmp_path / "ledger.db", EPSILON, DELTA)
+
+
+@pytest.fixture
+def path(tmp_path):
+    Ledger.create(tmp_path / "ledger.db", EPSILON, DELTA, note="for tests")
+    return tmp_path / "ledger.db"
+
+
+def alter(path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_a_new_ledger_has_spent_nothing(ledger) -> None:
+    spent = ledger.spent()
+    assert (spent.mu_squared, spent.epsilon, spent.debits) == (0.0, 0.0, 0)
+    assert ledger.remaining() == BUDGET
+    assert ledger.log() == []
+    ledger.verify()
+
+
+def test_the_whole_budget_can_be_spent_in_parts_and_not_a_bit_more(ledger) -> None:
+    for round_ in range(10):
+        ledger.debit("run", round_, share(0.1), f"q{round_}")
+    spent = ledger.spent()
+    assert spent.mu_squared == pytest.approx(BUDGET, rel=1e-12)
+    assert spent.epsilon <= EPSILON * (1 + 1e-9)
+    with pytest.raises(BudgetExceeded, match="left"):
+        ledger.debit("other", 0, share(1e-9), "q")
+    assert ledger.spent() == spent
+    ledger.verify()
+
+
+def test_overspending_writes_nothing_and_says_so_in_one_sentence(ledger) -> None:
+    ledger.debit("run", 0, share(0.75), "q")
+    with pytest.raises(BudgetExceeded) as refusal:
+        ledger.debit("run", 1, share(0.5), "q")
+    text = str(refusal.value)
+    assert "spent" in text
+    assert "left" in text
+    assert text.count(". ") == 0
+    assert len(ledger.log()) == 1
+    ledger.debit("run", 1, share(0.25), "q")
+
+
+def test_disjoint_parts_share_a_run_but_runs_add(ledger) -> None:
+    for part in range(5):
+        ledger.debit("run", part, share(0.5, part=part), f"q{part}")
+    assert ledger.spent().mu_squared == pytest.approx(0.5 * BUDGET)
+    with pytest.raises(BudgetExceeded):
+        ledger.debit("again", 0, share(0.6, part=0), "q")
+    ledger.debit("again", 0, share(0.5, part=0), "q")
+
+
+def test_pure_events_are_charged_by_their_mu(ledger) -> None:
+    ledger.debit("run", 0, PureEvent(0.1), "q")
+    assert ledger.spent().mu_squared == pytest.approx(PureEvent(0.1).mu ** 2)
+    assert ledger.spent().epsilon == gaussian_epsilon(PureEvent(0.1).mu, DELTA)
+
+
+def test_a_stored_release_is_replayed_free_of_charge(ledger) -> None:
+    debit = ledger.debit("run", 0, share(0.9), "q")
+    assert ledger.stored("run", 0, "q") is None
+    assert ledger.store(debit, b"release") == b"release"
+    assert ledger.stored("run", 0, "q") == b"release"
+    again = ledger.debit("run", 0, share(0.9), "q")
+    assert again.replay
+    assert (again.seq, again.attempt) == (debit.seq, 1)
+    assert len(ledger.log()) == 1
+
+
+def test_a_debit_without_a_release_is_charged_again(ledger) -> None:
+    first = ledger.debit("run", 0, share(0.4), "q")
+    second = ledger.debit("run", 0, share(0.4), "q")
+    assert (first.attempt, second.attempt) == (1, 2)
+    assert not second.replay
+    assert ledger.spent().mu_squared == pytest.approx(0.8 * BUDGET)
+    with pytest.raises(BudgetExceeded):
+        ledger.debit("run", 0, share(0.4), "q")
+
+
+def test_of_two_releases_of_one_round_the_first_is_kept(ledger) -> None:
+    first, second = (ledger.debit("run", 0, share(0.4), "q") for _ in range(2))
+    assert ledger.store(second, b"second") == b"second"
+    assert ledger.store(first, b"first") == b"second"
+    assert ledger.stored("run", 0, "q") == b"second"
+
+
+def test_another_question_for_the_same_round_is_refused(ledger) -> None:
+    debit = ledger.debit("run", 0, share(0.1), "q")
+    ledger.store(debit, b"release")
+    for call in (lambda: ledger.stored("run", 0, "other"), lambda: ledger.debit("run", 0, share(0.1), "other")):
+        with pytest.raises(ProtocolError, match="another question"):
+            call()
+    assert len(ledger.log()) == 1
+
+
+def test_rounds_of_a_run_go_forward_only(ledger) -> None:
+    ledger.debit("run", 3, share(0.1), "q")
+    with pytest.raises(ProtocolError, match="past"):
+        ledger.debit("run", 2, share(0.1), "q")
+    unanswered = ledger.debit("run", 5, share(0.1), "q")
+    with pytest.raises(ProtocolError, match="past"):
+        ledger.debit("run", 3, share(0.1), "q")
+    ledger.store(unanswered, b"x")
+    ledger.debit("another run", 0, share(0.1), "q")
+    assert [entry.round for entry in ledger.log()] == [3, 5, 0]
+
+
+def test_an_old_round_is_still_replayed(ledger) -> None:
+    ledger.store(ledger.debit("run", 0, share(0.1), "q"), b"zero")
+    ledger.debit("run", 1, share(0.1), "q")
+    assert ledger.stored("run", 0, "q") == b"zero"
+    assert ledger.debit("run", 0, share(0.1), "q").replay
+
+
+def test_check_refuses_a_plan_that_does_not_fit_and_spends_nothing(ledger) -> None:
+    plan = [share(0.3)] * 3
+    ledger.check(plan, "run")
+    ledger.debit("run", 0, plan[0], "q")
+    ledger.check(plan, "run")  # the same run, resumed
+    with pytest.raises(BudgetExceeded):
+        ledger.check(plan, "another run")
+    assert len(ledger.log()) == 1
+
+
+def test_the_log_tells_who_when_and_what(ledger) -> None:
+    ledger.debit("run", 0, share(0.1, label="gradient"), "q", silo="hospital", actor="kim")
+    (entry,) = ledger.log()
+    assert (entry.actor, entry.silo, entry.run, entry.round, entry.label) == ("kim", "hospital", "run", 0, "gradient")
+    assert entry.at.endswith("+00:00")
+    assert entry.event["kind"] == "gaussian"
+    assert entry.mu == share(0.1).mu
+
+
+def test_a_clock_that_goes_back_does_not_matter(ledger, monkeypatch) -> None:
+    ledger.debit("run", 0, share(0.1), "q")
+    monkeypatch.setattr(ledger_module, "_now", lambda: "1970-01-01T00:00:00+00:00")
+    ledger.debit("run", 1, share(0.1), "q")
+    ledger.verify()
+    assert [entry.round for entry in ledger.log()] == [0, 1]
+
+
+def test_threads_cannot_overspend(ledger) -> None:
+    def spend(index: int) -> bool:
+        try:
+            ledger.debit(f"run {index}", 0, share(0.1), "q")
+        except BudgetExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(spend, range(20))) == 10
+    ledger.verify()
+
+
+def test_bad_arguments_are_refused_before_anything_is_written(ledger) -> None:
+    for run, round_, digest in (("", 0, "q"), ("run", -1, "q"), ("run", 0.5, "q"), ("run", 0, "")):
+        with pytest.raises(InvalidInput):
+            ledger.debit(run, round_, share(0.1), digest)
+    with pytest.raises(InvalidInput):
+        Ledger.in_memory(float("nan"), DELTA)
+    assert ledger.log() == []
+
+
+def test_only_the_owner_can_read_a_new_file(path) -> None:
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+def test_everything_survives_reopening(path) -> None:
+    ledger = Ledger.open(path)
+    ledger.store(ledger.debit("run", 0, share(0.5), "q"), b"release")
+    again = Ledger.open(path)
+    assert (again.epsilon, again.delta) == (EPSILON, DELTA)
+    assert again.stored("run", 0, "q") == b"release"
+    assert again.spent() == ledger.spent()
+
+
+def test_an_existing_file_is_never_overwritten(path) -> None:
+    with pytest.raises(LedgerError, match="exists already"):
+        Ledger.create(path, 100.0, DELTA)
+    assert Ledger.open(path).epsilon == EPSILON
+
+
+def test_a_missing_ledger_is_not_made_by_opening_it(tmp_path) -> None:
+    with pytest.raises(LedgerError, match="no ledger"):
+        Ledger.open(tmp_path / "none.db")
+    assert not (tmp_path / "none.db").exists()
+    with pytest.raises(LedgerError, match="cannot be created"):
+        Ledger.create(tmp_path / "no folder" / "ledger.db", 1.0, DELTA)
+
+
+def test_a_ledger_deleted_while_open_is_not_silently_begun_anew(path) -> None:
+    ledger = Ledger.open(path)
+    path.unlink()
+    with pytest.raises(LedgerError, match="no ledger"):
+        ledger.debit("run", 0, share(0.1), "q")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE debits SET event = replace(event, '0', '1') WHERE seq = 2",
+        "UPDATE debits SET round = 9 WHERE seq = 2",
+        "UPDATE debits SET actor = 'nobody' WHERE seq = 1",
+        "DELETE FROM debits WHERE seq = 1",
+        "DELETE FROM debits WHERE seq = 3",
+        "DELETE FROM debits",
+        "UPDATE releases SET payload = x'00'",
+        "UPDATE meta SET value = '100.0' WHERE name = 'epsilon'",
+        "DELETE FROM meta WHERE name = 'head'",
+    ],
+)
+def test_an_altered_file_is_refused(path, statement) -> None:
+    ledger = Ledger.open(path)
+    for round_ in range(3):
+        ledger.store(ledger.debit("run", round_, share(0.1), "q"), b"release")
+    alter(path, statement)
+    with pytest.raises(LedgerError, match=r"altered|not a ledger"):
+        ledger.verify()
+    with pytest.raises(LedgerError, match=r"altered|not a ledger"):
+        Ledger.open(path)
+
+
+def test_rows_lost_at_the_end_stop_the_next_debit(path) -> None:
+    ledger = Ledger.open(path)
+    for round_ in range(3):
+        ledger.debit("run", round_, share(0.1), "q")
+    alter(path, "DELETE FROM debits WHERE seq = 3")
+    with pytest.raises(LedgerError, match="altered"):
+        ledger.debit("run", 3, share(0.1), "q")
+
+
+def test_a_locked_ledger_says_so(path) -> None:
+    ledger = Ledger.open(path, timeout=0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(LedgerError, match="in use by another process"):
+        ledger.debit("run", 0, share(0.1), "q")
+    other.execute("ROLLBACK")
+    other.close()
+    ledger.debit("run", 0, share(0.1), "q")
+
+
+def test_a_read_only_ledger_says_so(path, monkeypatch) -> None:
+    ledger = Ledger.open(path)
+    read_only = lambda: sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)  # noqa: E731
+    monkeypatch.setattr(ledger._store, "_connect", read_only)  # file modes do not stop root, who runs containers
+    assert ledger.spent().debits == 0
+    with pytest.raises(LedgerError, match="read-only"):
+        ledger.debit("run", 0, share(0.1), "q")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a database, but long enough to be read as one" * 20])
+def test_a_file_that_is_no_ledger_says_so(tmp_path, content) -> None:
+    path = tmp_path / "ledger.db"
+    path.write_bytes(content)
+    with pytest.raises(LedgerError, match=r"no tables|not a ledger"):
+        Ledger.open(path)
+
+
+def test_a_torn_file_says_so(path) -> None:
+    ledger = Ledger.open(path)
+    for round_ in range(50):
+        ledger.debit("run", round_, share(0.01), "q" * 200)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2] + b"\xff" * (len(content) // 4))
+    with pytest.raises(LedgerError, match="damaged"):
+        Ledger.open(path)
+
+
+def test_a_debit_of_another_ledger_cannot_be_stored(ledger) -> None:
+    foreign = Ledger.in_memory(EPSILON, DELTA).debit("run", 0, share(0.1), "q")
+    with pytest.raises(LedgerError, match="not in the ledger"):
+        ledger.store(foreign, b"release")
