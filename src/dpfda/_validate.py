@@ -32,6 +32,21 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
+def within(name: str, value: Any, low: float, high: float) -> float:
+    """A finite number between two limits."""
+    number = real(name, value)
+    if not low <= number <= high:
+        raise InvalidInput(f"{name} must lie between {low:g} and {high:g}, got {value!r}.")
+    return number
+
+
+def name(argument: str, value: Any) -> str:
+    """A short text that identifies something."""
+    if not isinstance(value, str) or not 0 < len(value) <= 200:
+        raise InvalidInput(f"{argument} must be a text of 1 to 200 characters, got {value!r}.")
+    return value
+
+
 def fraction(name: str, value: Any) -> float:
     """A number strictly between 0 and 1."""
     number = real(name, value)
@@ -70,7 +85,8 @@ def interval(name: str, value: Any) -> tuple[float, float]:
 
 def privacy_pair(epsilon: Any, delta: Any) -> tuple[float, float]:
     """A privacy budget: epsilon > 0 and 0 < delta < 1."""
-    return positive("epsilon", epsilon), fraction("delta", delta)
+    positive("epsilon", epsilon)
+    return within("epsilon", epsilon, 1e-6, 1e4), within("delta", fraction("delta", delta), 1e-100, 1.0)
 
 
 def vector(name: str, value: ArrayLike, *, length: int | None = None, finite: bool = True) -> NDArray[np.float64]:

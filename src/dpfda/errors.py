@@ -26,6 +26,10 @@ class LedgerError(DpfdaError):
     """The ledger cannot be read or written safely (locked, read-only, damaged)."""
 
 
+class SourceError(DpfdaError):
+    """Data cannot be read for a reason outside the request (no permission, unreachable database); nothing was spent."""
+
+
 class TransportError(DpfdaError):
     """Too few silos answered, or a message could not be delivered."""
 

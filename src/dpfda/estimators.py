@@ -28,6 +28,7 @@ METHODS = ("adaptive", "published", "nonprivate")
 BASES = ("cosine", "fourier", "fourier-extension")
 Y_SCALES = ("bounds", "none")
 DEFAULT_REFERENCE_SIZE = 7
+MAX_BASIS = 500
 
 Floats = NDArray[np.float64]
 Data = Curves | Silo | Sequence[Silo] | Sequence[Curves]
@@ -124,9 +125,11 @@ class _CurveEstimator(BaseEstimator):  # type: ignore[misc]
         _validate.choice("projection", self.projection, ("ellipsoid", "cone", "none"))
         _validate.interval("domain", self.domain)
         _validate.interval("y_bounds", self.y_bounds)
-        _validate.positive("alpha", self.alpha)
+        _validate.within("alpha", self.alpha, 0.5, 10.0)
+        if self.constants is not None and not isinstance(self.constants, PublishedConstants):
+            raise InvalidInput(f"constants must be PublishedConstants, got {type(self.constants).__name__}.")
         if self.n_basis is not None:
-            _validate.integer("n_basis", self.n_basis)
+            _validate.within("n_basis", _validate.integer("n_basis", self.n_basis), 1, MAX_BASIS)
         if self.points_per_curve is not None:
             _validate.positive("points_per_curve", self.points_per_curve)
 
@@ -137,14 +140,12 @@ class _CurveEstimator(BaseEstimator):  # type: ignore[misc]
                 f"X must be Curves, a Silo, or a non-empty list of them, got {type(X).__name__}; "
                 "build Curves with Curves.from_long or Curves.from_frame."
             )
+        if len({id(item) for item in items}) != len(items):
+            raise InvalidInput("X holds the same silo twice; give every silo once.")
         silos = [item if isinstance(item, Silo) else self._own_silo(item) for item in items]
         if len({silo.n_coefficients for silo in silos}) != 1:
             raise InvalidInput("X holds silos whose design vectors have different lengths; give all the same columns.")
-        for number, silo in enumerate(silos, start=1):
-            silo.name_if_unnamed(f"silo-{number}")
-            if self.random_state is not None:
-                silo.simulate_with(self.random_state)
-        return silos
+        return [silo.in_fit(f"silo-{number}", self.random_state) for number, silo in enumerate(silos, start=1)]
 
     def _own_silo(self, curves: Curves) -> Silo:
         """A silo for raw curves; its owner, who calls fit, is told of unusable input before anything is spent."""
@@ -246,7 +247,8 @@ class PrivateMean(_CurveEstimator):
         return mean
 
     def _public_shape(self, coefficients: Floats) -> Floats:
-        return coefficients[0]
+        mean: Floats = coefficients[0]
+        return mean
 
     def _check_curves(self, curves: Curves) -> None:
         if curves.p != 1 or not (curves.design == 1).all():
@@ -356,6 +358,8 @@ class PrivateVaryingCoefficients(_CurveEstimator):
             if free == 0:
                 return []
             raise InvalidInput("design_bounds must be given: one public (low, high) pair per design column.")
+        if not isinstance(self.design_bounds, Sequence | np.ndarray):
+            raise InvalidInput(f"design_bounds must be a sequence of (low, high) pairs, got {self.design_bounds!r}.")
         bounds = list(self.design_bounds)
         is_single_pair = len(bounds) == 2 and all(np.isscalar(bound) for bound in bounds)
         return [tuple(bounds)] * free if is_single_pair else bounds

@@ -82,9 +82,22 @@ def curve_gradients(curves: PreparedCurves, basis: Basis, iterate: Floats) -> Fl
     features = basis.evaluate_unit(curves.u)
     counts = np.diff(curves.offsets)
     owner = np.repeat(np.arange(curves.n), counts)
-    fitted = np.einsum("jl,jl->j", features, (curves.design @ iterate)[owner])
+    slopes = rowwise_product(curves.design, iterate)
+    fitted = np.einsum("jl,jl->j", features, slopes[owner])
     scores = mean_per_curve(features * (fitted - curves.y)[:, None], curves.offsets)
     return (curves.design[:, :, None] * scores[:, None, :]).reshape(curves.n, -1)
+
+
+def rowwise_product(rows: Floats, matrix: Floats) -> Floats:
+    """rows @ matrix, added up column by column: the bits of a row depend on that row only.
+
+    A BLAS product may add in another order when another row's curve is longer or shorter, and an iterate that makes terms
+    cancel would blow that difference up: a change of one curve would then move the contributions of others.
+    """
+    product = np.zeros((len(rows), matrix.shape[1]))
+    for column, values in zip(rows.T, matrix, strict=True):
+        product += column[:, None] * values
+    return product
 
 
 def mean_per_curve(values: Floats, offsets: NDArray[np.int64]) -> Floats:

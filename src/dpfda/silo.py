@@ -7,6 +7,7 @@ overcharge, never undercharge.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from dpfda.privacy.ledger import Ledger
 from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
 
 DEFAULT_NAME = "silo-1"
+LARGEST_ENTRY = 1e6  # of a query: iterates are of order 1 in the scaled units of a plan
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class Silo:
         A PUBLIC typical number of points per curve, used by the published method's truncation radii. Never taken from
         the data.
     ledger : Ledger or path, optional
-        Where spending is recorded. A path to a file that does not exist yet makes a ledger whose total budget is
-        (epsilon, delta). Without one, an in-memory ledger of that budget is used, so that a second fit on the same
-        silo is refused.
+        Where spending is recorded; one ledger serves one silo. A path to a file that does not exist yet makes a ledger
+        whose total budget is (epsilon, delta). Without one, an in-memory ledger of that budget is used: fits on the same
+        silo object together never exceed it.
     random_state : int, optional
         A seed makes the noise predictable: for simulations only, every result is marked ``private=False``.
 
@@ -83,13 +85,11 @@ class Silo:
             points_per_curve = _validate.positive("points_per_curve", points_per_curve)
         self.points_per_curve = points_per_curve
         self._curves = curves
-        self._name = name
+        self._name = None if name is None else _validate.name("name", name)
         self._durable = ledger is not None
         self.ledger = _open_ledger(ledger, self.epsilon, self.delta)
-        self._seed: int | None = None
+        self._seed = None if random_state is None else self._checked_seed(random_state)
         self._studies: dict[str, _Study] = {}
-        if random_state is not None:
-            self.simulate_with(random_state)
 
     def __repr__(self) -> str:
         return f"Silo({self.name!r}, n={self._curves.n}, epsilon={self.epsilon:g}, delta={self.delta:g})"
@@ -99,10 +99,14 @@ class Silo:
         """The silo's name in plans, releases and ledgers."""
         return self._name if self._name is not None else DEFAULT_NAME
 
-    def name_if_unnamed(self, name: str) -> None:
-        """Number a silo that its owner did not name."""
-        if self._name is None:
-            self._name = name
+    def in_fit(self, name: str, random_state: int | None) -> Silo:
+        """This silo as one call of `fit` sees it: numbered if unnamed, seeded if asked; same curves, same ledger."""
+        view = copy.copy(self)
+        view._name = name if self._name is None else self._name
+        view._studies = {}
+        if random_state is not None:
+            view._seed = self._checked_seed(random_state)
+        return view
 
     @property
     def n_coefficients(self) -> int:
@@ -113,14 +117,14 @@ class Silo:
         """What this silo declares in public."""
         return SiloTerms(self.name, self._curves.n, self.epsilon, self.delta, self.points_per_curve)
 
-    def simulate_with(self, seed: int) -> None:
-        """Use predictable noise, for simulations. Refused where a durable ledger says that the data are real."""
+    def _checked_seed(self, seed: int) -> int:
+        """A seed makes noise predictable. Refused where a durable ledger says that the data are real."""
         if self._durable:
             raise InvalidInput(
                 "random_state makes noise predictable and voids the guarantee; a silo with a ledger= refuses it, "
                 "so leave out random_state or the ledger."
             )
-        self._seed = _validate.integer("random_state", seed, minimum=0)
+        return _validate.integer("random_state", seed, minimum=0)
 
     def join(self, plan: Plan, run: str) -> None:
         """Agree to a study, or refuse it before anything is spent.
@@ -173,8 +177,8 @@ class Silo:
         expected = {"iterate": study.plan.n_coefficients * study.plan.basis.size}
         if {name: array.size for name, array in query.arrays.items()} != expected:
             raise ProtocolError("The query does not hold the vectors that this round asks for.")
-        if not all(np.isfinite(array).all() for array in query.arrays.values()):
-            raise ProtocolError("The query holds numbers that are not finite.")
+        if not all((np.abs(array) <= LARGEST_ENTRY).all() for array in query.arrays.values()):
+            raise ProtocolError("The query holds numbers that are not finite or absurdly large.")
         return study
 
     def _bounded_sum(self, study: _Study, query: Query) -> tuple[BoundedSum, int]:
@@ -196,6 +200,8 @@ def _open_ledger(ledger: Any, epsilon: float, delta: float) -> Ledger:
         return Ledger.in_memory(epsilon, delta)
     if isinstance(ledger, Ledger):
         return ledger
+    if not isinstance(ledger, str | os.PathLike):
+        raise InvalidInput(f"ledger must be a Ledger or a path, got {type(ledger).__name__}.")
     return Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, epsilon, delta)
 
 

@@ -139,8 +139,6 @@ def test_bad_parameters_with_raw_curves(change, word):
 def test_bad_parameters_spend_nothing(change, word, tmp_path):
     ledger = Ledger.create(tmp_path / "silo.ledger", 1.0, 1e-3)
     silo = Silo(mean_curves(), epsilon=1.0, delta=1e-3, points_per_curve=4, ledger=ledger)
-    if "points_per_curve" in change:
-        change = {"points_per_curve": change["points_per_curve"]}
     with pytest.raises(InvalidInput) as error:
         PrivateMean(**(BASE | change)).fit([silo])
     assert_one_sentence(error, word)

@@ -522,7 +522,7 @@ def test_the_papers_simulation_setting_in_figures():
     # log(250/.05) = 8.5171932; /sqrt 10 = 2.6933729; R_1 = .75 (2.6933729 + 1), R_3 = .75 (2.6933729 + 1/27)
     np.testing.assert_allclose(radii_of(plan.rounds[0]), [2.7700297, 2.1137797, 2.0478075], rtol=1e-7)
     assert plan.algorithm == "Algorithm 1 (mean, CDP)"
-    assert plan.projection.radius == pytest.approx(500 / math.pi**3, rel=1e-15)
+    assert plan.projection.radius == pytest.approx(1000 / math.pi**3, rel=1e-15)
     defaults = dataclasses.asdict(PublishedConstants())
     assert {k: defaults[k] for k in ("C_R", "C_T", "C_r", "rho")} == {"C_R": 0.75, "C_T": 4, "C_r": 1.25, "rho": 0.1}
 

@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -141,6 +142,31 @@ class Plan:
         names = [silo.name for silo in self.silos]
         if len(set(names)) != len(names):
             raise InvalidInput("silos must have different names; give each Silo its own name=.")
+        self._check_parts()
+        for terms in self.silos:
+            self._check_shares(terms)
+
+    def _check_parts(self) -> None:
+        """Batches that are priced as disjoint must be: one partition for the whole plan, and a curve in each batch."""
+        partitions = {planned.parts for planned in self.rounds if planned.part is not None}
+        if len(partitions) > 1:
+            raise InvalidInput("rounds must use one partition of the curves: batches of different partitions overlap.")
+        for planned in self.rounds:
+            if planned.part is not None and not 0 <= planned.part < planned.parts:
+                raise InvalidInput(f"rounds name batch {planned.part} of {planned.parts}, which does not exist.")
+        smallest = min((terms.n for terms in self.silos), default=0)
+        if partitions and not max(partitions) <= smallest:
+            raise InvalidInput(f"rounds ask for {max(partitions)} batches of a silo with {smallest} curves.")
+
+    def _check_shares(self, terms: SiloTerms) -> None:
+        """Shares match the rounds measure by measure, and are positive and at most one."""
+        if not terms.shares:
+            return
+        counts = [len(planned.measures) for planned in self.rounds]
+        if [len(shares) for shares in terms.shares] != counts:
+            raise InvalidInput(f"shares of silo {terms.name!r} do not match the plan's rounds.")
+        if not all(0 < share <= 1 for shares in terms.shares for share in shares):
+            raise InvalidInput(f"shares of silo {terms.name!r} must lie in (0, 1].")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -203,6 +229,10 @@ class Plan:
 
     def digest(self) -> str:
         """Identifies the terms: two plans agree exactly when their digests do."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 

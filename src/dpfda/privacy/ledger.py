@@ -41,7 +41,7 @@ from dpfda.privacy.accounting import (
     mu_for,
     mu_squared,
 )
-from dpfda.privacy.ledger_sqlite import Row, SqliteStore
+from dpfda.privacy.ledger_sqlite import Row, SqliteStore, Store
 
 _TOLERANCE = 1e-12  # sums of planned mu^2 differ in their last digits; `mu_for` has left room for this
 
@@ -92,7 +92,7 @@ class LogEntry:
 class Ledger:
     """A total budget (epsilon, delta), fixed at creation, and the debits against it."""
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         with store.transaction(write=False) as transaction:
             meta = chain.checked_meta(transaction.meta())
@@ -102,13 +102,13 @@ class Ledger:
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], epsilon: float, delta: float, note: str = "") -> Ledger:
-        """A new ledger in a new file that only its owner can read."""
-        return cls._new(SqliteStore(path), epsilon, delta, note)
+        """A new ledger in a new file that only its owner can read, or on PostgreSQL if `path` is a URL."""
+        return cls._new(_store_at(path), epsilon, delta, note)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, timeout: float = 30.0) -> Ledger:
         """An existing ledger, verified first; `timeout` is how many seconds to wait for other processes."""
-        return cls(SqliteStore(path, timeout=timeout))
+        return cls(_store_at(path, timeout))
 
     @classmethod
     def in_memory(cls, epsilon: float, delta: float) -> Ledger:
@@ -116,7 +116,7 @@ class Ledger:
         return cls._new(SqliteStore(None), epsilon, delta, "in memory")
 
     @classmethod
-    def _new(cls, store: SqliteStore, epsilon: float, delta: float, note: str) -> Ledger:
+    def _new(cls, store: Store, epsilon: float, delta: float, note: str) -> Ledger:
         epsilon, delta = _validate.privacy_pair(epsilon, delta)
         facts = {
             "version": chain.VERSION,
@@ -136,12 +136,14 @@ class Ledger:
     def debit(self, run: str, round: int, event: Event, digest: str, silo: str = "", actor: str | None = None) -> Debit:
         """Check the budget and write the debit durably, in one transaction; draw the noise only afterwards.
 
-        `digest` names the question (plan and iterate): a round is answered for one question only.
+        `digest` names the question: a round is answered for one question only. What stands before its last colon names
+        the terms of the run (silo and plan), which cannot change once the run has spent, in this process or another.
         """
         run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
         with self._store.transaction(write=True) as transaction:
             rows = transaction.debits()
             head = chain.checked_head(transaction, rows)
+            _same_terms(rows, run, digest)
             attempts = _earlier_attempts(rows, run, round, digest)
             if attempts and transaction.release(run, round) is not None:
                 return _debit(attempts[-1], replay=True)
@@ -172,8 +174,15 @@ class Ledger:
     def stored(self, run: str, round: int, digest: str) -> bytes | None:
         """The stored release of a round, or None; another question for the same round is refused."""
         with self._store.transaction(write=False) as transaction:
-            _earlier_attempts(transaction.debits(), run, round, digest)
+            rows = transaction.debits()
+            _same_terms(rows, run, digest)
+            _earlier_attempts(rows, run, round, digest)
             return transaction.release(run, round)
+
+    def releases(self, run: str) -> dict[int, bytes]:
+        """All stored releases of a run, by round."""
+        with self._store.transaction(write=False) as transaction:
+            return {round: payload for name, round, payload, _ in transaction.releases() if name == run}
 
     def check(self, events: Iterable[Event], run: str) -> None:
         """Raise `BudgetExceeded` if a planned run would not fit; spends nothing.
@@ -225,12 +234,28 @@ class Ledger:
             )
 
 
+def _store_at(path: str | os.PathLike[str], timeout: float = 30.0) -> Store:
+    """The storage that a path or a URL names."""
+    if "://" not in str(path):
+        return SqliteStore(path, timeout=timeout)
+    from dpfda.privacy.ledger_sqlalchemy import SqlStore
+
+    return SqlStore(str(path), timeout=timeout)
+
+
 def _earlier_attempts(rows: list[Row], run: str, round: int, digest: str) -> list[Row]:
     """The debits of this round so far; all must be for the same question."""
     attempts = [row for row in rows if (row.run, row.round) == (run, round)]
     if any(row.digest != digest for row in attempts):
         raise ProtocolError(f"Round {round} of run {run!r} was asked with another question; it is not answered twice.")
     return attempts
+
+
+def _same_terms(rows: list[Row], run: str, digest: str) -> None:
+    """A run keeps the terms that it began with, also after a restart."""
+    terms = digest.rpartition(":")[0]
+    if any(row.digest.rpartition(":")[0] != terms for row in rows if row.run == run):
+        raise ProtocolError(f"Run {run!r} began under other terms; a study's plan cannot change.")
 
 
 def _only_forward(rows: list[Row], run: str, round: int) -> None:

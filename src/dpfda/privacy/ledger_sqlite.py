@@ -12,9 +12,10 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from dpfda.errors import LedgerError
 
@@ -53,8 +54,36 @@ class Row:
     hash: str
 
 
-class Transaction:
+class Transaction(Protocol):
     """What the ledger may ask of its storage inside one transaction."""
+
+    def create(self) -> None: ...
+
+    def meta(self) -> dict[str, str]: ...
+
+    def set_meta(self, name: str, value: str) -> None: ...
+
+    def debits(self) -> list[Row]: ...
+
+    def insert(self, row: Row) -> None: ...
+
+    def release(self, run: str, round: int) -> bytes | None: ...
+
+    def releases(self) -> list[tuple[str, int, bytes, str]]: ...
+
+    def insert_release(self, run: str, round: int, payload: bytes, sha256: str) -> None: ...
+
+
+class Store(Protocol):
+    """A place for one ledger."""
+
+    def new_file(self) -> None: ...
+
+    def transaction(self, *, write: bool) -> AbstractContextManager[Transaction]: ...
+
+
+class SqliteTransaction:
+    """The same, on a connection to SQLite."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -127,7 +156,7 @@ class SqliteStore:
             raise LedgerError(f"The ledger {self.path} cannot be created: {error.strerror}.") from None
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[Transaction]:
+    def transaction(self, *, write: bool) -> Iterator[SqliteTransaction]:
         """All or nothing: committed durably on leaving, rolled back on any error, serialised when writing."""
         if self.path is not None and not self.path.is_file():
             raise LedgerError(f"There is no ledger at {self.path}; create one, or correct the path.")
@@ -157,12 +186,12 @@ class SqliteStore:
 
 
 @contextmanager
-def _begun(connection: sqlite3.Connection, write: bool) -> Iterator[Transaction]:
+def _begun(connection: sqlite3.Connection, write: bool) -> Iterator[SqliteTransaction]:
     """BEGIN, the caller's work, COMMIT or ROLLBACK."""
     connection.isolation_level = None
     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
     try:
-        yield Transaction(connection)
+        yield SqliteTransaction(connection)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

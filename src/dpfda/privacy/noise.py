@@ -41,13 +41,13 @@ class NoiseSource(Protocol):
 class OpenDPNoise:
     """The discrete Gaussian of OpenDP on the grid 2^-40, drawn with the operating system's entropy.
 
-    Guarantee: the output is x' + Z, where x' is x rounded to the grid (each entry moves by at most 2^-41, so
-    a difference of two inputs by at most 2^-40 per entry: `release_gaussian` accounts for it) and Z is
-    discrete Gaussian on the grid with scale 1, summed in exact integers and cast to a float once: no bit of
-    the output depends on how a floating-point addition was rounded. With h = 2^-40, x' + round(N(0,1)) =
-    round(x' + N(0,1)) is post-processing of the continuous mechanism, and Z differs from round(N(0,1)) in
-    total variation by about 0.02 h^2 < 2^-85 per entry. So q entries are mu-GDP up to an additional delta of (1 + e^eps) q 2^-85 per release: less than 1e-18 for
-    q <= 1000 and eps <= 10. It is not part of the stated delta (docs/known_limits.md says so); no usual delta notices it.
+    Guarantee: the output is x' + Z, where x' is x rounded to the grid (each entry moves by at most 2^-41, so a difference
+    of two inputs by at most 2^-40 per entry: `release_gaussian` accounts for it) and Z is discrete Gaussian on the grid
+    with scale 1, summed in exact integers and cast to a float once: no bit of the output depends on how a
+    floating-point addition was rounded. With h = 2^-40, x' + round(N(0,1)) = round(x' + N(0,1)) is post-processing of the
+    continuous mechanism, and Z differs from round(N(0,1)) in total variation by about 0.02 h^2 < 2^-85 per entry. So q
+    entries are mu-GDP up to an additional delta of (1 + e^eps) q 2^-85 per release: less than 1e-18 for q <= 1000 and
+    eps <= 10. docs/proofs/discrete-noise.md bounds it and sets it against the rounding margins of `accounting`.
 
     | input       | result                                                                            |
     |-------------|-----------------------------------------------------------------------------------|

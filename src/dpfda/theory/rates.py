@@ -195,7 +195,7 @@ def rate(
     There are `S` servers with `n` curves of `m` points each. Under ``cdp`` the `S * n` curves are
     pooled (Table 1 is ``S=1``), under ``ldp`` each stands alone, under ``none`` `epsilon` is not used.
 
-    >>> rate("mean", "fdp", n=1000, m=10, S=5, epsilon=0.5, alpha=3).dominant.name
+    >>> rate("mean", "fdp", n=1000, m=3, S=5, epsilon=0.5, alpha=3).dominant.name
     'non-private sparse'
     """
     return rate_of(Setting(problem, privacy, n, m, alpha, S, d, epsilon))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from dpfda.engine.plan import Plan
+from dpfda.errors import TransportError
 from dpfda.messages import Query, Release
 
 
@@ -25,14 +26,20 @@ class InProcessTransport:
 
     def __init__(self, silos: Sequence[Releasing]) -> None:
         self._silos = {silo.name: silo for silo in silos}
+        self._members: list[Releasing] = []
 
     def open(self, plan: Plan, run: str) -> None:
         """Let every silo check the plan before any of them spends."""
-        for terms in plan.silos:
-            self._silos[terms.name].join(plan, run)
+        names = [terms.name for terms in plan.silos]
+        missing = [name for name in names if name not in self._silos]
+        if missing:
+            raise TransportError(f"The plan names silos that are not connected: {', '.join(missing)}.")
+        self._members = [self._silos[name] for name in names]
+        for silo in self._members:
+            silo.join(plan, run)
 
     def gather(self, query: Query) -> Mapping[str, Release]:
-        """Ask all silos, in order."""
+        """Ask all silos of the plan, in its order."""
         message = query.encode()
-        answers = {name: silo.release(Query.decode(message)) for name, silo in self._silos.items()}
+        answers = {silo.name: silo.release(Query.decode(message)) for silo in self._members}
         return {name: Release.decode(answer.encode()) for name, answer in answers.items()}

@@ -1,0 +1,52 @@
+"""Every foreseen failure as one sentence on stderr and an exit code. What is not foreseen is a bug and shows as one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from dpfda.errors import BudgetExceeded, DpfdaError, InvalidInput
+
+DONE, SYSTEM, USER, INTERRUPTED = 0, 1, 2, 130
+_UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever Typer keeps it
+
+
+def exit_code_after(action: Callable[[], Any]) -> int:
+    """Do it; complain in one sentence if it fails."""
+    try:
+        outcome = action()
+    except typer.Exit as stop:
+        return int(stop.exit_code)
+    except BrokenPipeError:  # the reader of a pipe went away
+        sys.stderr.close()
+        return SYSTEM
+    except (_UsageError, DpfdaError, OSError, KeyboardInterrupt, typer.Abort) as error:
+        sentence, code = _judged(error)
+        sys.stderr.write(f"dpfda: {' '.join(sentence.split())}\n")
+        return code
+    return outcome if isinstance(outcome, int) else DONE
+
+
+def _judged(error: BaseException) -> tuple[str, int]:
+    """The sentence, and whose mistake it was."""
+    if isinstance(error, _UsageError):
+        return _usage(error), USER
+    if isinstance(error, DpfdaError):
+        return str(error), USER if isinstance(error, InvalidInput | BudgetExceeded) else SYSTEM
+    if isinstance(error, OSError):
+        return _system_sentence(error), SYSTEM
+    return "Interrupted. Files are whole, and the ledger shows what was spent: dpfda budget log", INTERRUPTED
+
+
+def _usage(error: Any) -> str:
+    sentence = error.format_message().rstrip(".")
+    command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "dpfda"
+    return f"{sentence}; see {command} --help."
+
+
+def _system_sentence(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    return f"{place}{error.strerror or error}; nothing else was changed."

@@ -1,0 +1,167 @@
+"""`dpfda fit`: from a table to a private curve, a report and a ledger that shows the price."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import typer
+
+from dpfda.cli import fit_options as options
+from dpfda.cli.new_app import example, new_app
+from dpfda.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from dpfda.cli.fit_request import FitRequest
+    from dpfda.cli.ledger_choice import LedgerChoice
+    from dpfda.privacy.ledger import Ledger
+    from dpfda.report.document import Document
+    from dpfda.tables import Loaded
+
+app = new_app()
+
+_EXAMPLES = example(
+    "dpfda fit visits.csv --id pid --x age --y hdl --domain 20:90 --y-bounds 0:150 --epsilon 1 --delta 1e-5 "
+    "--report hdl.html",
+    "dpfda fit visits.parquet --id pid --x age --y hdl --design bmi,smoker --bounds bmi=10:70 "
+    "--levels smoker=never,former,current --domain 20:90 --y-bounds 0:150 --epsilon 1 --delta 1e-5",
+    "dpfda fit postgresql://me@server/clinic --query 'SELECT pid, age, hdl FROM visits' --id pid --x age --y hdl "
+    "--domain 20:90 --y-bounds 0:150 --epsilon 1 --delta 1e-5",
+    "dpfda fit study.toml --dry-run",
+)
+
+
+@app.command(epilog=_EXAMPLES)
+def fit(
+    ctx: typer.Context,
+    source: options.Source,
+    id_: options.Id = None,
+    x: options.X = None,
+    y: options.Y = None,
+    wide: options.Wide = None,
+    query: options.Query = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    duplicates: options.Duplicates = None,
+    design: options.Design = None,
+    bounds: options.Bounds = None,
+    levels: options.Levels = None,
+    method: options.Method = None,
+    basis: options.Basis = None,
+    n_basis: options.NBasis = None,
+    alpha: options.Alpha = None,
+    points_per_curve: options.PointsPerCurve = None,
+    domain: options.Domain = None,
+    y_bounds: options.YBounds = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    ledger: options.Ledger = None,
+    report: options.Report = None,
+    json_: options.Json = None,
+    figure: options.Figure = None,
+    overwrite: options.Overwrite = None,
+    level: options.Level = None,
+    title: options.Title = None,
+    x_label: options.XLabel = None,
+    y_label: options.YLabel = None,
+    include_owner_notes: options.IncludeOwnerNotes = None,
+    dry_run: options.DryRun = False,
+) -> None:
+    """Estimate a mean curve, or with --design coefficient curves, under differential privacy for whole subjects.
+
+    Domain and bounds must be public facts: choose them by definition, never by looking at the data (dpfda describe
+    helps). Every fit is debited to the data set's ledger before its noise is drawn; a fit that would overspend is refused
+    before the data are read.
+    """
+    from dpfda.cli.fit_request import fit_request
+    from dpfda.cli.settings import merged
+
+    typed = {name.rstrip("_"): value for name, value in ctx.params.items() if name != "dry_run"}
+    settings = merged(typed)
+    request = fit_request(settings)
+    if dry_run:
+        from dpfda.cli.dry_run import show_dry_run
+
+        show_dry_run(request, ctx.obj)
+    else:
+        run_fit(request, ctx.obj)
+
+
+def run_fit(request: FitRequest, terminal: Terminal) -> Document:
+    """Check the budget, read, spend, write, tell: in this order."""
+    from dpfda.cli.summary import print_summary
+    from dpfda.tables import load_curves
+
+    ledger = _open_if_there(request, terminal)
+    with terminal.waiting(f"Reading {request.source.shown}"):
+        loaded = load_curves(request.source, request.reading)
+    terminal.owner_notes(loaded.owner_notes)
+    if ledger is None:
+        ledger = _new_ledger(request.ledger, request, terminal)
+    document = _spend(request, loaded, ledger, terminal)
+    written = request.outputs.write(document)
+    if request.outputs.json != "-":
+        print_summary(document, terminal)
+    for path in written:
+        terminal.say(f"Wrote {path}")
+    return document
+
+
+def _open_if_there(request: FitRequest, terminal: Terminal) -> Ledger | None:
+    from dpfda.cli.spending import refuse_overspending
+
+    if not request.ledger.exists:
+        return None
+    terminal.detail(f"Asking the ledger {request.ledger.shown}")
+    ledger = request.ledger.open()
+    refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
+    return ledger
+
+
+def _new_ledger(choice: LedgerChoice, request: FitRequest, terminal: Terminal) -> Ledger:
+    from dpfda.privacy.ledger import Ledger
+
+    ledger = Ledger.create(
+        choice.location, request.epsilon, request.delta, note=f"made by dpfda fit {request.source.name}"
+    )
+    terminal.say(
+        f"No budget had been set for {request.source.name}: {choice.shown} now holds a total of epsilon = "
+        f"{request.epsilon:g}, delta = {request.delta:g}, all for this fit. To plan for several, set a total first with "
+        "dpfda budget init."
+    )
+    return ledger
+
+
+def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, terminal: Terminal) -> Document:
+    """The fit itself, with the library's warnings as sentences."""
+    from dpfda.cli.forecast import forecast
+    from dpfda.cli.settings import as_toml
+    from dpfda.cli.spending import change
+    from dpfda.report.document import result_document
+    from dpfda.silo import Silo
+    from dpfda.tables.source import without_password
+
+    study, estimator, before = request.study(loaded), request.estimator(), ledger.spent()
+    points = request.options.get("points_per_curve")
+    silo = Silo(
+        loaded.curves,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        name=f"{study.model} of {study.y} over {study.x}, {study.source}",
+        points_per_curve=points,
+        ledger=ledger,
+    )
+    with warnings.catch_warnings(record=True) as caught, terminal.progress("Fitting") as advance:
+        warnings.simplefilter("always")
+        estimator.fit(silo, progress=advance)
+    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        terminal.say(f"Note: {sentence}")
+    return result_document(
+        estimator,
+        study,
+        budget=change(request.ledger, before, ledger.spent()),
+        forecast=forecast(estimator, n=loaded.curves.n, m=points, columns=loaded.curves.p),
+        command=without_password(terminal.command),
+        settings=without_password(as_toml(request.settings)),
+        owner_notes=loaded.owner_notes if request.include_owner_notes else None,
+    )

@@ -1,0 +1,61 @@
+"""The options of `dpfda fit`, one alias each; `settings.DEFAULTS` holds their defaults, since TOML may set them too."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+DATA, MODEL, PROMISE, OUT = "The data", "The model", "The promise", "The result"
+
+
+def _option(name: str, panel: str, help: str) -> Any:
+    return typer.Option(name, rich_help_panel=panel, help=help, show_default=False)
+
+
+_KINDS = "CSV (also .gz), Parquet file or folder, Arrow/Feather, database URL, or a .toml with these settings."
+Source = Annotated[str, typer.Argument(help=_KINDS, show_default=False)]
+Id = Annotated[str | None, _option("--id", DATA, "Column that names the subject.")]
+X = Annotated[str | None, _option("--x", DATA, "Column of the argument (age, time, a date).")]
+Y = Annotated[str | None, _option("--y", DATA, "Column of the value; with --wide, how its columns begin.")]
+Wide = Annotated[bool | None, _option("--wide", DATA, "One row per subject (with --id) or one column (with --x).")]
+Query = Annotated[str | None, _option("--query", DATA, "SELECT statement, with a database URL.")]
+Separator = Annotated[str | None, _option("--separator", DATA, "Field separator of a CSV, if it is not found.")]
+Decimal = Annotated[str | None, _option("--decimal", DATA, "'point' (default) or 'comma'.")]
+Duplicates = Annotated[
+    str | None, _option("--duplicates", DATA, "Copies of rows: 'refuse' (default), 'drop', 'keep'.")
+]
+Design = Annotated[str | None, _option("--design", MODEL, "Covariates a,b,c: coefficient curves instead of a mean.")]
+Bounds = Annotated[list[str] | None, _option("--bounds", MODEL, "PUBLIC bounds of a numeric covariate: NAME=LOW:HIGH.")]
+Levels = Annotated[
+    list[str] | None, _option("--levels", MODEL, "PUBLIC levels of a category, reference first: NAME=a,b,c.")
+]
+Method = Annotated[str | None, _option("--method", MODEL, "'adaptive' (default) or 'published'.")]
+Basis = Annotated[
+    str | None, _option("--basis", MODEL, "'cosine' (default), 'fourier' (periodic), 'fourier-extension'.")
+]
+NBasis = Annotated[int | None, _option("--n-basis", MODEL, "Number of basis functions; chosen for you.")]
+Alpha = Annotated[float | None, _option("--alpha", MODEL, "Assumed smoothness (default 3).")]
+PointsPerCurve = Annotated[
+    float | None, _option("--points-per-curve", MODEL, "PUBLIC typical number of points a subject.")
+]
+Domain = Annotated[str | None, _option("--domain", PROMISE, "PUBLIC range of x: 46:63, or two dates.")]
+YBounds = Annotated[str | None, _option("--y-bounds", PROMISE, "PUBLIC range of y: 0:500; values outside are clamped.")]
+Epsilon = Annotated[float | None, _option("--epsilon", PROMISE, "Privacy loss that this study may spend.")]
+Delta = Annotated[float | None, _option("--delta", PROMISE, "Far below one over the number of subjects, e.g. 1e-5.")]
+Ledger = Annotated[
+    str | None, _option("--ledger", PROMISE, "Ledger file or PostgreSQL URL (default: beside the data).")
+]
+Report = Annotated[str | None, _option("--report", OUT, "Write the HTML report here.")]
+Json = Annotated[str | None, _option("--json", OUT, "Write the result as JSON here; '-' is standard output.")]
+Figure = Annotated[list[str] | None, _option("--figure", OUT, "Write a figure (.png, .svg, .pdf); may be repeated.")]
+Overwrite = Annotated[bool | None, _option("--overwrite", OUT, "Replace files that exist.")]
+Level = Annotated[float | None, _option("--level", OUT, "Level of the simultaneous band (default 0.95).")]
+Title = Annotated[str | None, _option("--title", OUT, "Title of the report.")]
+XLabel = Annotated[str | None, _option("--x-label", OUT, "Label of x with its unit.")]
+YLabel = Annotated[str | None, _option("--y-label", OUT, "Label of y with its unit.")]
+IncludeOwnerNotes = Annotated[
+    bool | None, _option("--include-owner-notes", OUT, "Put NOT PRIVATE notes into the result.")
+]
+_DRY = "Print the settings, the price and the expected error; spend nothing."
+DryRun = Annotated[bool, typer.Option("--dry-run", help=_DRY)]

@@ -1,0 +1,60 @@
+"""Which ledger belongs to a data set, and what a message about it says."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfda.errors import InvalidInput
+from dpfda.tables.source import Source, without_password
+
+if TYPE_CHECKING:
+    from dpfda.privacy.ledger import Ledger
+
+VARIABLE = "DPFDA_LEDGER"
+HERE = "dpfda.ledger"
+
+
+@dataclass(frozen=True)
+class LedgerChoice:
+    """A ledger's place; `exists` is taken for granted for a server."""
+
+    location: str
+
+    @property
+    def is_url(self) -> bool:
+        """Whether it is on a server."""
+        return "://" in self.location
+
+    @property
+    def shown(self) -> str:
+        """Its place without a password."""
+        return without_password(self.location)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is something to open."""
+        return self.is_url or Path(self.location).exists()
+
+    def open(self) -> Ledger:
+        """The ledger, verified; a missing one is the user's mistake."""
+        from dpfda.privacy.ledger import Ledger
+
+        if not self.exists:
+            raise InvalidInput(
+                f"There is no ledger {self.shown}; make one with: dpfda budget init --ledger {self.shown} "
+                "--epsilon 3 --delta 1e-5"
+            )
+        return Ledger.open(self.location)
+
+
+def choose_ledger(named: str | None, source: Source | None = None) -> LedgerChoice:
+    """--ledger, else $DPFDA_LEDGER, else the file beside the data, else dpfda.ledger in this folder."""
+    if named or os.environ.get(VARIABLE):
+        return LedgerChoice(str(named or os.environ[VARIABLE]))
+    beside = None if source is None else source.default_ledger
+    if beside is not None and (beside.exists() or not Path(HERE).exists()):
+        return LedgerChoice(str(beside))
+    return LedgerChoice(HERE)

@@ -1,0 +1,129 @@
+"""Writing results: checked before the budget is spent, written whole or not at all, and never lost."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dpfda.errors import DpfdaError, InvalidInput
+from dpfda.report.document import Document, to_json
+
+FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+
+
+class NotWritten(DpfdaError):
+    """A paid-for result could not be written where it should go; the message says where it is."""
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where a result goes."""
+
+    report: str | None = None
+    json: str | None = None
+    figures: tuple[str, ...] = ()
+    overwrite: bool = False
+
+    def check(self) -> None:
+        """Refuse what cannot be written, before anything is spent."""
+        for figure in self.figures:
+            if not figure.lower().endswith(FIGURE_ENDINGS):
+                raise InvalidInput(f"--figure {figure} must end in {', '.join(FIGURE_ENDINGS)}.")
+        for target in (self.json, self.report, *self.figures):
+            if target is not None and target != "-":
+                _check_target(Path(target), self.overwrite)
+
+    def write(self, document: Document) -> list[str]:
+        """Write everything, the JSON first; if something fails, the result itself is still handed over."""
+        written: list[str] = []
+        try:
+            if self.json == "-":
+                sys.stdout.write(to_json(document))
+            elif self.json is not None:
+                written.append(write_whole(self.json, to_json(document).encode()))
+            if self.report is not None:
+                written.append(write_whole(self.report, _html(document)))
+            written.extend(write_whole(figure, _figure(document, figure)) for figure in self.figures)
+        except OSError as error:
+            raise self._rescued(error, document, written) from error
+        return written
+
+    def _rescued(self, error: OSError, document: Document, written: Sequence[str]) -> NotWritten:
+        place = f"{error.filename} could not be written ({error.strerror or error})"
+        kept = self.json if self.json in written else None
+        if kept is None and self.json != "-":
+            sys.stdout.write(to_json(document))
+        where = f"in {kept}" if kept else "on standard output: save it as result.json"
+        return NotWritten(
+            f"{place}, but nothing is lost: the result is {where}; free some space and run: "
+            f"dpfda report {kept or 'result.json'} --report NAME.html"
+        )
+
+
+def write_whole(target: str, content: bytes) -> str:
+    """Write to a file beside the target and put it in place at once; a device is written as it is."""
+    path = Path(target)
+    try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            with path.open("wb", buffering=0) as device:
+                device.write(content)
+            return target
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, target) from error
+    return target
+
+
+def _replace(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def free_name(stem: str, ending: str) -> str:
+    """The first of stem.json, stem-2.json, ... that does not exist."""
+    number, name = 1, f"{stem}{ending}"
+    while Path(name).exists():
+        number += 1
+        name = f"{stem}-{number}{ending}"
+    return name
+
+
+def _check_target(path: Path, overwrite: bool) -> None:
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder; name a file in it.")
+    if path.is_file() and not overwrite:
+        raise InvalidInput(f"{path} exists; choose another name, or add --overwrite.")
+    folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InvalidInput(
+            f"The folder {folder} may not be written by this user; choose another place for {path.name}."
+        )
+
+
+def _html(document: Document) -> bytes:
+    from dpfda.report.html import render_report
+
+    return render_report(document).encode()
+
+
+def _figure(document: Document, target: str) -> bytes:
+    from dpfda.report.figures import document_figure, figure_bytes
+
+    return figure_bytes(document_figure(document), Path(target).suffix[1:].lower())

@@ -1,0 +1,68 @@
+"""Small values from the command line or TOML: intervals, lists, named pairs. Each mistake is one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpfda import _validate
+from dpfda.errors import InvalidInput
+from dpfda.tables import Covariate, Domain
+from dpfda.tables.reading import as_number
+
+Interval = tuple[float, float]
+
+
+def ends(name: str, value: Any) -> tuple[Any, Any]:
+    """The two ends of `46:63` or `[46, 63]`."""
+    parts = value.split(":") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
+    if len(parts) != 2:
+        raise InvalidInput(f"--{name} must be two ends with a colon, as in --{name} 46:63, got {value!r}.")
+    return parts[0], parts[1]
+
+
+def interval(name: str, value: Any) -> Interval:
+    """Two numbers, the lower first."""
+    low, high = ends(name, value)
+    return _validate.interval(name, (as_number(name, low), as_number(name, high)))
+
+
+def domain(value: Any) -> Domain:
+    """Two numbers or two dates."""
+    return Domain.between(*ends("domain", value))
+
+
+def names(value: Any) -> list[str]:
+    """`a,b,c` or a list."""
+    parts = value.split(",") if isinstance(value, str) else list(value)
+    return [str(part).strip() for part in parts if str(part).strip()]
+
+
+def named(option: str, value: Any) -> dict[str, Any]:
+    """`name=value` pairs from a repeated option, or a TOML table."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    pairs = {}
+    for entry in [value] if isinstance(value, str) else value or []:
+        name, equals, rest = str(entry).partition("=")
+        if not equals or not name.strip() or not rest.strip():
+            raise InvalidInput(f"--{option} must be written NAME=..., as in --{option} bmi=10:70, got {entry!r}.")
+        pairs[name.strip()] = rest.strip()
+    return pairs
+
+
+def covariates(design: Any, bounds: Any, levels: Any) -> tuple[Covariate, ...]:
+    """The covariates of --design with their public facts."""
+    wanted, numeric, categories = names(design or []), named("bounds", bounds), named("levels", levels)
+    for option, given in (("bounds", numeric), ("levels", categories)):
+        stray = next((name for name in given if name not in wanted), None)
+        if stray is not None:
+            raise InvalidInput(f"--{option} names {stray!r}, which is not in --design; add it there or leave it out.")
+    return tuple(
+        Covariate(
+            name,
+            bounds=interval(f"bounds {name}=", numeric[name]) if name in numeric else None,
+            levels=tuple(names(categories[name])) if name in categories else (),
+        )
+        for name in wanted
+    )

@@ -1,0 +1,112 @@
+"""The settings of a fit: from the command line, from TOML, and back to TOML. One name for each, everywhere."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dpfda.errors import InvalidInput
+
+DEFAULTS: dict[str, Any] = {
+    "source": None,
+    "query": None,
+    "id": None,
+    "x": None,
+    "y": None,
+    "wide": False,
+    "design": None,
+    "bounds": None,
+    "levels": None,
+    "domain": None,
+    "y-bounds": None,
+    "epsilon": None,
+    "delta": None,
+    "ledger": None,
+    "method": "adaptive",
+    "basis": "cosine",
+    "n-basis": None,
+    "alpha": 3.0,
+    "points-per-curve": None,
+    "level": 0.95,
+    "report": None,
+    "json": None,
+    "figure": None,
+    "overwrite": False,
+    "title": None,
+    "x-label": None,
+    "y-label": None,
+    "separator": None,
+    "decimal": "point",
+    "duplicates": "refuse",
+    "include-owner-notes": False,
+}
+_PATHS = ("source", "ledger", "report", "json", "figure")
+
+
+def merged(from_command_line: Mapping[str, Any]) -> dict[str, Any]:
+    """Defaults, then the TOML file if SOURCE is one, then what was typed."""
+    typed = {name.replace("_", "-"): value for name, value in from_command_line.items() if value not in (None, [])}
+    written: dict[str, Any] = {}
+    if str(typed.get("source", "")).endswith(".toml"):
+        written = read_toml(Path(str(typed.pop("source"))))
+    return {**DEFAULTS, **written, **typed}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The settings in a file; relative paths in it start from its folder."""
+    try:
+        with path.open("rb") as file:
+            found = tomllib.load(file)
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {path}; correct the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path.name} is not valid TOML: {error}.") from None
+    settings = {name.replace("_", "-"): value for name, value in found.items()}
+    for name, value in settings.items():
+        _check_name(name, path)
+        if name in _PATHS:
+            settings[name] = _from_folder(path.parent, value)
+    if "source" not in settings:
+        raise InvalidInput(f'{path.name} names no source; add a line such as source = "visits.csv".')
+    return settings
+
+
+def _check_name(name: str, path: Path) -> None:
+    if name not in DEFAULTS:
+        near = difflib.get_close_matches(name, DEFAULTS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "see dpfda fit --help for the names."
+        raise InvalidInput(f"{path.name} has the unknown setting {name!r}; {hint}")
+
+
+def _from_folder(folder: Path, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_folder(folder, entry) for entry in value]
+    return value if "://" in str(value) or str(value) == "-" else str(folder / str(value))
+
+
+def as_toml(settings: Mapping[str, Any]) -> str:
+    """The settings that differ from nothing, as a file that `dpfda fit` reads."""
+    plain = {name: value for name, value in settings.items() if value not in (None, [], False)}
+    lines = [f"{name} = {_literal(value)}" for name, value in plain.items() if not isinstance(value, Mapping)]
+    for name, value in plain.items():
+        if isinstance(value, Mapping):
+            lines += ["", f"[{name}]", *(f"{_key(key)} = {_literal(entry)}" for key, entry in value.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'
+
+
+def _key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _literal(name)

@@ -1,0 +1,54 @@
+"""A result in a terminal: a few values, the promise, the budget."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpfda.cli.terminal import Terminal
+from dpfda.report.document import Document
+from dpfda.report.words import number, rms_sentence
+
+_ROWS = 9
+
+
+def print_summary(document: Document, terminal: Terminal) -> None:
+    """The table on stdout."""
+    from rich.table import Table
+
+    study, functions = document["study"], document["functions"]
+    table = Table(title=study["title"], title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table.add_column(study["x_label"], justify="right")
+    for function in functions:
+        name = study["y_label"] if study["model"] == "mean" else function["name"]
+        table.add_column(name, justify="right")
+        if function["low"] is not None:
+            table.add_column(f"{study['level']:.0%} band", justify="left", style="dim")
+    for place in np.linspace(0, len(document["grid"]) - 1, _ROWS).round().astype(int):
+        table.add_row(*_row(document, int(place)))
+    out = terminal.out
+    out.print(table)
+    out.print(_promise(document))
+
+
+def _row(document: Document, place: int) -> list[str]:
+    cells = [number(document["grid"][place])]
+    for function in document["functions"]:
+        cells.append(number(function["values"][place]))
+        if function["low"] is not None:
+            cells.append(f"{number(function['low'][place])} to {number(function['high'][place])}")
+    return cells
+
+
+def _promise(document: Document) -> str:
+    privacy, budget = document["privacy"], document["budget"]
+    subjects = sum(silo["n"] for silo in privacy["silos"])
+    promise = f"epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
+    lines = [f"\n{subjects:,} subjects, each protected as a whole: {promise}."]
+    if document["error"]["achieved"] is not None:
+        lines.append(rms_sentence(document["error"]["achieved"], document["study"]["y_label"]))
+    if budget is not None:
+        lines.append(
+            f"Budget of {budget['ledger']}: epsilon {budget['epsilon_before']:.3g} -> {budget['epsilon_after']:.3g} of "
+            f"{budget['total_epsilon']:g} spent (at delta = {budget['delta']:g})."
+        )
+    return "\n".join(lines)

@@ -1,0 +1,81 @@
+"""Where words go: results to stdout; everything else to stderr, so that pipes carry results only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Advance = Callable[[int, int], None]
+_PATIENCE = 1.0  # seconds of silence before a progress bar appears
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """How much to say, and the command line that is being run."""
+
+    quiet: bool = False
+    verbose: bool = False
+    command: str = ""
+
+    def say(self, sentence: str) -> None:
+        """For everybody who did not ask for quiet."""
+        if not self.quiet:
+            sys.stderr.write(sentence + "\n")
+
+    def detail(self, sentence: str) -> None:
+        """For those who asked for every step."""
+        if self.verbose:
+            sys.stderr.write(f"  {sentence}\n")
+
+    def owner_notes(self, notes: Sequence[str]) -> None:
+        """About real subjects, so never on stdout and never in a report unless asked for."""
+        for note in notes:
+            self.say(f"NOT PRIVATE, for the data's owner only: {note}.")
+
+    @property
+    def out(self) -> Console:
+        """Tables and results."""
+        from rich.console import Console
+
+        return Console(file=sys.stdout, highlight=False, soft_wrap=True)
+
+    @contextmanager
+    def progress(self, task: str) -> Iterator[Advance]:
+        """A bar on stderr for work that takes more than a second."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        silent = self.quiet or not sys.stderr.isatty()
+        bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=silent)
+        begun, line = time.monotonic(), bar.add_task(task, total=None)
+
+        def advance(done: int, planned: int) -> None:
+            bar.update(line, completed=done, total=planned)
+            if not bar.live.is_started and time.monotonic() - begun > _PATIENCE:
+                bar.start()
+
+        try:
+            yield advance
+        finally:
+            if bar.live.is_started:
+                bar.stop()
+
+    @contextmanager
+    def waiting(self, task: str) -> Iterator[None]:
+        """A spinner on stderr for work without steps."""
+        from rich.console import Console
+
+        self.detail(task)
+        if self.quiet or not sys.stderr.isatty():
+            yield
+            return
+        with Console(stderr=True).status(task):
+            yield

@@ -1,0 +1,121 @@
+"""The site's own log: append-only, hash-chained, durable, and never sent anywhere.
+
+Each line is JSON and holds the hash of the line before it. A second file holds the number of lines and the last hash, so
+that lines cut off at the end are noticed as well. There is no key: whoever owns the files can write a new chain, so
+copy the last hash elsewhere now and then if you distrust your own administrators.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from dpfda.errors import LedgerError
+from dpfda.federation.files import OWNER_ONLY, write_json
+
+GENESIS = "0" * 64
+_MAX_TEXT = 500
+
+
+class AuditLog:
+    """A log file that several processes of one site may append to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._head = path.with_name(path.name + ".head")
+
+    def append(self, event: str, **fields: Any) -> None:
+        """Write one line durably; long texts are cut."""
+        with self._locked() as file:
+            number, previous = _last(file)
+            line = {"seq": number + 1, "at": _now(), "event": event, **_bounded(fields), "previous": previous}
+            line["hash"] = _hash(line)
+            file.seek(0, os.SEEK_END)
+            file.write(json.dumps(line, sort_keys=True).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+            write_json(self._head, {"lines": line["seq"], "hash": line["hash"]})
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Every line in order; unreadable ones raise."""
+        if not self.path.exists():
+            return []
+        try:
+            return [json.loads(line) for line in self.path.read_bytes().splitlines()]
+        except ValueError:
+            raise LedgerError(_altered("a line cannot be read")) from None
+
+    def verify(self) -> int:
+        """Check the chain from the first line to the last; the number of lines, or `LedgerError`."""
+        lines, previous = self.lines(), GENESIS
+        for position, line in enumerate(lines, start=1):
+            sealed = {name: value for name, value in line.items() if name != "hash"}
+            if line.get("seq") != position or line.get("previous") != previous or line.get("hash") != _hash(sealed):
+                raise LedgerError(_altered(f"line {position} does not follow from the lines before it"))
+            previous = line["hash"]
+        self._check_end(lines)
+        return len(lines)
+
+    def _check_end(self, lines: list[dict[str, Any]]) -> None:
+        """A crash may leave the log one line ahead of its head, never behind it."""
+        if not self._head.exists():
+            if len(lines) > 1:
+                raise LedgerError(_altered("the file with its end is missing"))
+            return
+        head = json.loads(self._head.read_bytes())
+        count = head["lines"]
+        if not len(lines) - 1 <= count <= len(lines) or (count and lines[count - 1]["hash"] != head["hash"]):
+            raise LedgerError(_altered("lines are missing at its end"))
+
+    @contextmanager
+    def _locked(self) -> Iterator[BinaryIO]:
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
+        with os.fdopen(descriptor, "r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+
+
+def _last(file: BinaryIO) -> tuple[int, str]:
+    """Number and hash of the last whole line; a line torn by a crash is cut off."""
+    end = file.seek(0, os.SEEK_END)
+    start = max(0, end - 65536)
+    file.seek(start)
+    tail = file.read()
+    if tail and not tail.endswith(b"\n"):
+        kept = tail.rfind(b"\n") + 1
+        file.truncate(start + kept)
+        tail = tail[:kept]
+    if not tail.strip():
+        return 0, GENESIS
+    try:
+        line = json.loads(tail.splitlines()[-1])
+        return int(line["seq"]), str(line["hash"])
+    except (ValueError, KeyError, TypeError):
+        raise LedgerError(_altered("its last line cannot be read")) from None
+
+
+def _bounded(fields: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value[:_MAX_TEXT] if isinstance(value, str) else value
+        for name, value in fields.items()
+        if value is not None
+    }
+
+
+def _hash(line: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(line, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _altered(what: str) -> str:
+    return f"The audit log was altered ({what}); keep the file and find out who did it."
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

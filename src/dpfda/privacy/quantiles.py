@@ -1,0 +1,96 @@
+"""Where the lengths of the curves' contributions lie, learnt from private counts alone.
+
+A clipping radius has to come from somewhere: a worst case is far too wide, and the data must not be asked for free. So
+each round also releases one number, the noisy share of curves shorter than the length that splits them in half as far
+as is known, and a Bayesian filter on a grid follows the median. The filter sees released counts and public numbers only:
+silo and coordinator run it side by side and agree to the last bit.
+
+Lengths are modelled as median * chi_nu / median(chi_nu), a family from heavy lower tails (nu = 1) to nearly constant
+lengths (nu = 20). The model steers the radius; it has no part in the guarantee, which holds for every radius.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainc, gammaincinv
+
+Array = NDArray[np.float64]
+
+_SHAPES = np.array([1.0, 2.0, 4.0, 8.0, 20.0])
+_SHAPE_PRIOR = np.array([0.1, 0.25, 0.3, 0.25, 0.1])
+_STEP = 0.05  # grid of the log median
+_HALF_WIDTH = 100  # grid points to each side: five units of the log
+_MODEL_ERROR = 0.03  # by how much a share may differ from the model's
+_LOG_LENGTHS = np.linspace(-9.0, 4.0, 1301)  # log(length / median)
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[Array, Array]:
+    """For each shape, at log(length/median): the distribution function, and E min(1, c/length) at that log c."""
+    medians = np.sqrt(2 * gammaincinv(_SHAPES / 2, 0.5))
+    lengths = np.exp(_LOG_LENGTHS)[None, :] * medians[:, None]
+    distribution = gammainc(_SHAPES[:, None] / 2, lengths**2 / 2)
+    steps = np.diff(distribution, axis=1)
+    middles = (_LOG_LENGTHS[1:] + _LOG_LENGTHS[:-1]) / 2
+    # E min(1, c/L) = P(L <= c) + c E[1/L; L > c]
+    inverse_above = np.cumsum((steps * np.exp(-middles))[:, ::-1], axis=1)[:, ::-1]
+    shrunk = distribution + np.exp(_LOG_LENGTHS) * np.concatenate([inverse_above, np.zeros((len(_SHAPES), 1))], axis=1)
+    return distribution, np.minimum(shrunk, 1.0)
+
+
+def _lookup(table: Array, at: Array) -> Array:
+    return np.stack([np.interp(at, _LOG_LENGTHS, row) for row in table])
+
+
+class LengthFilter:
+    """What is known about the log median (and shape) of lengths, as weights on a grid."""
+
+    def __init__(self, log_median: float, sd: float) -> None:
+        self._grid = log_median + np.arange(-_HALF_WIDTH, _HALF_WIDTH + 1) * _STEP
+        self._set(-0.5 * ((self._grid - log_median) / sd) ** 2 + np.log(_SHAPE_PRIOR)[:, None])
+
+    def _set(self, log_weights: Array) -> None:
+        weights = np.exp(log_weights - log_weights.max())
+        self._weights: Array = weights / weights.sum()
+        self.shapes: Array = self._weights.sum(axis=1)
+        over_grid = self._weights.sum(axis=0)
+        self.log_median = float(over_grid @ self._grid)
+        self.sd = math.sqrt(float(over_grid @ (self._grid - self.log_median) ** 2))
+
+    def log_quantile(self, level: float) -> float:
+        """The log of the length below which a share `level` of the curves is thought to be."""
+        return self.log_median + float(np.interp(level, self.shapes @ _tables()[0], _LOG_LENGTHS))
+
+    def observe(self, log_threshold: float, share: float, noise_sd: float, n: float) -> None:
+        """Learn from the noisy share of n curves that are shorter than a threshold."""
+        expected = _lookup(_tables()[0], log_threshold - self._grid)
+        variance = noise_sd**2 + (expected * (1 - expected) + 0.02) / n + _MODEL_ERROR**2
+        likelihood = -0.5 * ((share - expected) ** 2 / variance + np.log(variance))
+        self._set(np.log(self._weights + 1e-30) + likelihood)
+
+    def move(self, ratio: float, blur: float) -> None:
+        """The iterate moved: lengths change by about `ratio`, and less is known."""
+        self._grid = self._grid + math.log(ratio)
+        reach = math.ceil(3 * blur / _STEP)
+        kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * _STEP / blur) ** 2)
+        blurred = np.stack([np.convolve(row, kernel / kernel.sum(), "same") for row in self._weights])
+        self._set(np.log(blurred + 1e-30))
+
+    def attenuation(self, log_radius: float, size: int) -> tuple[float, float, float]:
+        """What clipping at a radius does to a mean and to its slope, and how uncertain the first is.
+
+        Returns E s, E{s - (s - 1[not clipped])/size} and the variance of log E s, where s = min(1, radius/length): the
+        first is by how much a displacement far larger than the lengths shrinks, the second the slope at the centre of a
+        symmetric law in `size` dimensions.
+        """
+        distance = log_radius - self._grid
+        distribution, shrunk = _tables()
+        mean_factor, inside = _lookup(shrunk, distance), _lookup(distribution, distance)
+        slope = mean_factor - (mean_factor - inside) / max(size, 1.5)
+        logs = np.log(mean_factor + 1e-3)
+        variance = float((self._weights * logs**2).sum() - (self._weights * logs).sum() ** 2)
+        return float((self._weights * mean_factor).sum()), float((self._weights * slope).sum()), max(variance, 0.0)

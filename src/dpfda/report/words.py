@@ -1,0 +1,27 @@
+"""Numbers and sentences that reports and terminals share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number to read: four significant digits, no exponent in the everyday range."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value != 0 and not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits - 1}e}"
+    places = max(0, digits - 1 - (math.floor(math.log10(abs(value))) if value else 0))
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def rms_sentence(error: Mapping[str, float], unit: str) -> str:
+    """The expected error in the units of y, and where it comes from."""
+    total = error["total"]
+    rms = math.sqrt(max(total, 0.0))
+    if total <= 0:
+        return f"Expected error: {number(rms)} ({unit})."
+    shares = ", ".join(f"{error[part] / total:.0%} {part}" for part in ("privacy", "sampling", "bias"))
+    return f"Expected error, root mean square over the domain: {number(rms, 3)} in units of {unit} ({shares})."

@@ -1,0 +1,123 @@
+"""Rows of a query, read-only and in batches: SQLite and PostgreSQL through SQLAlchemy, DuckDB by itself."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dpfda.errors import InvalidInput, SourceError
+from dpfda.tables.source import Source, without_password
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BATCH = 100_000
+_CONNECT_SECONDS = 10
+
+
+def read_query(source: Source) -> pl.DataFrame:
+    """The result of the query as one frame; the database cannot be changed by it."""
+    if source.kind == "duckdb":
+        return _read_duckdb(source)
+    import polars as pl
+
+    with _connected(source) as connection:
+        rows = connection.execution_options(stream_results=True, max_row_buffer=_BATCH).exec_driver_sql(source.query)
+        if not rows.returns_rows:
+            raise InvalidInput("--query must return rows; begin it with SELECT.")
+        names = list(rows.keys())
+        if len(set(names)) != len(names):
+            raise InvalidInput("--query returns two columns of the same name; name them apart with AS.")
+        batches = [_frame(names, batch) for batch in rows.partitions(_BATCH)]
+    return pl.concat(batches, how="vertical_relaxed") if batches else _frame(names, [])
+
+
+def _frame(names: list[str], rows: Any) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.DataFrame([tuple(row) for row in rows], schema=names, orient="row", infer_schema_length=None)
+
+
+@contextmanager
+def _connected(source: Source) -> Iterator[Any]:
+    alchemy = needed("sqlalchemy", "cli")
+    try:
+        engine = alchemy.create_engine(_engine_url(source), connect_args=_connect_args(source))
+        with engine.connect() as connection:
+            if source.kind == "postgresql":
+                connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+            yield connection
+    except ModuleNotFoundError as error:
+        raise missing_driver(error) from None
+    except alchemy.exc.ArgumentError:
+        raise InvalidInput(
+            f"{source.shown} is not a database URL; write it as postgresql://user@host/database."
+        ) from None
+    except (alchemy.exc.ProgrammingError, alchemy.exc.OperationalError, alchemy.exc.DatabaseError) as error:
+        raise _explained(error, source) from None
+
+
+def _engine_url(source: Source) -> str:
+    if source.kind == "sqlite":
+        assert source.path is not None
+        return f"sqlite:///file:{source.path.absolute()}?mode=ro&uri=true"
+    return postgres_url(source.location)
+
+
+def _connect_args(source: Source) -> dict[str, Any]:
+    return {"connect_timeout": _CONNECT_SECONDS} if source.kind == "postgresql" else {}
+
+
+def postgres_url(url: str) -> str:
+    """The URL with the driver that this package brings."""
+    return "postgresql+psycopg://" + url.split("://", 1)[1]
+
+
+def _explained(error: Any, source: Source) -> Exception:
+    reason = reason_of(error)
+    unreachable = source.kind == "postgresql" and getattr(error.orig, "sqlstate", None) is None
+    if unreachable or "unable to open" in reason or "is locked" in reason:
+        return SourceError(
+            f"The database {source.shown} cannot be reached ({reason}); check address, name and password."
+        )
+    return InvalidInput(f"The database refused the query ({reason}); correct --query.")
+
+
+def reason_of(error: Any) -> str:
+    """The driver's own words in one line, without passwords."""
+    words = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return without_password(words[0] if words else type(error).__name__).rstrip(".")
+
+
+def _read_duckdb(source: Source) -> pl.DataFrame:
+    duckdb = needed("duckdb", "duckdb")
+    try:
+        with duckdb.connect(str(source.path), read_only=True) as connection:
+            result = connection.sql(source.query)
+            if result is None:
+                raise InvalidInput("--query must return rows; begin it with SELECT.")
+            frame: pl.DataFrame = result.pl()
+            return frame
+    except duckdb.IOException as error:
+        raise SourceError(f"The database {source.shown} cannot be opened ({reason_of(error)}).") from None
+    except duckdb.Error as error:
+        raise InvalidInput(f"The database refused the query ({reason_of(error)}); correct --query.") from None
+
+
+def needed(module: str, extra: str) -> Any:
+    """An optional module, or a sentence that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InvalidInput(
+            f"This needs the package {module!r}; install it with `pip install 'dpfda[{extra}]'`."
+        ) from None
+
+
+def missing_driver(error: ModuleNotFoundError) -> InvalidInput:
+    """The sentence for a database without its driver."""
+    return InvalidInput(
+        f"This database needs the package {error.name!r}; install it with `pip install 'dpfda[postgres]'`."
+    )
