@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dpfda import _validate
-from dpfda.algorithms import PublishedConstants, published_plan
+from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
 from dpfda.basis import Basis, make_basis
 from dpfda.curves import Curves
-from dpfda.engine.descent import run_study
 from dpfda.engine.plan import Plan, Scaling
+from dpfda.engine.study import run_study
 from dpfda.errors import InvalidInput, NotPrivateWarning
 from dpfda.reference import least_squares
 from dpfda.silo import Silo
@@ -29,6 +29,7 @@ BASES = ("cosine", "fourier", "fourier-extension")
 Y_SCALES = ("bounds", "none")
 DEFAULT_REFERENCE_SIZE = 7
 MAX_BASIS = 500
+ADAPTIVE_ALPHA, PUBLISHED_ALPHA = 2.0, 3.0
 
 Floats = NDArray[np.float64]
 Data = Curves | Silo | Sequence[Silo] | Sequence[Curves]
@@ -46,7 +47,7 @@ class _CurveEstimator(BaseEstimator):  # type: ignore[misc]
         y_bounds: tuple[float, float] | None = None,
         basis: str = "cosine",
         n_basis: int | None = None,
-        alpha: float = 3.0,
+        alpha: float | None = None,
         method: str = "adaptive",
         extension: float = 1.5,
         points_per_curve: float | None = None,
@@ -125,7 +126,8 @@ class _CurveEstimator(BaseEstimator):  # type: ignore[misc]
         _validate.choice("projection", self.projection, ("ellipsoid", "cone", "none"))
         _validate.interval("domain", self.domain)
         _validate.interval("y_bounds", self.y_bounds)
-        _validate.within("alpha", self.alpha, 0.5, 10.0)
+        if self.alpha is not None:
+            _validate.within("alpha", self.alpha, 0.5, 10.0)
         if self.constants is not None and not isinstance(self.constants, PublishedConstants):
             raise InvalidInput(f"constants must be PublishedConstants, got {type(self.constants).__name__}.")
         if self.n_basis is not None:
@@ -163,19 +165,33 @@ class _CurveEstimator(BaseEstimator):  # type: ignore[misc]
             )
 
     def _plan(self, silos: Sequence[Any], *, columns: int) -> Plan:
+        terms: dict[str, Any] = {
+            "domain": _validate.interval("domain", self.domain),
+            "basis": self.basis,
+            "n_basis": self.n_basis,
+            "extension": self.extension,
+        }
         if self.method == "adaptive":
-            warnings.warn("method='adaptive' is not there yet: method='published' is used instead.", stacklevel=3)
+            alpha = ADAPTIVE_ALPHA if self.alpha is None else self.alpha
+            return adaptive_plan(silos, self._adaptive_scaling(columns), alpha=alpha, **terms)
         return published_plan(
             silos,
             self._published_scaling(columns),
-            domain=_validate.interval("domain", self.domain),
-            basis=self.basis,
-            n_basis=self.n_basis,
-            alpha=self.alpha,
-            extension=self.extension,
+            alpha=PUBLISHED_ALPHA if self.alpha is None else self.alpha,
             constants=self.constants,
             projection=self.projection,  # type: ignore[arg-type]
+            **terms,
         )
+
+    def _adaptive_scaling(self, columns: int) -> Scaling:
+        """y and, where there is an intercept, design columns to [-1, 1] around the middle of their public bounds."""
+        (low, high), bounds = _validate.interval("y_bounds", self.y_bounds), self._column_bounds(columns)
+        if bounds[0] != (1.0, 1.0):
+            sizes = tuple(max(abs(left), abs(right)) for left, right in bounds)
+            return Scaling((low, high), bounds, 0.0, max(abs(low), abs(high)), design_scale=sizes)
+        middles = (0.0, *((left + right) / 2 for left, right in bounds[1:]))
+        halves = (1.0, *((right - left) / 2 for left, right in bounds[1:]))
+        return Scaling((low, high), bounds, (low + high) / 2, (high - low) / 2, middles, halves)
 
     def _published_scaling(self, columns: int) -> Scaling:
         """y to [0, 1] by its public bounds, as in the paper's real-data example, or untouched, as in its simulations."""
@@ -216,8 +232,8 @@ class PrivateMean(_CurveEstimator):
         Cosine for most curves, Fourier for periodic ones.
     n_basis : int, optional
         Number of basis functions; chosen from public quantities when left out.
-    alpha : float
-        Assumed smoothness (number of square-integrable derivatives).
+    alpha : float, optional
+        Assumed smoothness (number of square-integrable derivatives): 2 for "adaptive", the paper's 3 for "published".
     method : {"adaptive", "published", "nonprivate"}
         "published" is the paper's algorithm; "nonprivate" is least squares, for the owner's eyes only.
     extension : float
@@ -292,7 +308,7 @@ class PrivateVaryingCoefficients(_CurveEstimator):
         intercept: bool = True,
         basis: str = "cosine",
         n_basis: int | None = None,
-        alpha: float = 3.0,
+        alpha: float | None = None,
         method: str = "adaptive",
         extension: float = 1.5,
         points_per_curve: float | None = None,

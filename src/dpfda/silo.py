@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfda import _validate
 from dpfda.curves import Curves
-from dpfda.engine.plan import EntrywiseGradient, Plan, SiloTerms
+from dpfda.engine.plan import Plan, SiloTerms
+from dpfda.engine.radius import ClipRule, clip_rule, follow, released_count
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
+from dpfda.measures import Question, measure
 from dpfda.messages import Query, Release
-from dpfda.model import PreparedCurves, curve_gradients, prepare
+from dpfda.model import PreparedCurves, prepare
 from dpfda.privacy.accounting import mu_for, mu_squared
-from dpfda.privacy.clipping import BoundedSum, EntrywiseBound, combine, sum_chunks
+from dpfda.privacy.clipping import BoundedSum, combine
 from dpfda.privacy.gaussian import release_gaussian
 from dpfda.privacy.ledger import Ledger
 from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
@@ -174,8 +174,7 @@ class Silo:
             raise ProtocolError("This silo has not joined that study.")
         if not 0 <= query.round < len(study.plan.rounds):
             raise ProtocolError("The plan has no such round.")
-        expected = {"iterate": study.plan.n_coefficients * study.plan.basis.size}
-        if {name: array.size for name, array in query.arrays.items()} != expected:
+        if {name: array.size for name, array in query.arrays.items()} != study.plan.query_sizes(query.round):
             raise ProtocolError("The query does not hold the vectors that this round asks for.")
         if not all((np.abs(array) <= LARGEST_ENTRY).all() for array in query.arrays.values()):
             raise ProtocolError("The query holds numbers that are not finite or absurdly large.")
@@ -185,9 +184,21 @@ class Silo:
         """The sum over the round's curves, each bounded first, with its sensitivity; and the number of curves."""
         planned = study.plan.rounds[query.round]
         batch = planned.batch(study.curves.n)
-        curves = study.curves.batch(batch)
-        sums = [_MEASURES[measure.kind](study, measure, curves, query) for measure in planned.measures]
+        question = Question(study.plan, query.arrays, self._clip_rule(study.plan, query))
+        sums = [measure(kind, study.curves.batch(batch), question) for kind in planned.measures]
         return combine(sums, study.plan.measure_mus(self.name, query.round)), len(batch)
+
+    def _clip_rule(self, plan: Plan, query: Query) -> ClipRule | None:
+        """This silo's radius, from the counts that it released in earlier rounds of the run (radius.py)."""
+        if "moves" not in query.arrays:
+            return None
+        earlier = {round_: Release.decode(payload) for round_, payload in self.ledger.releases(query.run).items()}
+        counts = [
+            released_count(plan, index, earlier.get(index), self._curves.n)
+            for index in plan.counted_before(query.round)
+        ]
+        lengths = follow(query.arrays["length_prior"], query.arrays["moves"], counts)
+        return clip_rule(lengths, plan.terms(self.name).clip_factor)
 
     def _noise(self, round_: int) -> NoiseSource:
         if self._seed is None:
@@ -203,15 +214,3 @@ def _open_ledger(ledger: Any, epsilon: float, delta: float) -> Ledger:
     if not isinstance(ledger, str | os.PathLike):
         raise InvalidInput(f"ledger must be a Ledger or a path, got {type(ledger).__name__}.")
     return Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, epsilon, delta)
-
-
-def _entrywise_gradient(study: _Study, planned: EntrywiseGradient, curves: PreparedCurves, query: Query) -> BoundedSum:
-    """Line 4 of the algorithms: truncate every curve's gradient entrywise at R_h, then add up."""
-    bound = EntrywiseBound(np.asarray(planned.radii))
-    iterate: NDArray[np.float64] = query.arrays["iterate"].reshape(study.plan.shape)
-    gradients = (curve_gradients(chunk, study.plan.basis, iterate) for chunk in curves.chunks())
-    return sum_chunks(bound, gradients, width=iterate.size)
-
-
-_Measure = Callable[[_Study, Any, PreparedCurves, Query], BoundedSum]
-_MEASURES: dict[str, _Measure] = {EntrywiseGradient.kind: _entrywise_gradient}

@@ -18,7 +18,7 @@ from numpy.testing import assert_array_equal
 
 from dpfda import BudgetExceeded, Curves, ProtocolError, Silo
 from dpfda.algorithms import PublishedConstants, published_plan
-from dpfda.engine.descent import run_study
+from dpfda.engine.study import run_study
 from dpfda.engine.plan import Scaling
 from dpfda.errors import DpfdaError, TransportError
 from dpfda.messages import Query, Release

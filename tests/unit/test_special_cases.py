@@ -171,6 +171,6 @@ def test_a_silo_cannot_take_part_twice():
     member = silo(curves(120))
     with pytest.raises(InvalidInput, match="twice"):
         mean(random_state=8).fit([member, member])
-    with pytest.raises(InvalidInput, match="twice"):
+    with pytest.raises(InvalidInput, match="names"):
         mean(random_state=8).fit([silo(name="a"), silo(name="a")])
     assert member.ledger.spent().debits == 0

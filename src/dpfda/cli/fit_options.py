@@ -22,9 +22,7 @@ Wide = Annotated[bool | None, _option("--wide", DATA, "One row per subject (with
 Query = Annotated[str | None, _option("--query", DATA, "SELECT statement, with a database URL.")]
 Separator = Annotated[str | None, _option("--separator", DATA, "Field separator of a CSV, if it is not found.")]
 Decimal = Annotated[str | None, _option("--decimal", DATA, "'point' (default) or 'comma'.")]
-Duplicates = Annotated[
-    str | None, _option("--duplicates", DATA, "Copies of rows: 'refuse' (default), 'drop', 'keep'.")
-]
+Duplicates = Annotated[str | None, _option("--duplicates", DATA, "Copies of rows: 'refuse' (default), 'drop', 'keep'.")]
 Design = Annotated[str | None, _option("--design", MODEL, "Covariates a,b,c: coefficient curves instead of a mean.")]
 Bounds = Annotated[list[str] | None, _option("--bounds", MODEL, "PUBLIC bounds of a numeric covariate: NAME=LOW:HIGH.")]
 Levels = Annotated[

@@ -36,7 +36,7 @@ class Outputs:
                 raise InvalidInput(f"--figure {figure} must end in {', '.join(FIGURE_ENDINGS)}.")
         for target in (self.json, self.report, *self.figures):
             if target is not None and target != "-":
-                _check_target(Path(target), self.overwrite)
+                check_target(target, self.overwrite)
 
     def write(self, document: Document) -> list[str]:
         """Write everything, the JSON first; if something fails, the result itself is still handed over."""
@@ -105,7 +105,9 @@ def free_name(stem: str, ending: str) -> str:
     return name
 
 
-def _check_target(path: Path, overwrite: bool) -> None:
+def check_target(target: str, overwrite: bool) -> None:
+    """Refuse a file that cannot or should not be written."""
+    path = Path(target)
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder; name a file in it.")
     if path.is_file() and not overwrite:

@@ -13,12 +13,24 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.basis import Basis, basis_from_dict
+from dpfda.engine.quantities import (
+    KINDS,
+    CovariateProducts,
+    CovariateSquares,
+    DesignMoments,
+    EntrywiseGradient,
+    LevelHistogram,
+    Measure,
+    ShortShare,
+    SpreadMatrix,
+    WhitenedGradient,
+)
 from dpfda.errors import InvalidInput
 from dpfda.privacy.accounting import GaussianEvent, lemma1_mu, mu_for
 
@@ -39,6 +51,7 @@ class SiloTerms:
     delta: float
     points_per_curve: float | None = None
     weight: float = 1.0
+    clip_factor: float = 1.0
     shares: tuple[tuple[float, ...], ...] = ()
 
 
@@ -65,30 +78,17 @@ class Scaling:
         if not self.design_scale:
             object.__setattr__(self, "design_scale", (1.0,) * columns)
 
+    def mixing(self) -> NDArray[np.float64]:
+        """The (d+1) x (d+1) matrix that takes scaled coefficient functions to the user's, up to the shift of y."""
+        matrix = np.diag(self.y_scale / np.asarray(self.design_scale))
+        matrix[0] -= np.asarray(self.design_shift) @ matrix
+        return matrix
+
     def to_user_units(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """Coefficient functions of the user's y and G from those of the scaled ones (rows: functions; phi_1 = 1)."""
-        in_user_y: NDArray[np.float64] = self.y_scale * coefficients / np.asarray(self.design_scale)[:, None]
-        in_user_y[0] -= np.asarray(self.design_shift) @ in_user_y
+        in_user_y: NDArray[np.float64] = self.mixing() @ coefficients
         in_user_y[0, 0] += self.y_shift
         return in_user_y
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A quantity that every curve contributes a bounded vector to; silos release noisy means of it."""
-
-    kind: ClassVar[str] = ""
-
-
-@dataclass(frozen=True)
-class EntrywiseGradient(Measure):
-    """The published release: gradients truncated to |g_h| <= R_h (Algorithms 1-4, line 4)."""
-
-    kind: ClassVar[str] = "entrywise-gradient"
-    radii: tuple[float, ...] = ()
-
-
-MEASURES: dict[str, type[Measure]] = {cls.kind: cls for cls in (EntrywiseGradient,)}
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,7 @@ class Plan:
     calibration: Calibration = "exact"
     step: float = 1.0
     projection: Projection = Projection()
+    alpha: float = 2.0
 
     def __post_init__(self) -> None:
         names = [silo.name for silo in self.silos]
@@ -202,6 +203,49 @@ class Plan:
         """Every event that the study will cost a silo."""
         return [self.event(silo, index) for index in range(len(self.rounds))]
 
+    def query_sizes(self, index: int) -> dict[str, int]:
+        """Names and lengths of the arrays that a query of round `index` must carry."""
+        size = self.n_coefficients * self.basis.size
+        known = {
+            "iterate": size,
+            "whitener": size * size,
+            "length_prior": 2,
+            "moves": len(self.counted_before(index)),
+            "covariate_scale": self.n_coefficients,
+        }
+        return {name: known[name] for measure in self.rounds[index].measures for name in measure.asks}
+
+    def counted_before(self, index: int) -> list[int]:
+        """The rounds before `index` that release a count of short curves."""
+        return [earlier for earlier in range(index) if self.slice_of(earlier, ShortShare) is not None]
+
+    def slice_of(self, index: int, kind: type[Measure]) -> slice | None:
+        """Where a measure of this kind stands in the values of a release of round `index`."""
+        start = 0
+        for measure in self.rounds[index].measures:
+            stop = start + self.width(measure)
+            if isinstance(measure, kind):
+                return slice(start, stop)
+            start = stop
+        return None
+
+    def width(self, measure: Measure) -> int:
+        """How many numbers a measure releases."""
+        size, columns = self.n_coefficients * self.basis.size, self.n_coefficients
+        if isinstance(measure, LevelHistogram):
+            return measure.bins
+        if isinstance(measure, DesignMoments):
+            return self.basis.moment_count * (2 if self.basis.sines else 1)
+        widths: dict[type[Measure], int] = {
+            EntrywiseGradient: size,
+            WhitenedGradient: size,
+            ShortShare: 1,
+            SpreadMatrix: size * (size + 1) // 2,
+            CovariateSquares: columns - 1,
+            CovariateProducts: columns * (columns + 1) // 2,
+        }
+        return widths[type(measure)]
+
     def start(self) -> NDArray[np.float64]:
         """The first iterate, B^0 = 0."""
         return np.zeros(self.shape)
@@ -249,9 +293,9 @@ def _round_from_dict(entry: dict[str, Any]) -> Round:
 def _measure_from_dict(entry: dict[str, Any]) -> Measure:
     values = _tuples(entry)
     kind = values.pop("kind", None)
-    if kind not in MEASURES:
+    if kind not in KINDS:
         raise InvalidInput(f"plan names an unknown measure {kind!r}.")
-    return MEASURES[kind](**values)
+    return KINDS[kind](**values)
 
 
 def _tuples(entry: dict[str, Any]) -> dict[str, Any]:

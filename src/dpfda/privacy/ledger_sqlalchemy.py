@@ -2,8 +2,8 @@
 
 `postgresql://user@host/database?ledger=clinic` keeps the ledger in the schema `clinic` (`dpfda` if none is named), so
 that one database can hold the ledgers of several data sets. Durability: every writing transaction sets
-`synchronous_commit = on`, whatever the server's default is. Writers are serialised by a lock on the table of facts, taken
-before anything is read; readers see one snapshot.
+`synchronous_commit = on`, whatever the server's default is. Writers are serialised by an advisory lock that is taken before
+anything is read; readers see one snapshot.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SqlTransaction:
     def meta(self) -> dict[str, str]:
         """The fixed facts of the ledger and the head of its chain."""
         table = self._tables.meta
-        return {name: value for name, value in self._connection.execute(sa.select(table.c.name, table.c.value))}
+        return {row.name: row.value for row in self._connection.execute(sa.select(table.c.name, table.c.value))}
 
     def set_meta(self, name: str, value: str) -> None:
         """Write one fact."""
@@ -130,9 +130,8 @@ class SqlStore:
         connection.execute(sa.text("SET LOCAL synchronous_commit = on"))
         connection.execute(sa.text(f"SET LOCAL lock_timeout = {int(self._timeout * 1000)}"))
         # Serialises writers of this ledger, also while it is being made; what is read afterwards is the latest.
-        connection.execute(
-            sa.text("SELECT pg_advisory_xact_lock(hashtext(:name))"), {"name": f"dpfda:{self._tables.schema}"}
-        )
+        lock = sa.text("SELECT pg_advisory_xact_lock(hashtext(:name))")
+        connection.execute(lock, {"name": f"dpfda ledger {self._tables.schema}"})
 
     def _explain(self, error: sa.exc.DBAPIError) -> str:
         """One sentence for the operator: what is wrong and what to do."""

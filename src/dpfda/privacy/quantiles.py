@@ -80,17 +80,17 @@ class LengthFilter:
         blurred = np.stack([np.convolve(row, kernel / kernel.sum(), "same") for row in self._weights])
         self._set(np.log(blurred + 1e-30))
 
-    def attenuation(self, log_radius: float, size: int) -> tuple[float, float, float]:
-        """What clipping at a radius does to a mean and to its slope, and how uncertain the first is.
+    def attenuation(self, log_radius: float) -> tuple[float, float, float]:
+        """What clipping at a radius does to a mean, and how uncertain that is.
 
-        Returns E s, E{s - (s - 1[not clipped])/size} and the variance of log E s, where s = min(1, radius/length): the
-        first is by how much a displacement far larger than the lengths shrinks, the second the slope at the centre of a
-        symmetric law in `size` dimensions.
+        Returns E s, E[s; clipped] and the variance of log E s, where s = min(1, radius/length). A displacement far larger
+        than the lengths shrinks by E s; at the centre of a symmetric law the slope is E s I - E[s; clipped] U, U being the
+        mean direction u u^T of the clipped curves.
         """
         distance = log_radius - self._grid
         distribution, shrunk = _tables()
         mean_factor, inside = _lookup(shrunk, distance), _lookup(distribution, distance)
-        slope = mean_factor - (mean_factor - inside) / max(size, 1.5)
         logs = np.log(mean_factor + 1e-3)
         variance = float((self._weights * logs**2).sum() - (self._weights * logs).sum() ** 2)
-        return float((self._weights * mean_factor).sum()), float((self._weights * slope).sum()), max(variance, 0.0)
+        clipped = (self._weights * (mean_factor - inside)).sum()
+        return float((self._weights * mean_factor).sum()), max(float(clipped), 0.0), max(variance, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ def mean_figure(
     figure = Figure(figsize=(8, 4.8), dpi=120, layout="constrained")
     axes: Any = figure.add_subplot()
     grid = np.linspace(*fitted.basis_.domain, 400)
-    if fitted.has_band:
+    if getattr(fitted, "has_band", False):
         low, high = fitted.band(level, x=grid)
         label = f"{level:.0%} simultaneous band (sampling and privacy)"
         axes.fill_between(grid, low, high, color=PRIVATE, alpha=0.18, linewidth=0, label=label)
@@ -47,6 +48,43 @@ def mean_figure(
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     return figure
+
+
+def document_figure(document: dict[str, Any]) -> Figure:
+    """The functions of a result document, one panel each, with bands where there are any."""
+    from matplotlib.figure import Figure
+
+    study, functions, privacy = document["study"], document["functions"], document["privacy"]
+    columns = min(2, len(functions))
+    rows = -(-len(functions) // columns)
+    figure = Figure(figsize=(8 if columns == 1 else 11, 1 + 3.8 * rows), dpi=150, layout="constrained")
+    for position, function in enumerate(functions, start=1):
+        axes: Any = figure.add_subplot(rows, columns, position)
+        _draw_function(axes, document, function)
+        axes.set(xlabel=study["x_label"], ylabel=study["y_label"], title=function["name"] if len(functions) > 1 else "")
+    promise = f"ε = {privacy['epsilon']:g}, δ = {privacy['delta']:g}" if privacy["private"] else "NOT PRIVATE"
+    figure.suptitle(f"{study['title']} ({promise})")
+    return figure
+
+
+def _draw_function(axes: Any, document: dict[str, Any], function: dict[str, Any]) -> None:
+    grid = np.asarray(document["grid"])
+    if function["low"] is not None:
+        low, high = (np.asarray(function[side], dtype=np.float64) for side in ("low", "high"))
+        label = f"{document['study']['level']:.0%} simultaneous band"
+        axes.fill_between(grid, low, high, color=PRIVATE, alpha=0.18, linewidth=0, label=label)
+    axes.plot(grid, function["values"], color=PRIVATE, linewidth=2, label="private estimate")
+    axes.margins(x=0)
+    axes.grid(alpha=0.25)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+
+
+def figure_bytes(figure: Figure, kind: str) -> bytes:
+    """A figure as PNG, SVG or PDF."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind)
+    return buffer.getvalue()
 
 
 def save_figure(figure: Figure, path: str | Path) -> Path:

@@ -22,7 +22,8 @@ from typing import Literal
 from dpfda import _validate
 from dpfda.basis import make_basis
 from dpfda.engine.aggregate import inverse_variance_weights
-from dpfda.engine.plan import EntrywiseGradient, Plan, Projection, Round, Scaling, SiloTerms
+from dpfda.engine.plan import Plan, Projection, Round, Scaling, SiloTerms
+from dpfda.engine.quantities import EntrywiseGradient
 from dpfda.errors import InvalidInput
 from dpfda.privacy.accounting import lemma1_mu
 

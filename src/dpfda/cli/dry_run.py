@@ -1,0 +1,59 @@
+"""`dpfda fit --dry-run`: the settings as TOML, the price, and the error to expect. Reads, checks, spends nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dpfda.cli.fit_request import FitRequest
+from dpfda.cli.forecast import forecast
+from dpfda.cli.settings import as_toml
+from dpfda.cli.terminal import Terminal
+from dpfda.errors import BudgetExceeded
+from dpfda.report.words import rms_sentence
+from dpfda.tables import load_curves
+
+if TYPE_CHECKING:
+    from dpfda.tables import Loaded
+
+
+def show_dry_run(request: FitRequest, terminal: Terminal) -> None:
+    """Print what `dpfda fit` would do, as a TOML file that does it."""
+    with terminal.waiting(f"Reading {request.source.shown}"):
+        loaded = load_curves(request.source, request.reading)
+    terminal.owner_notes(loaded.owner_notes)
+    lines = [*_price(request), *_expectation(request, loaded)]
+    sys.stdout.write("".join(f"# {line}\n" for line in lines) + as_toml(request.settings))
+
+
+def _price(request: FitRequest) -> list[str]:
+    from dpfda.cli.spending import refuse_overspending
+    from dpfda.privacy.accounting import gaussian_epsilon, mu_for
+
+    cost = mu_for(request.epsilon, request.delta) ** 2
+    would = f"Would spend at most epsilon = {request.epsilon:g}, delta = {request.delta:g} (mu^2 = {cost:.4g})"
+    if not request.ledger.exists:
+        return [f"{would} from the new ledger {request.ledger.shown}, which would hold just this."]
+    ledger = request.ledger.open()
+    spent = ledger.spent()
+    after = gaussian_epsilon((spent.mu_squared + cost) ** 0.5, spent.delta)
+    lines = [
+        f"{would} from {request.ledger.shown}:",
+        f"epsilon {spent.epsilon:.4g} -> {after:.4g} of {spent.total_epsilon:g} at delta = {spent.delta:g}.",
+    ]
+    try:
+        refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
+    except BudgetExceeded:
+        lines.append("It would be REFUSED: the budget does not reach.")
+    return lines
+
+
+def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
+    points = request.options.get("points_per_curve")
+    expected = forecast(request.estimator(), n=loaded.curves.n, m=points, columns=loaded.curves.p)
+    subjects = f"{loaded.curves.n:,} subjects (their number is public)."
+    if expected is not None:
+        return [subjects, rms_sentence(expected, request.settings["y-label"] or request.reading.y or "y")]
+    if points is None:
+        return [subjects, "Expected error: state a public --points-per-curve (a typical number) to see it."]
+    return [subjects, f"Expected error: the method {request.options['method']!r} gives none in advance."]

@@ -1,0 +1,40 @@
+"""`dpfda report`: the report or figures of a result again, from its JSON; costs nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dpfda.cli.new_app import example, new_app
+
+app = new_app()
+
+_Result = Annotated[str, typer.Argument(help="The JSON or HTML file that dpfda fit wrote.", show_default=False)]
+
+
+@app.command(epilog=example("dpfda report result.json --report hdl.html --figure hdl.svg"))
+def report(
+    ctx: typer.Context,
+    result: _Result,
+    report: Annotated[str | None, typer.Option("--report", help="Write the HTML report here.")] = None,
+    figure: Annotated[list[str] | None, typer.Option("--figure", help="Write a figure (.png, .svg, .pdf).")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Another title.")] = None,
+    x_label: Annotated[str | None, typer.Option("--x-label", help="Another label of x.")] = None,
+    y_label: Annotated[str | None, typer.Option("--y-label", help="Another label of y.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
+) -> None:
+    """Draw the report or figures of a result again. This is post-processing: nothing is spent."""
+    from dpfda.cli.outputs import Outputs
+    from dpfda.errors import InvalidInput
+    from dpfda.report.document import read_document
+
+    if report is None and not figure:
+        raise InvalidInput("Say what to draw: --report NAME.html, --figure NAME.png, or both.")
+    outputs = Outputs(report=report, figures=tuple(figure or ()), overwrite=overwrite)
+    outputs.check()
+    document = read_document(result)
+    changes = {"title": title, "x_label": x_label, "y_label": y_label}
+    document["study"].update({name: value for name, value in changes.items() if value is not None})
+    for path in outputs.write(document):
+        ctx.obj.say(f"Wrote {path}")

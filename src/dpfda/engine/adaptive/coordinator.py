@@ -1,0 +1,242 @@
+"""The default method, seen from the coordinator: what to ask next, and what was learnt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.engine.adaptive.evidence import Coordinates, Evidence, combine_rounds
+from dpfda.engine.adaptive.geometry import (
+    Geometry,
+    assumed_geometry,
+    clipping_shape,
+    covariate_matrix,
+    covariate_sizes,
+    design_gram,
+)
+from dpfda.engine.adaptive.level import fit_level
+from dpfda.engine.adaptive.matrices import power, with_floor
+from dpfda.engine.adaptive.pooling import Pooled, pool
+from dpfda.engine.adaptive.posterior import Posterior, sobolev_decay, solve
+from dpfda.engine.plan import Plan
+from dpfda.engine.quantities import (
+    CovariateProducts,
+    CovariateSquares,
+    DesignMoments,
+    LevelHistogram,
+    Measure,
+    SpreadMatrix,
+    WhitenedGradient,
+)
+from dpfda.engine.radius import advance, clip_rule, learn, released_count
+from dpfda.messages import Release
+from dpfda.privacy.cones import from_triangle
+from dpfda.privacy.quantiles import LengthFilter
+
+Floats = NDArray[np.float64]
+
+_SPREAD_TRACE, _SPREAD_TRACE_SD = 1.2, 0.35  # E |v|^2 / median^2 of whitened gradients, before it is measured
+_REFINEMENTS = 2
+
+
+class AdaptiveCoordinator:
+    """Learns from one round after the other; every number it holds is released or public."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.size = plan.n_coefficients * plan.basis.size
+        self.last = len(plan.rounds) - 1
+        self.evidence: dict[str, list[Evidence]] = {terms.name: [] for terms in plan.silos}
+        self.moves: list[float] = []
+        self.measured_spread: Floats | None = None
+
+    @property
+    def covariance(self) -> Floats | None:
+        """Covariance of the coefficients: sampling and privacy noise, as far as released numbers tell."""
+        return self.posterior.covariance
+
+    def coefficients(self) -> Floats:
+        """The last estimate."""
+        return self.posterior.mean.reshape(self.plan.shape)
+
+    def question(self, index: int) -> dict[str, Floats]:
+        """The arrays of round `index`."""
+        known = {}
+        if index > 0:
+            known = {
+                "iterate": self.iterate,
+                "whitener": power(self.shape, -0.5).ravel(),
+                "length_prior": np.array(self.length_prior),
+                "moves": np.array(self.moves),
+                "covariate_scale": self.covariate_sizes,
+            }
+        return {name: known[name] for name in self.plan.query_sizes(index)}
+
+    def learn(self, index: int, releases: Mapping[str, Release]) -> None:
+        """Take in the answers of round `index`."""
+        if index == 0:
+            self._start(releases)
+            return
+        coordinates = self._coordinates()
+        for name, release in releases.items():
+            self._record(index, name, release, coordinates)
+        if self._pooled(index, CovariateProducts, releases) is not None:
+            self._learn_covariates(index, releases)
+        if self._pooled(index, SpreadMatrix, releases) is not None:
+            self._learn_spread(index, releases, coordinates)
+        self.posterior = self._estimate()
+        if index < self.last:
+            self._advance(coordinates)
+
+    def _pooled(self, index: int, kind: type[Measure], releases: Mapping[str, Release]) -> Pooled | None:
+        if self.plan.slice_of(index, kind) is None:
+            return None
+        return pool(self.plan, index, kind, releases)
+
+    def _start(self, releases: Mapping[str, Release]) -> None:
+        """Round 0: level and spread of y, design density, sizes of the covariates."""
+        self.level = fit_level(pool(self.plan, 0, LevelHistogram, releases))
+        self.gram = design_gram(self.plan.basis, self._pooled(0, DesignMoments, releases))
+        squares = self._pooled(0, CovariateSquares, releases)
+        self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
+        self._set_geometry(np.diag(self.covariate_sizes**2))
+        self.iterate = np.zeros(self.size)
+        self.iterate[0] = self.level.value
+        first = math.log(self.level.spread / math.sqrt(self.geometry.spread[0, 0]) * math.sqrt(self.size))
+        self.length_prior = (first, math.hypot(0.5, self.level.log_spread_sd))
+        self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
+        self.shape = clipping_shape(self.geometry, self.geometry.spread)
+
+    def _set_geometry(self, covariates: Floats) -> None:
+        self.geometry: Geometry = assumed_geometry(self.plan.basis, self.gram, covariates)
+
+    def _spread(self) -> Floats:
+        """The covariance of gradients in units of the median length squared."""
+        if self.measured_spread is not None:
+            return self.measured_spread
+        return self.geometry.spread * (_SPREAD_TRACE / self.size)
+
+    def _coordinates(self) -> Coordinates:
+        whitener = power(self.shape, -0.5)
+        directions = whitener @ self._spread() @ whitener.T
+        return Coordinates(
+            self.shape, power(self.shape, 0.5), np.linalg.inv(self.shape), directions / np.trace(directions)
+        )
+
+    def _record(self, index: int, name: str, release: Release, coordinates: Coordinates) -> None:
+        """Keep a silo's gradient, with the shrinkage that its count makes likely."""
+        terms, lengths = self.plan.terms(name), self.lengths[name]
+        radius = clip_rule(lengths, terms.clip_factor).radius
+        learn(lengths, released_count(self.plan, index, release, terms.n))
+        shrinkage, clipped, uncertainty = lengths.attenuation(math.log(radius))
+        place = self.plan.slice_of(index, WhitenedGradient)
+        self.evidence[name].append(
+            Evidence(
+                value=release.values[place],
+                noise_sd=float(release.noise_sd[place][0]),
+                iterate=self.iterate,
+                coordinates=coordinates,
+                shrinkage=shrinkage,
+                clipped=clipped,
+                uncertainty=uncertainty,
+                squared_length=math.exp(2 * lengths.log_median),
+                is_first=index == 1,
+            )
+        )
+
+    def _learn_covariates(self, index: int, releases: Mapping[str, Release]) -> None:
+        products = pool(self.plan, index, CovariateProducts, releases)
+        self._set_geometry(covariate_matrix(products, self.covariate_sizes))
+
+    def _learn_spread(self, index: int, releases: Mapping[str, Release], coordinates: Coordinates) -> None:
+        """The covariance of whitened gradients: measured, freed of clipping, shrunk towards the assumed one."""
+        scaled, restored = {}, []
+        place = self.plan.slice_of(index, SpreadMatrix)
+        for name, release in releases.items():
+            last = self.evidence[name][-1]
+            radius = last.noise_sd * self.plan.terms(name).n * self.plan.measure_mus(name, index)[0] / 2
+            unit = radius**2 / last.squared_length
+            scaled[name] = (release.values[place] * unit, release.noise_sd[place] * unit)
+            restored.append(np.linalg.inv(last.jacobian(0.0)))
+        matrix, noise = _pool_scaled(self.plan, scaled)
+        restore = sum(restored) / len(restored)
+        matrix = restore @ from_triangle(matrix) @ restore.T
+        noise *= float(np.trace(restore @ restore)) / self.size
+        whitened = _shrunk_spread(matrix, noise, self._assumed_directions(coordinates))
+        self.measured_spread = coordinates.root @ whitened @ coordinates.root
+
+    def _assumed_directions(self, coordinates: Coordinates) -> Floats:
+        whitener = np.linalg.inv(coordinates.root)
+        directions = whitener @ self.geometry.spread @ whitener.T
+        result: Floats = directions / np.trace(directions)
+        return result
+
+    def _estimate(self) -> Posterior:
+        """Combine all rounds of all silos; the second pass knows how far each round was from the end."""
+        information, decay = self.geometry.information, self._decay()
+        level_sd = math.hypot(2 * self.level.spread, self.level.sd) + 0.02
+        posterior: Posterior | None = None
+        extra: dict[str, Floats] = {}
+        for _ in range(_REFINEMENTS):
+            measurements = []
+            for name, evidence in self.evidence.items():
+                if not evidence:
+                    continue
+                centre = None if posterior is None else posterior.mean
+                value, noise = combine_rounds(evidence, information, centre, extra.get(name))
+                sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
+                measurements.append((value, noise + sampling))
+                extra[name] = noise
+            posterior = solve(measurements, information, self.level.value, level_sd, decay)
+        assert posterior is not None
+        return posterior
+
+    def _decay(self) -> Floats:
+        return sobolev_decay(self.plan.basis, self.plan.n_coefficients, self.plan.alpha)
+
+    def _advance(self, coordinates: Coordinates) -> None:
+        """Move to the estimate, kept within the bounds of y, and choose the next coordinates."""
+        target = self.posterior.mean
+        step = self.geometry.information @ (target - self.iterate)
+        self.moves.append(float(step @ coordinates.inverse @ step))
+        for lengths in self.lengths.values():
+            advance(lengths, self.moves[-1])
+        self.iterate = self._within_bounds(target)
+        previous = None if self.measured_spread is None else self.shape
+        self.shape = clipping_shape(
+            self.geometry, self._spread() if previous is not None else self.geometry.spread, previous
+        )
+
+    def _within_bounds(self, coefficients: Floats) -> Floats:
+        """Shrink towards the level until the first coefficient function stays in [-1, 1]."""
+        level, r = self.level.value, self.plan.basis.size
+        curve = self.plan.basis.evaluate_unit(np.linspace(0, 1, 101)) @ coefficients[:r] - level
+        factor = min(1.0, (1 - level) / max(curve.max(), 1e-9), (1 + level) / max(-curve.min(), 1e-9))
+        kept = coefficients * factor
+        kept[0] += (1 - factor) * level
+        return kept
+
+
+def _pool_scaled(plan: Plan, scaled: Mapping[str, tuple[Floats, Floats]]) -> tuple[Floats, float]:
+    n = np.array([plan.terms(name).n for name in scaled], dtype=np.float64)
+    sd = np.array([float(noise[0]) for _, noise in scaled.values()])
+    weights = 1 / (sd**2 + 0.3 / n)
+    weights /= weights.sum()
+    total = sum(weight * value for weight, (value, _) in zip(weights, scaled.values(), strict=True))
+    return np.asarray(total), float(np.sqrt((weights**2 * sd**2).sum()))
+
+
+def _shrunk_spread(matrix: Floats, noise: float, directions: Floats) -> Floats:
+    """Trace and shape by Wiener weights: noise against what the assumption may be wrong by."""
+    size = len(matrix)
+    trace_variance = 2 * size * noise**2
+    trace = float(np.trace(matrix)) / trace_variance + _SPREAD_TRACE / _SPREAD_TRACE_SD**2
+    trace = float(np.clip(trace / (1 / trace_variance + 1 / _SPREAD_TRACE_SD**2), 0.5, 3.0))
+    signal = (0.5 * trace / size) ** 2
+    weight = signal / (signal + 2 * noise**2)
+    measured = float(np.trace(matrix))
+    matrix = matrix * (trace / max(measured, 0.3 * trace)) if measured > 0 else np.zeros_like(matrix)
+    return with_floor(trace * directions * (1 - weight) + weight * matrix, 0.1 * trace / size)

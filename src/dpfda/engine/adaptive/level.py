@@ -1,0 +1,47 @@
+"""The level of y and the spread of the curves' means, from a noisy histogram."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from dpfda.engine.adaptive.pooling import Pooled
+
+_LOCATIONS = np.linspace(-1.0, 1.0, 257)
+_SCALES = np.exp(np.linspace(math.log(0.004), math.log(0.7), 20))
+_MODEL_ERROR = 0.1  # relative error allowed to the normal model of the curves' means
+_TYPICAL_SPREAD, _TYPICAL_LEVEL = 0.12, 0.3  # of y in [-1, 1]; one unit of the log, and a standard deviation
+
+
+@dataclass(frozen=True)
+class Level:
+    """Posterior mean and sd of the level, and of the (log) spread of the curves' means around it."""
+
+    value: float
+    sd: float
+    spread: float
+    log_spread_sd: float
+
+
+def fit_level(histogram: Pooled) -> Level:
+    """Posterior of location and scale of a normal law under the noise of the histogram and weak priors."""
+    edges = np.linspace(-1.0, 1.0, histogram.values.size + 1)
+    location, scale = _LOCATIONS[:, None, None], _SCALES[None, :, None]
+    below = ndtr((edges - location) / scale)
+    below[..., 0], below[..., -1] = 0.0, 1.0
+    share = np.diff(below, axis=-1)
+    variance = histogram.sd**2 + (0.02 + share) / histogram.n + (_MODEL_ERROR * share) ** 2
+    log_posterior = -0.5 * ((histogram.values - share) ** 2 / variance + np.log(variance)).sum(axis=-1)
+    log_posterior -= 0.5 * (location[..., 0] / _TYPICAL_LEVEL) ** 2
+    log_posterior -= 0.5 * np.log(scale[..., 0] / _TYPICAL_SPREAD) ** 2
+    weights = np.exp(log_posterior - log_posterior.max())
+    weights /= weights.sum()
+    value = float((weights * location[..., 0]).sum())
+    variance_of_value = float((weights * (location[..., 0] - value) ** 2).sum())
+    log_scale = np.log(scale[..., 0])
+    mean_log = float((weights * log_scale).sum())
+    variance_of_log = float((weights * (log_scale - mean_log) ** 2).sum())
+    return Level(value, math.sqrt(variance_of_value), math.exp(mean_log), math.sqrt(variance_of_log))

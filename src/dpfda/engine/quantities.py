@@ -1,0 +1,99 @@
+"""What a round may measure: names and public parameters. How a silo computes them is in `measures.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity that every curve contributes a bounded vector to; silos release noisy means of it.
+
+    `asks` names the arrays that a query must carry for it.
+    """
+
+    kind: ClassVar[str] = ""
+    asks: ClassVar[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True)
+class EntrywiseGradient(Measure):
+    """The published release: gradients truncated to |g_h| <= R_h (Algorithms 1-4, line 4)."""
+
+    kind: ClassVar[str] = "entrywise-gradient"
+    asks: ClassVar[tuple[str, ...]] = ("iterate",)
+    radii: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class LevelHistogram(Measure):
+    """How many curves have their own mean of y in each of `bins` equal bins of the y-range."""
+
+    kind: ClassVar[str] = "level-histogram"
+    bins: int = 64
+
+
+@dataclass(frozen=True)
+class DesignMoments(Measure):
+    """Mean of cos(k theta) and sin(k theta) over a curve's points, minus what a uniform design has."""
+
+    kind: ClassVar[str] = "design-moments"
+
+
+@dataclass(frozen=True)
+class CovariateSquares(Measure):
+    """G_k^2 of every design column but the first."""
+
+    kind: ClassVar[str] = "covariate-squares"
+
+
+@dataclass(frozen=True)
+class CovariateProducts(Measure):
+    """G G^T with columns of about one size, each curve's vector within a ball of this radius."""
+
+    kind: ClassVar[str] = "covariate-products"
+    asks: ClassVar[tuple[str, ...]] = ("covariate_scale",)
+    radius: float = 1.0
+
+
+_CLIPPED = ("iterate", "whitener", "length_prior", "moves")
+
+
+@dataclass(frozen=True)
+class WhitenedGradient(Measure):
+    """The gradient in the query's public coordinates, within a ball whose radius the silo finds by itself."""
+
+    kind: ClassVar[str] = "whitened-gradient"
+    asks: ClassVar[tuple[str, ...]] = _CLIPPED
+
+
+@dataclass(frozen=True)
+class ShortShare(Measure):
+    """Whether the whitened gradient is shorter than the silo's own guess of the median length."""
+
+    kind: ClassVar[str] = "short-share"
+    asks: ClassVar[tuple[str, ...]] = _CLIPPED
+
+
+@dataclass(frozen=True)
+class SpreadMatrix(Measure):
+    """The outer product of the clipped whitened gradient, in units of the radius squared."""
+
+    kind: ClassVar[str] = "spread-matrix"
+    asks: ClassVar[tuple[str, ...]] = _CLIPPED
+
+
+KINDS: dict[str, type[Measure]] = {
+    cls.kind: cls
+    for cls in (
+        EntrywiseGradient,
+        LevelHistogram,
+        DesignMoments,
+        CovariateSquares,
+        CovariateProducts,
+        WhitenedGradient,
+        ShortShare,
+        SpreadMatrix,
+    )
+}

@@ -1,0 +1,70 @@
+"""The one loop: ask, gather, learn. Mean and VCM, central and federated, published and default.
+
+The coordinator runs it. It sees releases only; all it does is post-processing, so it costs no privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.engine.adaptive.coordinator import AdaptiveCoordinator
+from dpfda.engine.descent import PublishedCoordinator
+from dpfda.engine.plan import Plan
+from dpfda.errors import TransportError
+from dpfda.messages import Query, Release
+from dpfda.transport.base import Transport
+
+Floats = NDArray[np.float64]
+
+
+class Coordinator(Protocol):
+    """What asks the questions of a method and learns from the answers."""
+
+    @property
+    def covariance(self) -> Floats | None:
+        """Covariance of the flat coefficients, sampling and privacy noise together, where the method knows it."""
+        ...
+
+    def question(self, index: int) -> dict[str, Floats]: ...
+
+    def learn(self, index: int, releases: Mapping[str, Release]) -> None: ...
+
+    def coefficients(self) -> Floats: ...
+
+
+COORDINATORS: dict[str, Callable[[Plan], Coordinator]] = {
+    "published": PublishedCoordinator,
+    "adaptive": AdaptiveCoordinator,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a study ends with, in the plan's units: coefficients, their covariance if known, whether all was private."""
+
+    coefficients: Floats
+    covariance: Floats | None
+    private: bool
+
+
+def run_study(
+    plan: Plan, transport: Transport, run: str, on_round: Callable[[int, int], None] | None = None
+) -> Outcome:
+    """Drive a plan to its end (Algorithms 1-4 when the plan is a published one)."""
+    transport.open(plan, run)
+    coordinator = COORDINATORS[plan.method](plan)
+    private = True
+    for index in range(len(plan.rounds)):
+        releases = transport.gather(Query(run, index, coordinator.question(index)))
+        if not releases:
+            raise TransportError("No silo answered the query.")
+        coordinator.learn(index, releases)
+        private = private and all(release.private for release in releases.values())
+        if on_round is not None:
+            on_round(index + 1, len(plan.rounds))
+    return Outcome(coordinator.coefficients(), coordinator.covariance, private)

@@ -1,0 +1,194 @@
+"""What a site allows: where its data are, what it promises its patients, and which studies it will answer.
+
+The policy is the site's own file. Nothing that the coordinator sends can change it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpfda import _validate
+from dpfda.errors import InvalidInput
+from dpfda.federation import toml_tables as tables
+from dpfda.federation.files import write_json
+from dpfda.federation.study import StudyDocument, StudyTerms
+
+if TYPE_CHECKING:
+    from dpfda.tables import Loaded, Source
+
+_TOP = ("data", "promise", "budget", "allow", "simulation")
+_DATA = ("source", "query", "id", "x", "y", "separator", "decimal", "duplicates")
+_ALLOW = ("methods", "models", "bases", "domain", "y_bounds", "covariates", "max_rounds", "max_basis", "studies")
+_LISTS = ("methods", "models", "bases", "covariates", "studies")
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Which study terms the site accepts; None allows anything."""
+
+    methods: tuple[str, ...] | None = None
+    models: tuple[str, ...] | None = None
+    bases: tuple[str, ...] | None = None
+    covariates: tuple[str, ...] | None = None
+    studies: tuple[str, ...] | None = None
+    domain: Interval | None = None
+    y_bounds: Interval | None = None
+    max_rounds: int | None = None
+    max_basis: int | None = None
+
+
+@dataclass(frozen=True)
+class SitePolicy:
+    """One site's policy.
+
+    `epsilon`, `delta` are the most that one study may cost a patient; `total_epsilon`, `total_delta` the most that all
+    studies together may, as kept in the ledger.
+    """
+
+    data: Mapping[str, Any]
+    epsilon: float
+    delta: float
+    total_epsilon: float
+    total_delta: float
+    ledger: str
+    allow: Allowed = field(default_factory=Allowed)
+    seed: int | None = None
+    name: str | None = None
+
+    def save(self, path: Path) -> None:
+        """A copy that only the owner can read: a database URL may hold a password."""
+        write_json(path, {**vars(self), "allow": vars(self.allow), "data": dict(self.data)})
+
+    @staticmethod
+    def load(path: Path) -> SitePolicy:
+        """The copy that `dpfda site join` made."""
+        try:
+            fields = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise InvalidInput(f"There is no policy at {path}; run dpfda site join first.") from None
+        values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields["allow"].items()}
+        return SitePolicy(**{**fields, "allow": Allowed(**values)})
+
+    @property
+    def ledger_path(self) -> Path:
+        """Simulations never touch the ledger of real releases."""
+        return Path(self.ledger if self.seed is None else f"{self.ledger}.simulation")
+
+    def source(self) -> Source:
+        """Where the rows are."""
+        from dpfda.tables import find_source
+
+        return find_source(str(self.data["source"]), self.data.get("query"))
+
+    def load_curves(self, terms: StudyTerms) -> Loaded:
+        """The site's curves in the shape that the study asks for. Local only."""
+        from dpfda.tables import Covariate, Domain, Reading, load_curves
+
+        options = {name: self.data[name] for name in _DATA[2:] if self.data.get(name) is not None}
+        covariates = tuple(Covariate(each.name, each.bounds, each.levels) for each in terms.covariates)
+        reading = Reading(Domain(*terms.domain), terms.y_bounds, covariates=covariates, **options)
+        return load_curves(self.source(), reading)
+
+    def objections(self, document: StudyDocument, site: str) -> list[str]:
+        """Why this study may not run here, in sentences; empty if it may."""
+        terms, plan = document.terms, document.plan
+        found = [*_outside(self.allow, document)]
+        if document.id not in (self.allow.studies or (document.id,)):
+            found.append("The policy does not list this study.")
+        if site not in {silo.name for silo in plan.silos}:
+            return [*found, f"The study has no site {site!r}."]
+        stated, planned = next(silo for silo in terms.sites if silo.name == site), plan.terms(site)
+        if (stated.n, stated.epsilon, stated.delta) != (planned.n, planned.epsilon, planned.delta):
+            found.append("The plan and the study's terms state different promises.")
+        if planned.epsilon > self.epsilon or planned.delta > self.delta:
+            found.append(
+                f"The study costs ({planned.epsilon:g}, {planned.delta:g}), the policy promises at most "
+                f"({self.epsilon:g}, {self.delta:g})."
+            )
+        if plan.scaling.y_bounds != terms.y_bounds or plan.basis.domain != terms.domain:
+            found.append("The plan's bounds are not those of the study's terms.")
+        return found
+
+
+def _outside(allow: Allowed, document: StudyDocument) -> list[str]:
+    """The terms that leave what the policy allows."""
+    terms, plan = document.terms, document.plan
+    found = []
+    for word, value, listed in (
+        ("method", terms.method, allow.methods),
+        ("model", terms.model, allow.models),
+        ("basis", terms.basis, allow.bases),
+        *(("covariate", each.name, allow.covariates) for each in terms.covariates),
+    ):
+        if listed is not None and value not in listed:
+            found.append(f"The policy does not allow the {word} {value!r}.")
+    for word, inner, outer in (("domain", terms.domain, allow.domain), ("y_bounds", terms.y_bounds, allow.y_bounds)):
+        if outer is not None and not (outer[0] <= inner[0] and inner[1] <= outer[1]):
+            found.append(f"The study's {word} {list(inner)} leaves the policy's {list(outer)}.")
+    for word, count, most in (
+        ("rounds", len(plan.rounds), allow.max_rounds),
+        ("basis functions", plan.basis.size, allow.max_basis),
+    ):
+        if most is not None and count > most:
+            found.append(f"The study has {count} {word}, the policy allows {most}.")
+    return found
+
+
+def read_policy(path: Path) -> SitePolicy:
+    """A `site.toml`; relative paths in it start from its folder."""
+    fields = tables.known_only(path.name, tables.read_toml(path), _TOP)
+    data = tables.known_only("[data]", tables.required(path.name, fields, "data"), _DATA)
+    data["source"] = _resolved(path.parent, str(tables.required("[data]", data, "source")))
+    promise = tables.known_only("[promise]", tables.required(path.name, fields, "promise"), ("epsilon", "delta"))
+    budget = tables.known_only("[budget]", tables.required(path.name, fields, "budget"), ("epsilon", "delta", "ledger"))
+    for where, table in (("[promise]", promise), ("[budget]", budget)):
+        for name in ("epsilon", "delta"):
+            tables.required(where, table, name)
+    epsilon, delta = _validate.privacy_pair(promise["epsilon"], promise["delta"])
+    total_epsilon, total_delta = _validate.privacy_pair(budget["epsilon"], budget["delta"])
+    simulation = tables.known_only("[simulation]", fields.get("simulation", {}), ("seed",))
+    return SitePolicy(
+        data, epsilon, delta, total_epsilon, total_delta,
+        ledger=_ledger(path.parent, data, budget),
+        allow=_allowed(fields.get("allow", {})),
+        seed=None if "seed" not in simulation else _validate.integer("seed", simulation["seed"], minimum=0),
+    )  # fmt: skip
+
+
+def _ledger(folder: Path, data: Mapping[str, Any], budget: Mapping[str, Any]) -> str:
+    """One ledger per data set: by default the one that `dpfda fit` would use, too."""
+    if "ledger" in budget:
+        return _resolved(folder, str(budget["ledger"]))
+    from dpfda.tables import find_source
+
+    ledger = find_source(str(data["source"]), data.get("query")).default_ledger
+    return str(ledger if ledger.is_absolute() else folder.absolute() / ledger)
+
+
+def _allowed(table: Any) -> Allowed:
+    values = tables.known_only("[allow]", table, _ALLOW)
+    for name in _LISTS:
+        if name in values:
+            if not isinstance(values[name], list):
+                raise InvalidInput(f'[allow] {name} must be a list, as in {name} = ["..."].')
+            values[name] = tuple(map(str, values[name]))
+    for name in ("domain", "y_bounds"):
+        if name in values:
+            values[name] = _validate.interval(name, tables.pair(name, values[name]))
+    for name in ("max_rounds", "max_basis"):
+        if name in values:
+            values[name] = _validate.integer(name, values[name])
+    return Allowed(**values)
+
+
+def _resolved(folder: Path, location: str) -> str:
+    """Absolute, since the FLARE client runs in another folder."""
+    scheme, mark, rest = location.partition(":///")
+    if mark and scheme.split("+")[0] in ("sqlite", "duckdb"):
+        return f"{scheme}:///{folder.absolute() / rest}"
+    return location if "://" in location else str(folder.absolute() / location)

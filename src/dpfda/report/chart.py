@@ -1,0 +1,118 @@
+"""One function with its band as an inline SVG: drawn here, coloured by the page's style sheet, brought to life by its script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from html import escape
+from typing import Any
+
+from dpfda.report.words import number
+
+LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 14.0, 50.0
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The drawing area and the ranges of x and y that it shows."""
+
+    width: float
+    height: float
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+
+    def across(self, x: float) -> float:
+        """The pixel column of x."""
+        low, high = self.x_range
+        return LEFT + (x - low) / (high - low) * (self.width - LEFT - RIGHT)
+
+    def up(self, y: float) -> float:
+        """The pixel row of y."""
+        low, high = self.y_range
+        return self.height - BOTTOM - (y - low) / (high - low) * (self.height - TOP - BOTTOM)
+
+
+def chart(document: dict[str, Any], index: int, *, width: float = 880, height: float = 400) -> str:
+    """The SVG of function `index` of a result."""
+    function, grid, study = document["functions"][index], document["grid"], document["study"]
+    is_effect = study["model"] != "mean" and index > 0
+    frame = Frame(width, height, (grid[0], grid[-1]), _y_range(function, with_zero=is_effect))
+    y_label = study["y_label"] if not is_effect else f"change of {study['y_label']}"
+    label = f"{function['name']} of {study['y']} over {study['x']}"
+    parts = [
+        f'<svg class="chart" data-function="{index}" viewBox="0 0 {width:g} {height:g}" role="img" tabindex="0" '
+        f'aria-label="{escape(label)}" data-left="{LEFT:g}" data-right="{RIGHT:g}" data-top="{TOP:g}" '
+        f'data-bottom="{BOTTOM:g}" data-low="{frame.y_range[0]!r}" data-high="{frame.y_range[1]!r}">',
+        _axes(frame, study, y_label),
+        _zero_line(frame) if is_effect else "",
+        _band(frame, grid, function),
+        f'<path class="curve" d="{_path(frame, grid, function["values"])}"/>',
+        f'<g class="pointer" visibility="hidden"><line class="cross" y1="{TOP:g}" y2="{height - BOTTOM:g}"/>'
+        '<circle class="dot" r="4.5"/></g></svg>',
+    ]
+    return "".join(parts)
+
+
+def _y_range(function: dict[str, Any], *, with_zero: bool) -> tuple[float, float]:
+    shown = [value for key in ("values", "low", "high") for value in (function[key] or []) if value is not None]
+    if with_zero:
+        shown.append(0.0)
+    low, high = min(shown), max(shown)
+    room = 0.06 * (high - low) or max(abs(high), 1.0) * 0.1
+    return low - room, high + room
+
+
+def _path(frame: Frame, xs: Sequence[float], ys: Sequence[float | None]) -> str:
+    points = [(x, y) for x, y in zip(xs, ys, strict=True) if y is not None]
+    return "M" + "L".join(f"{frame.across(x):.1f},{frame.up(y):.1f}" for x, y in points)
+
+
+def _band(frame: Frame, grid: Sequence[float], function: dict[str, Any]) -> str:
+    if function["low"] is None:
+        return ""
+    there, back = _path(frame, grid, function["high"]), _path(frame, grid[::-1], function["low"][::-1])
+    return f'<path class="band" d="{there}L{back[1:]}Z"/>'
+
+
+def _zero_line(frame: Frame) -> str:
+    level = frame.up(0.0)
+    return f'<line class="zero" x1="{LEFT:g}" x2="{frame.width - RIGHT:g}" y1="{level:.1f}" y2="{level:.1f}"/>'
+
+
+def _axes(frame: Frame, study: dict[str, Any], y_label: str) -> str:
+    right, floor = frame.width - RIGHT, frame.height - BOTTOM
+    parts = []
+    for tick in ticks(*frame.y_range, 6):
+        row = frame.up(tick)
+        parts.append(f'<line class="rule" x1="{LEFT:g}" x2="{right:g}" y1="{row:.1f}" y2="{row:.1f}"/>')
+        parts.append(f'<text class="tick" x="{LEFT - 9:g}" y="{row + 4:.1f}" text-anchor="end">{number(tick)}</text>')
+    for tick in ticks(*frame.x_range, 9 if frame.width > 600 else 6):
+        column = frame.across(tick)
+        parts.append(f'<line class="mark" x1="{column:.1f}" x2="{column:.1f}" y1="{floor:g}" y2="{floor + 5:g}"/>')
+        name = x_name(tick, study["x_origin"])
+        parts.append(f'<text class="tick" x="{column:.1f}" y="{floor + 20:g}" text-anchor="middle">{name}</text>')
+    middle, half_up = (LEFT + right) / 2, (TOP + floor) / 2
+    parts += [
+        f'<line class="axis" x1="{LEFT:g}" x2="{right:g}" y1="{floor:g}" y2="{floor:g}"/>',
+        f'<text class="label" x="{middle:g}" y="{frame.height - 8:g}" text-anchor="middle">{escape(study["x_label"])}</text>',
+        f'<text class="label" transform="translate(14 {half_up:g}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>',
+    ]
+    return "".join(parts)
+
+
+def x_name(x: float, origin: str | None) -> str:
+    """How x is written on an axis: a number, or a date."""
+    if origin is None:
+        return number(x)
+    return (date.fromisoformat(origin) + timedelta(days=round(x))).isoformat()
+
+
+def ticks(low: float, high: float, about: int) -> list[float]:
+    """Round numbers inside [low, high], roughly as many as asked for."""
+    rough = (high - low) / max(about, 1)
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    return [round(place * step, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]

@@ -1,0 +1,125 @@
+"""One self-contained HTML file: no network, light and dark, fit for print, with the result as JSON inside."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import math
+from datetime import datetime
+from typing import Any
+
+from dpfda.report.chart import chart, x_name
+from dpfda.report.document import Document
+from dpfda.report.privacy_card import privacy_card
+from dpfda.report.words import number, rms_sentence
+
+_TABLE_ROWS = 21
+_PARTS = ("privacy", "sampling", "bias")
+
+
+def render_report(document: Document) -> str:
+    """The report of a result."""
+    import jinja2
+
+    assets = importlib.resources.files("dpfda.report") / "assets"
+    strict = jinja2.StrictUndefined
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict)
+    environment.filters["number"] = number
+    template = environment.from_string((assets / "report.html.j2").read_text(encoding="utf-8"))
+    return template.render(
+        style=_trusted((assets / "report.css").read_text(encoding="utf-8")),
+        script=_trusted((assets / "report.js").read_text(encoding="utf-8")),
+        data=_trusted(embedded_json(document)),
+        document=document,
+        study=document["study"],
+        privacy=document["privacy"],
+        subjects=sum(silo["n"] for silo in document["privacy"]["silos"]),
+        made=datetime.fromisoformat(document["created"]).strftime("%d %B %Y, %H:%M UTC"),
+        charts=_charts(document),
+        table=_table(document),
+        card=privacy_card(document),
+        budget=_budget(document["budget"]),
+        accuracy=_accuracy(document),
+    )
+
+
+def embedded_json(document: Document) -> str:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _trusted(text: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(text)  # our own files, and JSON escaped above
+
+
+def _charts(document: Document) -> list[dict[str, Any]]:
+    functions, study = document["functions"], document["study"]
+    size = {"width": 880, "height": 400} if len(functions) == 1 else {"width": 520, "height": 330}
+    return [
+        {"svg": _trusted(chart(document, index, **size)), "caption": _caption(function["name"], index, study)}
+        for index, function in enumerate(functions)
+    ]
+
+
+def _caption(name: str, index: int, study: dict[str, Any]) -> str:
+    if study["model"] == "mean":
+        return ""
+    if index == 0:
+        return f"Intercept: {study['y']} where every covariate is zero or at its reference level"
+    category, _, level = name.partition(": ")
+    levels = {each["name"]: each["levels"] for each in study["covariates"] if each["levels"]}
+    if category in levels:
+        return f"{category}: {level} instead of {levels[category][0]}"
+    return f"Change of {study['y']} for one more unit of {name}"
+
+
+def _table(document: Document) -> dict[str, Any]:
+    """Values at a few places, for those who read numbers and for print."""
+    last = len(document["grid"]) - 1
+    places = sorted({round(step * last / (_TABLE_ROWS - 1)) for step in range(_TABLE_ROWS)})
+    has_band = document["functions"][0]["low"] is not None
+    rows = []
+    for place in places:
+        cells = []
+        for function in document["functions"]:
+            cells.append(number(function["values"][place]))
+            if has_band:
+                cells.append(f"{number(function['low'][place])} to {number(function['high'][place])}")
+        rows.append((x_name(document["grid"][place], document["study"]["x_origin"]), cells))
+    return {"rows": rows, "has_band": has_band, "names": [function["name"] for function in document["functions"]]}
+
+
+def _budget(budget: dict[str, Any] | None) -> dict[str, Any] | None:
+    if budget is None:
+        return None
+    total = budget["total_mu_squared"]
+    before, after = budget["mu_squared_before"] / total, budget["mu_squared_after"] / total
+    return {
+        **budget,
+        "before_share": 100 * before,
+        "this_share": 100 * (after - before),
+        "left_share": 100 * (1 - after),
+    }
+
+
+def _accuracy(document: Document) -> dict[str, Any] | None:
+    """Root-mean-square errors and the share of every source, before and after."""
+    error = document["error"]
+    named = {
+        "expected before spending": error["expected"],
+        "achieved, from the noise that was added": error["achieved"],
+    }
+    rows = [_error_row(name, parts) for name, parts in named.items() if parts is not None]
+    if not rows:
+        return None
+    sentence = rms_sentence(error["achieved"] or error["expected"], document["study"]["y_label"])
+    return {"rows": rows, "largest": max(float(row["rms"]) for row in rows) or 1.0, "sentence": sentence}
+
+
+def _error_row(name: str, parts: dict[str, float]) -> dict[str, Any]:
+    total = parts["total"]
+    shares = [(part, 100 * parts[part] / total if total > 0 else 0.0) for part in _PARTS]
+    return {"name": name, "rms": math.sqrt(max(total, 0.0)), "shares": shares}

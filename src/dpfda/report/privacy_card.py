@@ -1,0 +1,108 @@
+"""The privacy card: what the guarantee says, in words for people who do not do this for a living."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from dpfda.report.words import number
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and its sentences."""
+
+    heading: str
+    sentences: tuple[str, ...]
+
+
+def privacy_card(document: dict[str, Any]) -> list[Section]:
+    """Who is protected, against what, what epsilon means here, what was public, what was not private."""
+    privacy = document["privacy"]
+    if not privacy["private"]:
+        return [Section("This result is NOT private", (f"No subject is protected: {privacy['mechanism']}.",))]
+    return [
+        _who(document),
+        Section(
+            "Against what",
+            (
+                "Against anybody who reads this report, its data and everything else that the study released, whatever "
+                "they know already, even the full records of all other subjects, and however much they compute.",
+                "Not against what is true of the whole population: that people of a certain age tend to have a certain "
+                "value is the finding, and it would be found without any one person.",
+            ),
+        ),
+        _meaning(privacy),
+        _assumed(document),
+        _not_private(document),
+    ]
+
+
+def _who(document: dict[str, Any]) -> Section:
+    subjects = sum(silo["n"] for silo in document["privacy"]["silos"])
+    return Section(
+        "Who is protected",
+        (
+            f"Each of the {subjects:,} subjects, with all of their measurements together"
+            + (" and their covariates" if document["study"]["covariates"] else "")
+            + ": the whole record counts as one, however many rows it has.",
+            "Two subjects are two units: a pair of relatives has, as a pair, half the protection (twice the epsilon).",
+        ),
+    )
+
+
+def _meaning(privacy: dict[str, Any]) -> Section:
+    epsilon, delta = privacy["epsilon"], privacy["delta"]
+    guesses = 100 * 0.5 * math.erfc(-max(silo["mu"] for silo in privacy["silos"]) / 2 / math.sqrt(2))
+    return Section(
+        f"What ε = {number(epsilon)} means here",
+        (
+            "Suppose an adversary knows that a subject's record is one of two, and a coin decides which. After seeing "
+            f"everything released here, their best guess is right at most {guesses:.1f} times in 100. Blind guessing "
+            "is right 50 times.",
+            f"Formally, replacing one record changes the odds of any conclusion at most {math.exp(epsilon):.3g}-fold "
+            f"(e to the ε), apart from events of probability δ = {delta:g}, one in {1 / delta:,.0f}.",
+            f"Mechanism: {privacy['mechanism']}. The noise is exact discrete Gaussian from the operating system's "
+            "randomness, and the price covers every message, not only the final curve.",
+        ),
+    )
+
+
+def _assumed(document: dict[str, Any]) -> Section:
+    study, public = document["study"], dict(document["privacy"]["public_inputs"])
+    facts = [f"{name.replace('_', ' ')}: {_shown(value)}" for name, value in public.items() if name != "design_bounds"]
+    for covariate in study["covariates"]:
+        known = _shown(covariate["bounds"]) if covariate["bounds"] else ", ".join(covariate["levels"])
+        facts.append(f"{covariate['name']}: {known}")
+    return Section(
+        "What was taken as public",
+        (
+            "; ".join(facts) + ".",
+            "Also the names of columns, the model and all settings below. If any of them was chosen by looking at the "
+            "data, that look is not covered by the guarantee.",
+        ),
+    )
+
+
+def _not_private(document: dict[str, Any]) -> Section:
+    notes = (
+        "Notes about the data that the owner asked to include: see the marked box."
+        if "owner_notes" in document
+        else "Notes to the owner while fitting (for instance how many values were clamped): shown on their screen only."
+    )
+    return Section(
+        "What was not private about the process",
+        (
+            "The number of subjects is stated exactly.",
+            notes,
+            "That the fit went through at all: a table that cannot be used is refused with a reason, to its owner.",
+            "How long it took and how much memory it used; and the raw data themselves, which stay where they were.",
+        ),
+    )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple) and len(value) == 2 and not isinstance(value[0], list | tuple):
+        return f"{number(value[0])} to {number(value[1])}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,83 @@
+"""The coordinator's connection to the running server: who is there, submit a job, how is it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
+
+from dpfda.errors import TransportError
+from dpfda.transport.flare.provision import LEAD
+
+_FINISHED = "FINISHED"
+
+
+class CoordinatorSession:
+    """An administrator's session with the role `lead`. FLARE's chatter is kept from the user's terminal."""
+
+    def __init__(self, kit: Path) -> None:
+        self._kit = kit
+        self._session: Session | None = None
+
+    def connect(self, seconds: float) -> None:
+        """Log in, trying until the time is over."""
+        deadline = time.monotonic() + seconds
+        logging.getLogger("nvflare").setLevel(logging.CRITICAL)
+        while True:
+            try:
+                with _silence():
+                    self._session = new_secure_session(LEAD, str(self._kit), timeout=5.0)
+            except Exception as error:  # FLARE raises many kinds here; the server may still be starting
+                if time.monotonic() > deadline:
+                    raise TransportError(f"The server cannot be reached: {type(error).__name__}.") from None
+                time.sleep(0.5)
+            else:
+                return
+
+    def close(self) -> None:
+        """Log out."""
+        if self._session is not None:
+            with _silence(), contextlib.suppress(Exception):
+                self._session.close()
+
+    def sites(self) -> dict[str, float]:
+        """The connected sites and when each was heard of last."""
+        info = self._ask("get_system_info")
+        return {client.name: float(client.last_connect_time or 0.0) for client in info.client_info}
+
+    def submit(self, job: Path) -> str:
+        """Submit a job folder; its id."""
+        return str(self._ask("submit_job", str(job)))
+
+    def state(self, job: str) -> str:
+        """The job's status in FLARE's words."""
+        return str(self._ask("get_job_meta", job).get("status", ""))
+
+    def is_over(self, job: str) -> bool:
+        """Whether the job has ended, well or not."""
+        return self.state(job).startswith(_FINISHED)
+
+    def abort(self, job: str) -> None:
+        """Stop the job."""
+        self._ask("abort_job", job)
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        if self._session is None:
+            raise TransportError("There is no connection to the server.")
+        try:
+            with _silence():
+                return getattr(self._session, method)(*arguments)
+        except Exception as error:
+            raise TransportError(f"The server did not answer {method}: {type(error).__name__}.") from error
+
+
+@contextlib.contextmanager
+def _silence() -> Any:
+    """FLARE's admin client prints."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield

@@ -1,0 +1,87 @@
+"""Real servers and browsers for tests. Where a system package is missing, a test that needs it says so by name."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+MISSING = "the system package {package!r} is not installed, so this test did not run; `make setup-system` installs it"
+
+
+def _postgres_binaries() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if found:
+        return found[-1].parent
+    elsewhere = shutil.which("initdb")
+    return Path(elsewhere).parent if elsewhere else None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _as_server_user() -> dict[str, object]:
+    """PostgreSQL refuses to run as root: root hands over to Debian's `postgres` or to `nobody`."""
+    if os.geteuid() != 0:
+        return {}
+    names = [name for name in ("postgres", "nobody") if any(entry.pw_name == name for entry in pwd.getpwall())]
+    user = pwd.getpwnam(names[0])
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": [], "cwd": "/"}
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server of this test session on a free port of 127.0.0.1, stopped by its process at the end."""
+    binaries = _postgres_binaries()
+    if binaries is None:
+        pytest.skip(MISSING.format(package="postgresql"))
+    pytest.importorskip("psycopg")
+    folder, port, identity = Path(tempfile.mkdtemp(prefix="dpfda-postgres-")), _free_port(), _as_server_user()
+    if "user" in identity:
+        os.chown(folder, identity["user"], identity["group"])  # type: ignore[arg-type]
+    data = folder / "data"
+    create = [binaries / "initdb", "-D", data, "-U", "analyst", "--auth=trust", "--no-sync", "--encoding=UTF8"]
+    subprocess.run(create, check=True, capture_output=True, **identity)  # type: ignore[call-overload]
+    options = ["-h", "127.0.0.1", "-p", str(port), "-k", str(folder), "-c", "max_connections=30"]
+    with (folder / "log").open("wb") as log:
+        server = subprocess.Popen([binaries / "postgres", "-D", data, *options], stdout=log, stderr=log, **identity)  # type: ignore[call-overload]
+    try:
+        _wait_for(port, server)
+        yield f"postgresql://analyst@127.0.0.1:{port}/postgres"
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+    import psycopg
+
+    for _ in range(200):
+        assert server.poll() is None, "the PostgreSQL server of the test ended at once"
+        try:
+            psycopg.connect(host="127.0.0.1", port=port, user="analyst", dbname="postgres", connect_timeout=2).close()
+            return
+        except psycopg.OperationalError:
+            time.sleep(0.05)
+    raise AssertionError("the PostgreSQL server of the test did not answer within 10 s")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a real browser."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip(MISSING.format(package="chromium"))
+    return found

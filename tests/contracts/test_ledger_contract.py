@@ -1,0 +1,147 @@
+"""What every ledger promises, run on a SQLite file, in memory and on a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import itertools
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from dpfda.errors import BudgetExceeded, InvalidInput, LedgerError, ProtocolError
+from dpfda.privacy import GaussianEvent, Ledger, mu_for
+
+EPSILON, DELTA = 1.0, 1e-5
+BUDGET = mu_for(EPSILON, DELTA) ** 2
+_numbers = itertools.count()
+
+
+def share(fraction: float) -> GaussianEvent:
+    return GaussianEvent((BUDGET * fraction) ** 0.5, label="test release")
+
+
+@pytest.fixture(params=["file", "postgresql"])
+def place(request, tmp_path) -> str:
+    """Somewhere to keep a new ledger."""
+    if request.param == "file":
+        return str(tmp_path / "a.ledger")
+    return f"{request.getfixturevalue('postgres_url')}?ledger=contract_{next(_numbers)}"
+
+
+@pytest.fixture(params=["file", "memory", "postgresql"])
+def ledger(request, tmp_path) -> Ledger:
+    if request.param == "memory":
+        return Ledger.in_memory(EPSILON, DELTA)
+    if request.param == "file":
+        return Ledger.create(tmp_path / "a.ledger", EPSILON, DELTA, note="contract")
+    url = f"{request.getfixturevalue('postgres_url')}?ledger=contract_{next(_numbers)}"
+    return Ledger.create(url, EPSILON, DELTA, note="contract")
+
+
+def test_spends_to_the_last_bit_and_no_further(ledger) -> None:
+    for number in range(4):
+        ledger.debit("run", number, share(0.25), f"q{number}")
+    assert ledger.spent().mu_squared == pytest.approx(BUDGET, rel=1e-12)
+    with pytest.raises(BudgetExceeded, match="left"):
+        ledger.debit("next", 0, share(1e-6), "q")
+    assert ledger.spent().debits == 4
+    ledger.verify()
+
+
+def test_a_round_is_answered_once(ledger) -> None:
+    debit = ledger.debit("run", 0, share(0.1), "question", silo="here", actor="ann")
+    assert ledger.store(debit, b"\x00answer\xff") == b"\x00answer\xff"
+    assert ledger.store(debit, b"other") == b"\x00answer\xff"
+    assert ledger.debit("run", 0, share(0.1), "question").replay
+    assert ledger.stored("run", 0, "question") == b"\x00answer\xff"
+    with pytest.raises(ProtocolError):
+        ledger.debit("run", 0, share(0.1), "another question")
+    assert ledger.spent().debits == 1
+
+
+def test_a_check_spends_nothing(ledger) -> None:
+    ledger.check([share(1.0)], "run")
+    with pytest.raises(BudgetExceeded):
+        ledger.check([share(1.01)], "run")
+    assert ledger.remaining() == BUDGET
+
+
+def test_the_log_says_who_when_what_and_how_much(ledger) -> None:
+    ledger.debit("run", 0, share(0.1), "q", silo="clinic", actor="ann")
+    (line,) = ledger.log()
+    assert (line.actor, line.silo, line.run, line.label) == ("ann", "clinic", "run", "test release")
+    assert line.at.startswith("20")
+    assert line.mu**2 == pytest.approx(BUDGET * 0.1)
+
+
+def test_it_survives_being_closed(place) -> None:
+    Ledger.create(place, EPSILON, DELTA).debit("run", 0, share(0.5), "q")
+    again = Ledger.open(place)
+    assert (again.epsilon, again.delta, again.spent().debits) == (EPSILON, DELTA, 1)
+
+
+def test_it_is_made_once(place) -> None:
+    Ledger.create(place, EPSILON, DELTA)
+    with pytest.raises(LedgerError, match="exists already"):
+        Ledger.create(place, 10.0, DELTA)
+    assert Ledger.open(place).epsilon == EPSILON
+
+
+def test_a_missing_ledger_is_not_made_by_opening(place) -> None:
+    with pytest.raises(LedgerError, match=r"create"):
+        Ledger.open(place)
+
+
+def test_threads_cannot_overspend_together(place) -> None:
+    Ledger.create(place, EPSILON, DELTA)
+
+    def try_one(number: int) -> bool:
+        try:
+            Ledger.open(place).debit(f"run {number}", 0, share(0.2), "q")
+        except BudgetExceeded:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        granted = list(pool.map(try_one, range(12)))
+    assert sum(granted) == 5
+    Ledger.open(place).verify()
+
+
+def test_an_altered_server_ledger_is_found(postgres_url) -> None:
+    import psycopg
+
+    url = f"{postgres_url}?ledger=altered"
+    Ledger.create(url, EPSILON, DELTA).debit("run", 0, share(0.5), "q")
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("UPDATE altered.meta SET value = '100.0' WHERE name = 'epsilon'")
+    with pytest.raises(LedgerError, match="altered"):
+        Ledger.open(url)
+
+
+def test_a_writer_that_holds_the_server_ledger_is_reported(postgres_url) -> None:
+    import psycopg
+
+    url = f"{postgres_url}?ledger=held"
+    Ledger.create(url, EPSILON, DELTA)
+    waiting = Ledger.open(url, timeout=0.2)
+    with psycopg.connect(postgres_url) as holder:
+        holder.execute("SELECT pg_advisory_xact_lock(hashtext('dpfda ledger held'))")
+        with pytest.raises(LedgerError, match="in use by another process"):
+            waiting.debit("run", 0, share(0.1), "q")
+    assert waiting.spent().debits == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("postgresql://analyst:secret@127.0.0.1:9/none", "cannot be reached"),
+        ("mysql://analyst@127.0.0.1/none", "PostgreSQL"),
+        ("postgresql://analyst@127.0.0.1/none?ledger=Robert; DROP", "lower-case"),
+    ],
+)
+def test_an_unusable_url_is_one_sentence_without_the_password(url: str, sentence: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises((LedgerError, InvalidInput), match=sentence) as refusal:
+        Ledger.open(url)
+    assert "secret" not in str(refusal.value)
+    assert "\n" not in str(refusal.value)
