@@ -16,8 +16,9 @@ from dpfda import _validate
 from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
 from dpfda.basis import Basis, make_basis
 from dpfda.curves import Curves
+from dpfda.engine.bands import half_widths
 from dpfda.engine.plan import Plan, Scaling
-from dpfda.engine.study import run_study
+from dpfda.engine.study import Outcome, run_study
 from dpfda.errors import InvalidInput, NotPrivateWarning
 from dpfda.reference import least_squares
 from dpfda.silo import Silo
@@ -29,6 +30,7 @@ BASES = ("cosine", "fourier", "fourier-extension")
 Y_SCALES = ("bounds", "none")
 DEFAULT_REFERENCE_SIZE = 7
 MAX_BASIS = 500
+BAND_POINTS = 201
 ADAPTIVE_ALPHA, PUBLISHED_ALPHA = 2.0, 3.0
 
 Floats = NDArray[np.float64]
@@ -89,7 +91,8 @@ class _CurveEstimator(BaseEstimator):  # type: ignore[misc]
         outcome = run_study(plan, InProcessTransport(silos), secrets.token_hex(8), progress)
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
-        return self._remember(plan.basis, plan.scaling, outcome.coefficients, statement(plan, private=outcome.private))
+        self.plan_ = plan
+        return self._remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
 
     @property
     def basis_(self) -> Basis:
@@ -103,14 +106,46 @@ class _CurveEstimator(BaseEstimator):  # type: ignore[misc]
         points = np.atleast_1d(_validate.numeric("x", x))
         return self._basis.evaluate(_validate.vector("x", points)) @ self._coefficients.T
 
+    @property
+    def has_band(self) -> bool:
+        """Whether the method released what a confidence band needs."""
+        check_is_fitted(self, "privacy_")
+        return self._covariance is not None
+
+    def _bands(self, level: float, x: ArrayLike | None, simultaneous: bool) -> tuple[Floats, Floats]:
+        """Lower and upper limits of all coefficient functions, one column a function."""
+        check_is_fitted(self, "privacy_")
+        level = _validate.fraction("level", level)
+        if self._covariance is None:
+            raise InvalidInput("band needs method='adaptive': other methods do not release the variance of the curves.")
+        points = self._grid(x)
+        centre, r = self._functions(points), self._basis.size
+        blocks = [slice(start, start + r) for start in range(0, len(self._covariance), r)]
+        unit = self._basis.unit(points)
+        widths = [
+            half_widths(self._basis, self._covariance[block, block], unit, level, simultaneous=simultaneous)
+            for block in blocks
+        ]
+        half = np.column_stack(widths)
+        return centre - half, centre + half
+
+    def _grid(self, x: ArrayLike | None) -> Floats:
+        if x is None:
+            return np.linspace(*self._basis.domain, BAND_POINTS)
+        return _validate.vector("x", np.atleast_1d(_validate.numeric("x", x)))
+
     def to_skfda(self) -> Any:
         """The fitted function(s) as scikit-fda's FDataBasis (Fourier bases) or FDataGrid (cosine)."""
         check_is_fitted(self, "privacy_")
         return self._basis.to_fdata(self._coefficients)
 
-    def _remember(self, basis: Basis, scaling: Scaling, scaled: Floats, privacy: PrivacyStatement) -> Self:
+    def _remember(self, basis: Basis, scaling: Scaling, outcome: Outcome, privacy: PrivacyStatement) -> Self:
         self._basis = basis
-        self._coefficients = scaling.to_user_units(scaled)
+        self._coefficients = scaling.to_user_units(outcome.coefficients)
+        self._covariance = None
+        if outcome.covariance is not None:
+            mixing = np.kron(scaling.mixing(), np.eye(basis.size))
+            self._covariance = mixing @ outcome.covariance @ mixing.T
         self.coef_ = self._public_shape(self._coefficients)
         self.n_basis_ = basis.size
         self.privacy_ = privacy
@@ -214,7 +249,9 @@ class _CurveEstimator(BaseEstimator):  # type: ignore[misc]
         basis = make_basis(self.basis, size, _validate.interval("domain", self.domain), factor=self.extension)
         scaling = Scaling(_validate.interval("y_bounds", self.y_bounds), self._column_bounds(X.p))
         fitted = least_squares(X, basis, scaling)
-        return self._remember(basis, scaling, fitted, not_private("least squares on the raw curves"))
+        return self._remember(
+            basis, scaling, Outcome(fitted, None, False), not_private("least squares on the raw curves")
+        )
 
 
 class PrivateMean(_CurveEstimator):
@@ -261,6 +298,16 @@ class PrivateMean(_CurveEstimator):
         """The estimated mean function at x."""
         mean: Floats = self._functions(x)[:, 0]
         return mean
+
+    def band(
+        self, level: float = 0.95, *, x: ArrayLike | None = None, simultaneous: bool = True
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper limits at x (201 points of the domain by default) for sampling AND privacy noise.
+
+        A simultaneous band holds the whole mean function with probability `level`; a pointwise one each value.
+        """
+        low, high = self._bands(level, x, simultaneous)
+        return low[:, 0], high[:, 0]
 
     def _public_shape(self, coefficients: Floats) -> Floats:
         mean: Floats = coefficients[0]
@@ -339,6 +386,15 @@ class PrivateVaryingCoefficients(_CurveEstimator):
     def predict_coefficients(self, x: ArrayLike) -> Floats:
         """The coefficient functions at x: an array of shape (len(x), d + 1)."""
         return self._functions(x)
+
+    def band(
+        self, level: float = 0.95, *, x: ArrayLike | None = None, simultaneous: bool = True
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper limits of every coefficient function at x: two arrays of shape (len(x), d + 1).
+
+        Each function's band holds it with probability `level`, over the whole domain if simultaneous.
+        """
+        return self._bands(level, x, simultaneous)
 
     def predict(self, x: ArrayLike, design: ArrayLike) -> Floats:
         """The expected y at x for design rows G (one row per x, or one row for all)."""

@@ -21,6 +21,7 @@ from dpfda.engine.quantities import (
     DesignMoments,
     EntrywiseGradient,
     LevelHistogram,
+    ShareBelow,
     ShortShare,
     SpreadMatrix,
     WhitenedGradient,
@@ -134,6 +135,16 @@ def _spread_matrix(kind: SpreadMatrix, curves: PreparedCurves, question: Questio
     return OuterProductBound(width, 1.0).sum_chunks(rows)
 
 
+def _share_below(kind: ShareBelow, curves: PreparedCurves, question: Question) -> BoundedSum:
+    """Each curve's own share of values at or below the threshold, minus 1/2; a curve without points counts as half."""
+    threshold = float(question.arrays["iterate"][0])
+
+    def shares(chunk: PreparedCurves) -> Floats:
+        return mean_per_curve((chunk.y <= threshold).astype(np.float64)[:, None] - 0.5, chunk.offsets)
+
+    return sum_chunks(EntrywiseBound(np.array([0.5])), map(shares, curves.chunks()), width=1)
+
+
 _MEASURES: dict[type, Callable[[Any, PreparedCurves, Question], BoundedSum]] = {
     EntrywiseGradient: _entrywise_gradient,
     LevelHistogram: _level_histogram,
@@ -143,4 +154,5 @@ _MEASURES: dict[type, Callable[[Any, PreparedCurves, Question], BoundedSum]] = {
     WhitenedGradient: _whitened_gradient,
     ShortShare: _short_share,
     SpreadMatrix: _spread_matrix,
+    ShareBelow: _share_below,
 }

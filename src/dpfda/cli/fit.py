@@ -13,7 +13,6 @@ from dpfda.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from dpfda.cli.fit_request import FitRequest
-    from dpfda.cli.ledger_choice import LedgerChoice
     from dpfda.privacy.ledger import Ledger
     from dpfda.report.document import Document
     from dpfda.tables import Loaded
@@ -89,15 +88,15 @@ def fit(
 
 def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     """Check the budget, read, spend, write, tell: in this order."""
+    from dpfda.cli.spending import affordable_ledger
     from dpfda.cli.summary import print_summary
     from dpfda.tables import load_curves
 
-    ledger = _open_if_there(request, terminal)
+    ledger = affordable_ledger(request.ledger, request.epsilon, request.delta)
     with terminal.waiting(f"Reading {request.source.shown}"):
         loaded = load_curves(request.source, request.reading)
     terminal.owner_notes(loaded.owner_notes)
-    if ledger is None:
-        ledger = _new_ledger(request.ledger, request, terminal)
+    ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
     document = _spend(request, loaded, ledger, terminal)
     written = request.outputs.write(document)
     if request.outputs.json != "-":
@@ -105,31 +104,6 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     for path in written:
         terminal.say(f"Wrote {path}")
     return document
-
-
-def _open_if_there(request: FitRequest, terminal: Terminal) -> Ledger | None:
-    from dpfda.cli.spending import refuse_overspending
-
-    if not request.ledger.exists:
-        return None
-    terminal.detail(f"Asking the ledger {request.ledger.shown}")
-    ledger = request.ledger.open()
-    refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
-    return ledger
-
-
-def _new_ledger(choice: LedgerChoice, request: FitRequest, terminal: Terminal) -> Ledger:
-    from dpfda.privacy.ledger import Ledger
-
-    ledger = Ledger.create(
-        choice.location, request.epsilon, request.delta, note=f"made by dpfda fit {request.source.name}"
-    )
-    terminal.say(
-        f"No budget had been set for {request.source.name}: {choice.shown} now holds a total of epsilon = "
-        f"{request.epsilon:g}, delta = {request.delta:g}, all for this fit. To plan for several, set a total first with "
-        "dpfda budget init."
-    )
-    return ledger
 
 
 def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, terminal: Terminal) -> Document:
@@ -147,7 +121,7 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, terminal: Termin
         loaded.curves,
         epsilon=request.epsilon,
         delta=request.delta,
-        name=f"{study.model} of {study.y} over {study.x}, {study.source}",
+        name=f"{study.model} of {study.y} over {study.x}, {study.source}"[:200],
         points_per_curve=points,
         ledger=ledger,
     )

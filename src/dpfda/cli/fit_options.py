@@ -33,7 +33,7 @@ Basis = Annotated[
     str | None, _option("--basis", MODEL, "'cosine' (default), 'fourier' (periodic), 'fourier-extension'.")
 ]
 NBasis = Annotated[int | None, _option("--n-basis", MODEL, "Number of basis functions; chosen for you.")]
-Alpha = Annotated[float | None, _option("--alpha", MODEL, "Assumed smoothness (default 3).")]
+Alpha = Annotated[float | None, _option("--alpha", MODEL, "Assumed smoothness; the method has a default.")]
 PointsPerCurve = Annotated[
     float | None, _option("--points-per-curve", MODEL, "PUBLIC typical number of points a subject.")
 ]

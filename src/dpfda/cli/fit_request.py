@@ -107,8 +107,9 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = {
         "method": _validate.choice("--method", settings["method"], METHODS),
         "basis": _validate.choice("--basis", settings["basis"], ("cosine", "fourier", "fourier-extension")),
-        "alpha": _validate.positive("--alpha", _number("alpha", settings)),
     }
+    if settings["alpha"] is not None:
+        options["alpha"] = _validate.positive("--alpha", _number("alpha", settings))
     _validate.fraction("--level", _number("level", settings))
     if settings["n-basis"] is not None:
         options["n_basis"] = _validate.integer("--n-basis", settings["n-basis"])

@@ -11,6 +11,7 @@ from dpfda.errors import InvalidInput
 from dpfda.tables.source import Source, without_password
 
 if TYPE_CHECKING:
+    from dpfda.cli.terminal import Terminal
     from dpfda.privacy.ledger import Ledger
 
 VARIABLE = "DPFDA_LEDGER"
@@ -48,6 +49,17 @@ class LedgerChoice:
                 "--epsilon 3 --delta 1e-5"
             )
         return Ledger.open(self.location)
+
+    def create(self, epsilon: float, delta: float, terminal: Terminal) -> Ledger:
+        """A ledger for just this release, where no total had been set."""
+        from dpfda.privacy.ledger import Ledger
+
+        ledger = Ledger.create(self.location, epsilon, delta, note="made by the first release")
+        terminal.say(
+            f"No budget had been set: {self.shown} now holds a total of epsilon = {epsilon:g}, delta = {delta:g}, all for "
+            "this release. To plan for several, set a total first with dpfda budget init."
+        )
+        return ledger
 
 
 def choose_ledger(named: str | None, source: Source | None = None) -> LedgerChoice:

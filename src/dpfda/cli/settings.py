@@ -28,7 +28,7 @@ DEFAULTS: dict[str, Any] = {
     "method": "adaptive",
     "basis": "cosine",
     "n-basis": None,
-    "alpha": 3.0,
+    "alpha": None,
     "points-per-curve": None,
     "level": 0.95,
     "report": None,

@@ -57,6 +57,18 @@ class CovariateProducts(Measure):
     radius: float = 1.0
 
 
+@dataclass(frozen=True)
+class ShareBelow(Measure):
+    """The share of a curve's own y that is at or below a threshold (the only entry of the iterate).
+
+    `level` is the quantile that the study is after; the release does not depend on it.
+    """
+
+    kind: ClassVar[str] = "share-below"
+    asks: ClassVar[tuple[str, ...]] = ("iterate",)
+    level: float = 0.5
+
+
 _CLIPPED = ("iterate", "whitener", "length_prior", "moves")
 
 
@@ -95,5 +107,6 @@ KINDS: dict[str, type[Measure]] = {
         WhitenedGradient,
         ShortShare,
         SpreadMatrix,
+        ShareBelow,
     )
 }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpfda.engine.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.engine.descent import PublishedCoordinator
 from dpfda.engine.plan import Plan
+from dpfda.engine.quantiles import QuantileCoordinator
 from dpfda.errors import TransportError
 from dpfda.messages import Query, Release
 from dpfda.transport.base import Transport
@@ -40,6 +41,7 @@ class Coordinator(Protocol):
 COORDINATORS: dict[str, Callable[[Plan], Coordinator]] = {
     "published": PublishedCoordinator,
     "adaptive": AdaptiveCoordinator,
+    "quantiles": QuantileCoordinator,
 }
 
 

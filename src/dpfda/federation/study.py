@@ -67,7 +67,7 @@ class StudyTerms:
     method: str = "adaptive"
     basis: str = "cosine"
     n_basis: int | None = None
-    alpha: float = 3.0
+    alpha: float | None = None
     covariates: tuple[CovariateTerms, ...] = ()
     constants: Mapping[str, float] = dataclasses.field(default_factory=dict)
     x: str = "x"

@@ -56,6 +56,15 @@ def load_curves(source: Source, reading: Reading) -> Loaded:
     return Loaded(inside, functions, (*copies, *unlisted, *notes))
 
 
+def column_names(source: Source) -> list[str]:
+    """The names of the columns; of a file, no row is kept."""
+    if source.is_database:
+        return read_query(source).columns
+    path = Path(source.location)
+    with explained(path):
+        return scan_file(path, source.kind).collect_schema().names()
+
+
 def _read(source: Source, reading: Reading) -> pl.DataFrame:
     if source.is_database:
         frame = read_query(source)

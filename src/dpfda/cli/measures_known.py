@@ -1,0 +1,70 @@
+"""Ranges that common measures can plausibly take, from physiology, instruments and definitions; never from your data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class KnownMeasure:
+    """A public range: everything a living person or the instrument can show, with where it comes from."""
+
+    name: str
+    words: str
+    unit: str
+    low: float
+    high: float
+    why: str
+
+
+KNOWN = (
+    KnownMeasure(
+        "age", "age alter years_old", "years", 0, 120, "oldest verified person: 122; use your study's entry rule"
+    ),
+    KnownMeasure("height", "height hgt stature", "cm", 40, 230, "newborn to very tall adult"),
+    KnownMeasure("weight", "weight wgt wt mass", "kg", 2, 300, "adults 30:250"),
+    KnownMeasure("body mass index", "bmi", "kg/m^2", 10, 80, "below 10 and above 80 are hardly compatible with life"),
+    KnownMeasure("systolic blood pressure", "sbp systolic bp_sys", "mmHg", 50, 260, "cuffs measure up to 260-300"),
+    KnownMeasure("diastolic blood pressure", "dbp diastolic bp_dia", "mmHg", 20, 160, ""),
+    KnownMeasure("heart rate", "hr pulse heart_rate bpm", "1/min", 20, 250, ""),
+    KnownMeasure("body temperature", "temp temperature", "°C", 30, 43, ""),
+    KnownMeasure("oxygen saturation", "spo2 sao2 oxygen", "%", 50, 100, "by definition at most 100"),
+    KnownMeasure("HDL cholesterol", "hdl", "mg/dl", 0, 150, "in mmol/l divide by 38.7"),
+    KnownMeasure("LDL cholesterol", "ldl", "mg/dl", 0, 400, ""),
+    KnownMeasure("total cholesterol", "chol cholesterol tc", "mg/dl", 50, 500, ""),
+    KnownMeasure("triglycerides", "trig triglycerides tg", "mg/dl", 0, 1500, "skewed: consider the logarithm"),
+    KnownMeasure("glucose", "glucose glu fpg", "mg/dl", 20, 600, "meters show HI above 600"),
+    KnownMeasure("HbA1c", "hba1c a1c", "%", 3, 20, ""),
+    KnownMeasure("creatinine", "creatinine crea scr", "mg/dl", 0.1, 15, "skewed: consider the logarithm"),
+    KnownMeasure("eGFR", "egfr gfr", "ml/min/1.73m^2", 0, 150, "formulas are capped there"),
+    KnownMeasure("bilirubin", "bili bilirubin", "mg/dl", 0, 50, "logarithm: -3:4"),
+    KnownMeasure("albumin", "albumin alb", "g/dl", 0.5, 6, ""),
+    KnownMeasure("haemoglobin", "hemoglobin haemoglobin hb hgb", "g/dl", 3, 22, ""),
+    KnownMeasure("CD4 count", "cd4", "cells/ul", 0, 2500, "square root: 0:50"),
+    KnownMeasure(
+        "estradiol",
+        "estradiol e2 e2ave oestradiol",
+        "pg/ml",
+        0,
+        500,
+        "women around the menopause; the cycle's peak is about 400",
+    ),
+    KnownMeasure("FSH", "fsh", "mIU/ml", 0, 200, ""),
+    KnownMeasure("PSA", "psa", "ng/ml", 0, 100, "skewed: consider the logarithm"),
+    KnownMeasure("bone mineral density", "bmd", "g/cm^2", 0.3, 2, ""),
+    KnownMeasure("SF-36 / SF-12 score", "sf36 sf12 mcs pcs", "points", 0, 100, "component scores: 0:80"),
+    KnownMeasure("depression score (CES-D)", "cesd depression", "points", 0, 60, "by definition"),
+    KnownMeasure("MMSE", "mmse", "points", 0, 30, "by definition"),
+    KnownMeasure("hourly wage, logarithm", "ln_wage lnw logwage wage", "log currency", 0, 5, "1 to 148 an hour"),
+    KnownMeasure("hours a week", "hours exercise", "hours", 0, 168, "a week has 168; exercise 0:40"),
+    KnownMeasure("steps a day", "steps", "steps", 0, 60000, ""),
+    KnownMeasure("a share", "share percent percentage pct rate", "%", 0, 100, "by definition"),
+)
+
+
+def matching(text: str) -> list[KnownMeasure]:
+    """The measures that a word or a column's name may mean."""
+    parts = set(re.split(r"[^a-z0-9]+", text.lower())) | {text.lower()}
+    exact = [known for known in KNOWN if parts & set(known.words.split())]
+    return exact or [known for known in KNOWN if len(text) > 2 and text.lower() in known.name.lower()]

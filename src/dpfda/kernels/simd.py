@@ -1,0 +1,128 @@
+"""Vectors of eight doubles as a numba type: one lane is one curve.
+
+LLVM maps a vector to one AVX-512 register, two of AVX2 or four of NEON or SSE. Every operation acts on each lane by
+itself with IEEE rounding, so that the bits in a lane depend on that lane alone.
+
+Indices count doubles from the start of a contiguous array; nothing is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, models, register_model
+
+LANES = 8
+
+_DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
+_INTEGERS = ir.VectorType(ir.IntType(64), LANES)
+
+
+class _LanesType(types.Type):  # type: ignore[misc, unused-ignore]
+    def __init__(self) -> None:
+        super().__init__(name=f"Lanes{LANES}")
+
+
+lanes = _LanesType()
+
+
+class _LanesModel(models.PrimitiveModel):  # type: ignore[misc, unused-ignore]
+    def __init__(self, manager: Any, fe_type: Any) -> None:
+        super().__init__(manager, fe_type, _DOUBLES)
+
+
+register_model(_LanesType)(_LanesModel)
+
+
+def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any, vector: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+
+
+def _splatted(builder: Any, value: Any) -> Any:
+    single = builder.insert_element(ir.Constant(_DOUBLES, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(single, ir.Constant(_DOUBLES, ir.Undefined), zeros)
+
+
+def _declared(builder: Any, name: str, arguments: int) -> Any:
+    signature = ir.FunctionType(_DOUBLES, [_DOUBLES] * arguments)
+    return cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}.v{LANES}f64")
+
+
+def _elementwise(build: Callable[..., Any], arguments: int) -> Any:
+    """An intrinsic of vectors; numba needs the number of parameters in the signature."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return build(builder, *args)
+
+    def typed(*operands: Any) -> Any:
+        return lanes(*([lanes] * arguments)), generate
+
+    if arguments == 1:
+        return intrinsic(lambda typing, a: typed(a))
+    if arguments == 2:
+        return intrinsic(lambda typing, a, b: typed(a, b))
+    if arguments == 3:
+        return intrinsic(lambda typing, a, b, c: typed(a, b, c))
+    return intrinsic(lambda typing, a, b, c, d: typed(a, b, c, d))
+
+
+add = _elementwise(lambda builder, a, b: builder.fadd(a, b), 2)
+sub = _elementwise(lambda builder, a, b: builder.fsub(a, b), 2)
+mul = _elementwise(lambda builder, a, b: builder.fmul(a, b), 2)
+div = _elementwise(lambda builder, a, b: builder.fdiv(a, b), 2)
+fma = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fmuladd", 3), [a, b, c]), 3)
+"""a b + c: fused where the processor can."""
+root = _elementwise(lambda builder, a: builder.call(_declared(builder, "sqrt", 1), [a]), 1)
+nearest = _elementwise(lambda builder, a: builder.call(_declared(builder, "rint", 1), [a]), 1)
+magnitude = _elementwise(lambda builder, a: builder.call(_declared(builder, "fabs", 1), [a]), 1)
+where_le = _elementwise(
+    lambda builder, a, b, then, other: builder.select(builder.fcmp_ordered("<=", a, b), then, other), 4
+)
+"""`then` in the lanes with a <= b, `other` elsewhere, also where a or b is NaN."""
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def splat(typing: Any, value: Any) -> Any:
+    """The same number in every lane."""
+    return lanes(types.float64), lambda context, builder, signature, args: _splatted(builder, args[0])
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def load(typing: Any, array: Any, index: Any) -> Any:
+    """The eight doubles from `index` on."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _address(context, builder, signature.args[0], args[0], args[1], _DOUBLES)
+        return builder.load(place, align=8)
+
+    return lanes(array, types.intp), generate
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
+    """Write the eight doubles from `index` on."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _address(context, builder, signature.args[0], args[0], args[1], _DOUBLES)
+        builder.store(args[2], place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, lanes), generate
+
+
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def add_bits(typing: Any, array: Any, index: Any, value: Any) -> Any:
+    """Add the bit patterns of eight doubles, as integers modulo 2^64, to an array of integers."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = _address(context, builder, signature.args[0], args[0], args[1], _INTEGERS)
+        bits = builder.bitcast(args[2], _INTEGERS)
+        builder.store(builder.add(builder.load(place, align=8), bits), place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, lanes), generate
