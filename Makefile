@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all check format bench clean
+.PHONY: help setup setup-system demo test test-all check format bench clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -17,6 +17,14 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 setup: $(STAMP)  ## make .venv with everything
+
+setup-system:    ## Chromium and PostgreSQL for the tests that need them (Debian; only what is missing)
+	@missing=""; \
+	command -v chromium >/dev/null || missing="$$missing chromium"; \
+	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	if [ -z "$$missing" ]; then echo "Chromium and PostgreSQL are there."; exit 0; fi; \
+	sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	$$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing
 
 demo: setup      ## a private mean curve of 15,205 real subjects, with a picture in out/
 	$(BIN)/python -m dpfda.demo

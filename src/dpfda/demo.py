@@ -1,4 +1,4 @@
-"""`make demo`: the private mean of a blood lipid over age, 15,205 real subjects, with a picture."""
+"""`dpfda demo`: the private mean of a blood lipid over age, 15,205 real subjects, with a report and a picture."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from dpfda.datasets import dataset_info, load_dataset
+from dpfda.datasets import DatasetInfo, dataset_info, load_dataset
 from dpfda.errors import NotPrivateWarning
 from dpfda.estimators import PrivateMean
 from dpfda.report.figures import mean_figure, save_figure
 
 DATASET = "nafld-lipid"
-PICTURE = Path("out/demo.png")
+FOLDER = Path("out")
 
 
-def main(picture: Path = PICTURE, epsilon: float = 1.0, delta: float = 1e-5) -> None:
+def main(folder: Path = FOLDER, epsilon: float = 1.0, delta: float = 1e-5) -> None:
     """Load, fit, print, draw."""
     info = dataset_info(DATASET)
     curves = load_dataset(DATASET)
@@ -31,23 +31,38 @@ def main(picture: Path = PICTURE, epsilon: float = 1.0, delta: float = 1e-5) -> 
         reference.fit(curves)
     _print_table(private, reference)
     print(f"\nFitted in {seconds:.2f} s.\n\nPrivacy\n{private.privacy_}")
-    figure = mean_figure(
-        private,
-        reference=reference,
-        title=f"{info.title}, {curves.n:,} subjects",
-        x_label=info.x,
-        y_label=info.y,
-    )
-    print(f"\nPicture: {save_figure(figure, picture)}")
+    title = f"{info.title}, {curves.n:,} subjects"
+    figure = mean_figure(private, reference=reference, title=title, x_label=info.x, y_label=info.y)
+    print(f"\nPicture: {save_figure(figure, folder / 'demo.png')}")
+    print(f"Report:  {_write_report(private, info, folder / 'demo.html')}")
 
 
 def _print_table(private: PrivateMean, reference: PrivateMean) -> None:
-    grid = np.linspace(*private.basis_.domain, 9)
-    low, high = private.band(0.95, x=grid) if private.has_band else (np.full(9, np.nan),) * 2
+    low_end, high_end = private.basis_.domain
+    grid = np.linspace(low_end, high_end, 9)
+    has_band = getattr(private, "has_band", False)
+    low, high = private.band(0.95, x=grid) if has_band else (np.full(9, np.nan),) * 2
     print(f"\n{'age':>6} {'private':>9} {'95% band':>17} {'not private':>12}")
     rows = zip(grid, private.predict(grid), low, high, reference.predict(grid), strict=True)
     for x, value, lower, upper, raw in rows:
         print(f"{x:6.0f} {value:9.2f}   [{lower:6.2f}, {upper:6.2f}] {raw:12.2f}")
+
+
+def _write_report(private: PrivateMean, info: DatasetInfo, path: Path) -> Path:
+    from dpfda.report.document import Study, result_document
+    from dpfda.report.html import render_report
+
+    study = Study(
+        source=info.source,
+        x=info.x,
+        y=info.y,
+        functions=("mean",),
+        title=info.title,
+        x_label=f"{info.x} (years)",
+        y_label=f"{info.y} (mg/dl)",
+    )
+    path.write_text(render_report(result_document(private, study, command="dpfda demo")), encoding="utf-8")
+    return path
 
 
 if __name__ == "__main__":

@@ -38,7 +38,8 @@ def private_quantiles(
 ) -> PrivateQuantiles:
     """Release quantiles of y over a PUBLIC range `search`, every subject weighing the same.
 
-    Guarantee: all releases together are (epsilon, delta)-DP with the silo's epsilon and delta, debited to its ledger like a fit.
+    Guarantee: all releases together are (epsilon, delta)-DP with the silo's epsilon and delta, debited to its ledger
+    like a fit.
 
     | input | result |
     |---|---|

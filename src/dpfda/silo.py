@@ -100,7 +100,7 @@ class Silo:
         return self._name if self._name is not None else DEFAULT_NAME
 
     def in_fit(self, name: str, random_state: int | None) -> Silo:
-        """This silo as one call of `fit` sees it: numbered if unnamed, seeded if asked; same curves, same ledger."""
+        """The silo as one call of `fit` sees it: numbered if unnamed, seeded if asked; same curves, same ledger."""
         view = copy.copy(self)
         view._name = name if self._name is None else self._name
         view._studies = {}
@@ -189,7 +189,7 @@ class Silo:
         return combine(sums, study.plan.measure_mus(self.name, query.round)), len(batch)
 
     def _clip_rule(self, plan: Plan, query: Query) -> ClipRule | None:
-        """This silo's radius, from the counts that it released in earlier rounds of the run (radius.py)."""
+        """The silo's own radius, from the counts that it released in earlier rounds of the run (radius.py)."""
         if "moves" not in query.arrays:
             return None
         earlier = {round_: Release.decode(payload) for round_, payload in self.ledger.releases(query.run).items()}

@@ -63,7 +63,7 @@ def export(
         content = table_bytes(load_frame(name), target)
     write_whole(target, content)
     ctx.obj.say(f"Wrote {target}: {info.title} ({info.source}). To fit it:")
-    ctx.obj.out.print(fit_command(info, target))
+    typer.echo(fit_command(info, target))
 
 
 def fit_command(info: DatasetInfo, target: str) -> str:

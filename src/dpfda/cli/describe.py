@@ -1,4 +1,4 @@
-"""`dpfda describe`: how to choose domain and bounds without leaking, and a private look for a price where nothing is known."""
+"""`dpfda describe`: how to choose bounds without leaking, and a private look for a price where nothing is known."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ _EXAMPLES = example(
     "dpfda describe visits.csv --id pid --x age --y crp --search 0:500 --epsilon 0.1 --delta 1e-6",
 )
 _What = Annotated[str | None, typer.Argument(help="A measure (hdl, bmi, ...) or your table.", show_default=False)]
-_Search = Annotated[
-    str | None, typer.Option("--search", help="PUBLIC range that surely holds y: asks for a private release.")
-]
+_Search = Annotated[str | None, typer.Option("--search", help="PUBLIC range that surely holds y: releases quantiles.")]
 
 
 @app.command(epilog=_EXAMPLES)
@@ -108,7 +106,7 @@ def _print_columns(what: str, query: str | None, terminal: Terminal) -> None:
         known = next(iter(matching(column)), None)
         hint = f"{known.name}: {known.low:g}:{known.high:g} {known.unit}" if known else "look it up"
         terminal.out.print(f"  {column:24} {hint}")
-    terminal.out.print("\n" + GUIDE)
+    terminal.out.print("\n" + GUIDE, soft_wrap=True)
 
 
 def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
@@ -145,8 +143,8 @@ def _print_quantiles(found: PrivateQuantiles, column: str, terminal: Terminal) -
     low, high = found.values
     room = 0.1 * (high - low)
     terminal.out.print(
-        f"Private quantiles of {column}: 1% at {number(low)}, 99% at {number(high)} (each within "
-        f"{number(found.resolution)} of the threshold, comparisons off by {100 * found.share_sd:.2g}% of subjects)."
+        f"Private quantiles of {column}: 1% at {number(low)}, 99% at {number(high)} (found to "
+        f"{number(found.resolution)}; the noise of one comparison is {100 * found.share_sd:.2g}% of the subjects)."
     )
     if found.share_sd > min(LEVELS):
         terminal.out.print("The noise exceeds 1% of the subjects: these are rough; widen them, or spend more.")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dpfda.privacy.ledger import Ledger
 
 VARIABLE = "DPFDA_LEDGER"
+PATIENCE = "DPFDA_LEDGER_TIMEOUT"  # seconds to wait for another process
 HERE = "dpfda.ledger"
 
 
@@ -48,7 +49,7 @@ class LedgerChoice:
                 f"There is no ledger {self.shown}; make one with: dpfda budget init --ledger {self.shown} "
                 "--epsilon 3 --delta 1e-5"
             )
-        return Ledger.open(self.location)
+        return Ledger.open(self.location, timeout=float(os.environ.get(PATIENCE, "30")))
 
     def create(self, epsilon: float, delta: float, terminal: Terminal) -> Ledger:
         """A ledger for just this release, where no total had been set."""

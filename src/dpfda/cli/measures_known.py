@@ -48,7 +48,7 @@ KNOWN = (
         "pg/ml",
         0,
         500,
-        "women around the menopause; the cycle's peak is about 400",
+        "the cycle's peak is about 400",
     ),
     KnownMeasure("FSH", "fsh", "mIU/ml", 0, 200, ""),
     KnownMeasure("PSA", "psa", "ng/ml", 0, 100, "skewed: consider the logarithm"),

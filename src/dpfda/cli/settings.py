@@ -48,7 +48,8 @@ _PATHS = ("source", "ledger", "report", "json", "figure")
 
 def merged(from_command_line: Mapping[str, Any]) -> dict[str, Any]:
     """Defaults, then the TOML file if SOURCE is one, then what was typed."""
-    typed = {name.replace("_", "-"): value for name, value in from_command_line.items() if value not in (None, [])}
+    given = {name: value for name, value in from_command_line.items() if value is not None and value not in ([], ())}
+    typed = {name.replace("_", "-"): value for name, value in given.items()}
     written: dict[str, Any] = {}
     if str(typed.get("source", "")).endswith(".toml"):
         written = read_toml(Path(str(typed.pop("source"))))
@@ -89,7 +90,9 @@ def _from_folder(folder: Path, value: Any) -> Any:
 
 def as_toml(settings: Mapping[str, Any]) -> str:
     """The settings that differ from nothing, as a file that `dpfda fit` reads."""
-    plain = {name: value for name, value in settings.items() if value not in (None, [], False)}
+    plain = {
+        name: value for name, value in settings.items() if value is not None and value is not False and value != []
+    }
     lines = [f"{name} = {_literal(value)}" for name, value in plain.items() if not isinstance(value, Mapping)]
     for name, value in plain.items():
         if isinstance(value, Mapping):

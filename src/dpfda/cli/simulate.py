@@ -45,9 +45,7 @@ def simulate(
     names = [f"g{number}" for number in range(1, covariates + 1)]
     design = f" --design {','.join(names)} " + " ".join(f"--bounds {name}=-1:1" for name in names) if names else ""
     bounds = "--domain 0:1 --y-bounds=-4:5 --epsilon 1 --delta 1e-5"
-    ctx.obj.out.print(
-        f"dpfda fit {target} --id id --x x --y y{design} {bounds} --points-per-curve {m} --report trial.html"
-    )
+    typer.echo(f"dpfda fit {target} --id id --x x --y y{design} {bounds} --points-per-curve {m} --report trial.html")
 
 
 def _table(n: int, m: int, covariates: int, mean: str, seed: int, **law: str) -> Any:

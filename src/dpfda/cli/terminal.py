@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Advance = Callable[[int, int], None]
+_PIPE_WIDTH = 160
 _PATIENCE = 1.0  # seconds of silence before a progress bar appears
 
 
@@ -44,7 +45,7 @@ class Terminal:
         """Tables and results."""
         from rich.console import Console
 
-        return Console(file=sys.stdout, highlight=False, soft_wrap=True)
+        return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
     @contextmanager
     def progress(self, task: str) -> Iterator[Advance]:

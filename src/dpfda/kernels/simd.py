@@ -77,6 +77,8 @@ mul = _elementwise(lambda builder, a, b: builder.fmul(a, b), 2)
 div = _elementwise(lambda builder, a, b: builder.fdiv(a, b), 2)
 fma = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fmuladd", 3), [a, b, c]), 3)
 """a b + c: fused where the processor can."""
+fnma = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fmuladd", 3), [builder.fneg(a), b, c]), 3)
+"""c - a b: fused where the processor can."""
 root = _elementwise(lambda builder, a: builder.call(_declared(builder, "sqrt", 1), [a]), 1)
 nearest = _elementwise(lambda builder, a: builder.call(_declared(builder, "rint", 1), [a]), 1)
 magnitude = _elementwise(lambda builder, a: builder.call(_declared(builder, "fabs", 1), [a]), 1)
@@ -115,14 +117,22 @@ def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
     return types.void(array, types.intp, lanes), generate
 
 
+def _bits_added(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    place = _address(context, builder, signature.args[0], args[0], args[1], _INTEGERS)
+    total = builder.load(place, align=8)
+    for value in args[2:]:
+        total = builder.add(total, builder.bitcast(value, _INTEGERS))
+    builder.store(total, place, align=8)
+    return context.get_dummy_value()
+
+
 @intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
 def add_bits(typing: Any, array: Any, index: Any, value: Any) -> Any:
     """Add the bit patterns of eight doubles, as integers modulo 2^64, to an array of integers."""
+    return types.void(array, types.intp, lanes), _bits_added
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = _address(context, builder, signature.args[0], args[0], args[1], _INTEGERS)
-        bits = builder.bitcast(args[2], _INTEGERS)
-        builder.store(builder.add(builder.load(place, align=8), bits), place, align=8)
-        return context.get_dummy_value()
 
-    return types.void(array, types.intp, lanes), generate
+@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
+def add_bits4(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """`add_bits` of four vectors to the same eight integers."""
+    return types.void(array, types.intp, lanes, lanes, lanes, lanes), _bits_added

@@ -1,4 +1,4 @@
-"""One function with its band as an inline SVG: drawn here, coloured by the page's style sheet, brought to life by its script."""
+"""One function with its band as an inline SVG; the page's style sheet colours it, its script answers the pointer."""
 
 from __future__ import annotations
 
@@ -94,12 +94,14 @@ def _axes(frame: Frame, study: dict[str, Any], y_label: str) -> str:
         name = x_name(tick, study["x_origin"])
         parts.append(f'<text class="tick" x="{column:.1f}" y="{floor + 20:g}" text-anchor="middle">{name}</text>')
     middle, half_up = (LEFT + right) / 2, (TOP + floor) / 2
-    parts += [
-        f'<line class="axis" x1="{LEFT:g}" x2="{right:g}" y1="{floor:g}" y2="{floor:g}"/>',
-        f'<text class="label" x="{middle:g}" y="{frame.height - 8:g}" text-anchor="middle">{escape(study["x_label"])}</text>',
-        f'<text class="label" transform="translate(14 {half_up:g}) rotate(-90)" text-anchor="middle">{escape(y_label)}</text>',
-    ]
+    parts.append(f'<line class="axis" x1="{LEFT:g}" x2="{right:g}" y1="{floor:g}" y2="{floor:g}"/>')
+    parts.append(_label(f'x="{middle:g}" y="{frame.height - 8:g}"', study["x_label"]))
+    parts.append(_label(f'transform="translate(14 {half_up:g}) rotate(-90)"', y_label))
     return "".join(parts)
+
+
+def _label(place: str, text: str) -> str:
+    return f'<text class="label" {place} text-anchor="middle">{escape(text)}</text>'
 
 
 def x_name(x: float, origin: str | None) -> str:

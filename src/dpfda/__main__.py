@@ -1,0 +1,5 @@
+"""`python -m dpfda` is `dpfda`."""
+
+from dpfda.cli.entry import main
+
+main()

@@ -1,0 +1,167 @@
+"""From scores to bounded contributions to exact sums, eight curves at a time.
+
+The order is the same everywhere: is every entry of the curve finite, then clip, then round to the grid (`exact`), then add. A curve
+with an entry that is NaN or infinite contributes zero. Comparisons with NaN are false, hence the test first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpfda.kernels.jit import inlined
+from dpfda.kernels.simd import (
+    add,
+    add_bits,
+    add_bits4,
+    div,
+    fma,
+    load,
+    magnitude,
+    mul,
+    root,
+    splat,
+    store,
+    sub,
+    where_le,
+)
+
+Floats = Any  # contiguous float64 arrays
+Integers = Any  # contiguous int64 arrays
+
+HUGE = 1e100  # entries beyond it are scaled down before they are squared; no radius is larger
+DOWN = 2.0**-600
+
+
+@inlined
+def collect(lanes: Integers, bits: Integers, additions: int, high: Integers, low: Integers) -> None:
+    """Move the lanes' integers to the words of the totals, taking off the bits of M that came with each addition."""
+    for entry in range(bits.size):
+        for lane in range(8):
+            value = lanes[8 * entry + lane] - additions * bits[entry]  # modulo 2^64, as the lanes
+            high[entry] += value >> 32
+            low[entry] += value & 0xFFFFFFFF
+            lanes[8 * entry + lane] = 0
+
+
+@inlined
+def add_truncated(gradient: Floats, radii: Floats, magic: Floats, lanes: Integers) -> None:
+    """Truncate every entry to [-R_l, R_l] and add."""
+    odd = splat(0.0)
+    for entry in range(radii.size):
+        value = load(gradient, 8 * entry)
+        odd = add(odd, sub(value, value))  # 0, or NaN once an entry is not finite
+    odd = magnitude(odd)
+    for entry in range(radii.size):
+        value, radius = load(gradient, 8 * entry), splat(radii[entry])
+        value = where_le(value, radius, value, radius)
+        value = where_le(splat(-radii[entry]), value, value, splat(-radii[entry]))
+        value = where_le(odd, splat(0.0), value, splat(0.0))
+        add_bits(lanes, 8 * entry, add(value, splat(magic[entry])))
+
+
+@inlined
+def measured(vectors: Floats, at: int, stride: int, size: int) -> tuple[Any, Any, Any]:
+    """(length, shrink, odd) of eight vectors, entry e at `at` + stride * e.
+
+    The length is that of `shrink` times the vector: shrink is 1 or, for huge entries, 2^-600. `odd` is 0, or NaN for a vector that is
+    not finite. Squares that underflow belong to lengths far below every radius.
+    """
+    odd, peak = splat(0.0), splat(0.0)
+    for entry in range(size):
+        value = load(vectors, at + stride * entry)
+        odd = add(odd, sub(value, value))
+        value = magnitude(value)
+        peak = where_le(peak, value, value, peak)
+    shrink = where_le(peak, splat(HUGE), splat(1.0), splat(DOWN))
+    squares = splat(0.0)
+    for entry in range(size):
+        value = mul(load(vectors, at + stride * entry), shrink)
+        squares = fma(value, value, squares)
+    return root(squares), shrink, magnitude(odd)
+
+
+@inlined
+def add_shrunk(
+    vectors: Floats, at: int, stride: int, size: int, shape: tuple[Any, Any, Any], radius: float, magic: float, lanes: Integers
+) -> None:
+    """Scale each vector into the ball of this radius and add; `shape` is what `measured` returned."""
+    length, shrink, odd = shape
+    bound = splat(radius)
+    factor = mul(shrink, where_le(length, mul(bound, shrink), splat(1.0), div(bound, length)))
+    for entry in range(size):
+        value = mul(load(vectors, at + stride * entry), factor)
+        value = where_le(odd, splat(0.0), value, splat(0.0))
+        add_bits(lanes, 8 * entry, add(value, splat(magic)))
+
+
+@inlined
+def put_in_unit_ball(
+    vectors: Floats, at: int, stride: int, size: int, shape: tuple[Any, Any, Any], radius: float
+) -> None:
+    """Replace each vector by vector / max(radius, length), or by zero if it is not finite."""
+    length, shrink, odd = shape
+    inside = where_le(length, mul(splat(radius), shrink), splat(1.0 / radius), div(splat(1.0), length))
+    factor = mul(shrink, inside)
+    for entry in range(size):
+        value = mul(load(vectors, at + stride * entry), factor)
+        store(vectors, at + stride * entry, where_le(odd, splat(0.0), value, splat(0.0)))
+
+
+@inlined
+def add_outer_products(vectors: Floats, size: int, magic: float, lanes: Integers) -> None:
+    """Add the upper triangles of v v^T for 32 vectors, entry e of vector i at 32 e + i."""
+    offset = splat(magic)
+    place = 0
+    for row in range(size):
+        a, b = load(vectors, 32 * row), load(vectors, 32 * row + 8)
+        c, d = load(vectors, 32 * row + 16), load(vectors, 32 * row + 24)
+        for column in range(row, size):
+            at = 32 * column
+            add_bits4(
+                lanes,
+                place,
+                fma(a, load(vectors, at), offset),
+                fma(b, load(vectors, at + 8), offset),
+                fma(c, load(vectors, at + 16), offset),
+                fma(d, load(vectors, at + 24), offset),
+            )
+            place += 8
+
+
+@inlined
+def multiply(matrix: Floats, vectors: Floats, products: Floats) -> None:
+    """matrix @ vector for 32 vectors, entry e of vector i at 32 e + i; each sum goes through the columns in order."""
+    size = matrix.shape[0]
+    for first in range(0, size, 2):
+        second = min(first + 1, size - 1)
+        a0, a1, a2, a3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+        b0, b1, b2, b3 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+        for column in range(size):
+            v0, v1 = load(vectors, 32 * column), load(vectors, 32 * column + 8)
+            v2, v3 = load(vectors, 32 * column + 16), load(vectors, 32 * column + 24)
+            entry = splat(matrix[first, column])
+            a0, a1, a2, a3 = fma(entry, v0, a0), fma(entry, v1, a1), fma(entry, v2, a2), fma(entry, v3, a3)
+            entry = splat(matrix[second, column])
+            b0, b1, b2, b3 = fma(entry, v0, b0), fma(entry, v1, b1), fma(entry, v2, b2), fma(entry, v3, b3)
+        store(products, 32 * second, b0)
+        store(products, 32 * second + 8, b1)
+        store(products, 32 * second + 16, b2)
+        store(products, 32 * second + 24, b3)
+        store(products, 32 * first, a0)
+        store(products, 32 * first + 8, a1)
+        store(products, 32 * first + 16, a2)
+        store(products, 32 * first + 24, a3)
+
+
+@inlined
+def count_short(shape: tuple[Any, Any, Any], threshold: float, fill: int, flags: Floats) -> int:
+    """How many of the first `fill` lanes hold finite vectors of at most this length."""
+    length, shrink, odd = shape
+    short = where_le(length, mul(splat(threshold), shrink), splat(1.0), splat(0.0))
+    store(flags, 0, where_le(odd, splat(0.0), short, splat(0.0)))
+    count = 0
+    for lane in range(fill):
+        count += np.int64(flags[lane])
+    return count

@@ -1,0 +1,238 @@
+"""One pass over packed curves: groups first..last-1, into words of exact totals. Working memory does not depend on n."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dpfda.kernels.bounding import (
+    add_outer_products,
+    add_shrunk,
+    add_truncated,
+    collect,
+    count_short,
+    measured,
+    multiply,
+    put_in_unit_ball,
+)
+from dpfda.kernels.direct import direct_scores
+from dpfda.kernels.exact import MOST_ADDITIONS
+from dpfda.kernels.jit import compiled, inlined
+from dpfda.kernels.moments import add_points, moment_scores
+from dpfda.kernels.simd import fma, load, mul, splat, store
+from dpfda.kernels.store import Store
+
+Floats = Any
+Integers = Any
+
+_BLOCK = 4  # groups that a matrix is applied to at once
+
+
+@inlined
+def group_gradients(
+    packed: Store,
+    group: int,
+    rate: float,
+    harmonics: int,
+    sines: bool,
+    iterate: Floats,
+    scales: Floats,
+    room: tuple[Floats, Floats, Floats],
+    gradients: Floats,
+    at: int,
+    stride: int,
+) -> None:
+    """Gradients of the eight curves of a group, entry e at `at` + stride * e.
+
+    `iterate` (p rows) has the factors sqrt2 in it, and a column of zeros where the last sine is not in the basis; `scales` are
+    those factors, one for each function that is.
+    """
+    slopes, scores, work = room
+    p, size = iterate.shape[0], scales.size
+    for entry in range(iterate.shape[1]):
+        slope = mul(load(packed.design, 8 * p * group), splat(iterate[0, entry]))
+        for a in range(1, p):
+            slope = fma(load(packed.design, 8 * (p * group + a)), splat(iterate[a, entry]), slope)
+        store(slopes, 8 * entry, slope)
+    share = 1.0
+    if group < packed.points.size:
+        points = packed.points[group]
+        share = 1.0 / points
+        direct_scores(packed.u, packed.y, packed.start[group], points, rate, harmonics, sines, slopes, scores, work)
+    else:
+        moment_scores(packed.table, packed.start[group], harmonics, sines, slopes, scores, work)
+    for a in range(p):
+        design = load(packed.design, 8 * (p * group + a))
+        for entry in range(size):
+            score = mul(load(scores, 8 * entry), splat(share * scales[entry]))
+            store(gradients, at + stride * (a * size + entry), mul(design, score))
+
+
+@inlined
+def rooms(iterate: Floats, harmonics: int) -> tuple[Floats, Floats, Floats]:
+    """Work arrays of `group_gradients`."""
+    width = 8 * iterate.shape[1]
+    return np.empty(width), np.empty(width), np.empty(48 * harmonics + 32)
+
+
+@compiled
+def truncated_pass(
+    packed: Store,
+    first: int,
+    last: int,
+    rate: float,
+    harmonics: int,
+    sines: bool,
+    iterate: Floats,
+    scales: Floats,
+    radii: Floats,
+    magic: Floats,
+    bits: Integers,
+    high: Integers,
+    low: Integers,
+) -> None:
+    """The sum of gradients, each entry truncated to its radius."""
+    room = rooms(iterate, harmonics)
+    gradient, lanes = np.empty(8 * radii.size), np.zeros(8 * radii.size, dtype=np.int64)
+    additions = 0
+    for group in range(first, last):
+        group_gradients(packed, group, rate, harmonics, sines, iterate, scales, room, gradient, 0, 8)
+        add_truncated(gradient, radii, magic, lanes)
+        additions += 1
+        if additions == MOST_ADDITIONS or group == last - 1:
+            collect(lanes, bits, additions, high, low)
+            additions = 0
+
+
+@compiled
+def whitened_pass(
+    packed: Store,
+    first: int,
+    last: int,
+    rate: float,
+    harmonics: int,
+    sines: bool,
+    iterate: Floats,
+    scales: Floats,
+    whitener: Floats,
+    radius: float,
+    magic: Floats,
+    bits: Integers,
+    threshold: float,
+    spread_radius: float,
+    spread_magic: Floats,
+    spread_bits: Integers,
+    high: Integers,
+    low: Integers,
+    spread_high: Integers,
+    spread_low: Integers,
+    norms: Floats,
+) -> int:
+    """The sum of whitened gradients in a ball and, where asked for, the sum of their outer products in the unit ball.
+
+    Returns how many curves are shorter than `threshold`. Without a spread, `spread_bits` is empty; `norms` is empty or takes
+    the length of every lane from group `first` on.
+    """
+    size = whitener.shape[0]
+    room, flags = rooms(iterate, harmonics), np.empty(8)
+    gradients, whitened = np.zeros(32 * size), np.zeros(32 * size)
+    lanes, spread_lanes = np.zeros(8 * size, dtype=np.int64), np.zeros(8 * spread_bits.size, dtype=np.int64)
+    short, additions = 0, 0
+    for block in range(first, last, _BLOCK):
+        groups = min(_BLOCK, last - block)
+        if groups < _BLOCK:
+            gradients[:] = 0.0
+        for i in range(groups):
+            group_gradients(
+                packed, block + i, rate, harmonics, sines, iterate, scales, room, gradients, 8 * i, 8 * _BLOCK
+            )
+        multiply(whitener, gradients, whitened)
+        for i in range(_BLOCK):
+            shape = measured(whitened, 8 * i, 8 * _BLOCK, size)
+            add_shrunk(whitened, 8 * i, 8 * _BLOCK, size, shape, radius, magic[0], lanes)
+            fill = packed.fill[block + i] if i < groups else 0
+            short += count_short(shape, threshold, fill, flags)
+            if norms.size > 0 and i < groups:
+                store(norms, 8 * (block - first + i), shape[0])
+                for lane in range(8):
+                    norms[8 * (block - first + i) + lane] = np.inf
+            if spread_bits.size > 0:
+                put_in_unit_ball(whitened, 8 * i, 8 * _BLOCK, size, shape, spread_radius)
+        if spread_bits.size > 0:
+            add_outer_products(whitened, size, spread_magic[0], spread_lanes)
+        additions += _BLOCK
+        if additions == MOST_ADDITIONS or block + _BLOCK >= last:
+            collect(lanes, bits, additions, high, low)
+            collect(spread_lanes, spread_bits, additions, spread_high, spread_low)
+            additions = 0
+    return short
+
+
+@compiled
+def moment_pass(
+    packed: Store,
+    first: int,
+    last: int,
+    rate: float,
+    harmonics: int,
+    sines: bool,
+    centre: Floats,
+    scales: Floats,
+    radius: float,
+    magic: Floats,
+    bits: Integers,
+    high: Integers,
+    low: Integers,
+) -> None:
+    """The sum of (moments - centre) scales in a ball; moments are the first entries of a record."""
+    size = centre.size
+    width = 2 * harmonics if sines else harmonics
+    sums, ones = np.empty(8 * (3 * width + 1)), np.ones(8)
+    lanes = np.zeros(8 * size, dtype=np.int64)
+    additions = 0
+    for group in range(first, last):
+        start = packed.start[group]
+        if group < packed.points.size:
+            points = packed.points[group]
+            sums[:] = 0.0
+            for j in range(points):
+                at = start + 8 * j
+                add_points(packed.u[at : at + 8], packed.y[at : at + 8], ones, 1, rate, harmonics, sines, sums)
+            share = 1.0 / points
+            for i in range(8 * size):
+                sums[i] *= share
+        else:
+            for i in range(8 * size):
+                sums[i] = packed.table[start + i]
+        for entry in range(size):
+            for lane in range(8):
+                value = (sums[8 * entry + lane] - centre[entry]) * scales[entry]
+                sums[8 * entry + lane] = value if lane < packed.fill[group] else 0.0
+        add_shrunk(sums, 0, 8, size, measured(sums, 0, 8, size), radius, magic[0], lanes)
+        additions += 1
+        if additions == MOST_ADDITIONS or group == last - 1:
+            collect(lanes, bits, additions, high, low)
+            additions = 0
+
+
+@compiled
+def level_pass(packed: Store, first: int, last: int, values_before: int, counts: Integers) -> None:
+    """Count curves by the bin of [-1, 1] that their own mean of y is in; h_0, the mean, is entry `values_before` of a record.
+
+    Means beyond the ends count in the outer bins; a mean that is not finite is not counted.
+    """
+    bins = counts.size
+    for group in range(first, last):
+        start = packed.start[group]
+        for lane in range(packed.fill[group]):
+            if group < packed.points.size:
+                points = packed.points[group]
+                mean = 0.0
+                for j in range(points):
+                    mean += packed.y[start + 8 * j + lane]
+                mean /= points
+            else:
+                mean = packed.table[start + 8 * values_before + lane]
+            if np.isfinite(mean):
+                counts[np.int64(min(max(np.floor((mean + 1.0) / 2.0 * bins), 0.0), bins - 1.0))] += 1

@@ -1,0 +1,75 @@
+"""Packed curves in memory, and the kernels that pack them.
+
+Short curves keep their points: groups of eight curves of the SAME length, point j of lane l of a group at start + 8j + l. Long
+curves keep a record of moments (see `moments`), entry e of lane l at start + 8e + l. Lanes that are left over in a group have
+design zero, so that they contribute zero. Curves without points are not stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dpfda.kernels.jit import compiled
+from dpfda.kernels.moments import SEGMENT, curve_record
+
+
+class Store(NamedTuple):
+    """Groups 0..short-1 hold points (in u, y), the others records (in table)."""
+
+    u: Any
+    y: Any
+    table: Any
+    start: Any  # per group: where it starts in u and y, or in table
+    points: Any  # per group of short curves: the number of points of each of its curves
+    design: Any  # 8 p per group
+    fill: Any  # per group: how many lanes are curves
+
+
+@compiled
+def place_curves(offsets: Any, longest: int, slots: Any, order: Any) -> None:
+    """Write each curve's number into the next slot of its length (entry longest + 1 of `slots`: all longer ones)."""
+    for curve in range(offsets.size - 1):
+        points = offsets[curve + 1] - offsets[curve]
+        if points > 0:
+            kind = min(points, longest + 1)
+            order[slots[kind]] = curve
+            slots[kind] += 1
+
+
+@compiled
+def copy_groups(u: Any, y: Any, offsets: Any, design: Any, order: Any, store: Store, first: int, last: int) -> None:
+    """Copy design vectors of groups first..last-1 and, for short curves, their points."""
+    p = design.shape[1]
+    for group in range(first, last):
+        for lane in range(8):
+            curve = order[8 * group + lane]
+            if curve < 0:
+                continue
+            for a in range(p):
+                store.design[8 * (p * group + a) + lane] = design[curve, a]
+            if group < store.points.size:
+                place = store.start[group] + lane
+                for point in range(offsets[curve], offsets[curve + 1]):
+                    store.u[place] = u[point]
+                    store.y[place] = y[point]
+                    place += 8
+
+
+@compiled
+def make_records(
+    u: Any, y: Any, offsets: Any, order: Any, store: Store, rate: float, harmonics: int, sines: bool, first: int, last: int
+) -> None:
+    """Fill the table for groups first..last-1, all of long curves."""
+    width = 2 * harmonics if sines else harmonics
+    record = np.empty(2 * width + 1 + width)
+    room, sums = np.empty((3, SEGMENT)), np.empty((2, 8 * record.size))
+    for group in range(first, last):
+        for lane in range(8):
+            curve = order[8 * group + lane]
+            if curve < 0:
+                continue
+            curve_record(u, y, offsets[curve], offsets[curve + 1], rate, harmonics, sines, room, sums, record)
+            for entry in range(record.size):
+                store.table[store.start[group] + 8 * entry + lane] = record[entry]
