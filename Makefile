@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system demo test test-all check format bench clean
+.PHONY: help setup setup-system demo demo-federated test test-all check format bench clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -29,11 +29,14 @@ setup-system:    ## Chromium and PostgreSQL for the tests that need them (Debian
 demo: setup      ## a private mean curve of 15,205 real subjects, with a picture in out/
 	$(BIN)/python -m dpfda.demo
 
+demo-federated: setup  ## one server and three sites with real data and mutual TLS, from kits to result
+	$(BIN)/python -m dpfda.cli.main federate-demo
+
 test: setup      ## the test suite (tests marked slow are left to test-all)
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow"
 
 test-all: setup  ## every test
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
 
 check: setup     ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .

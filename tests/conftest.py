@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -60,7 +62,7 @@ def postgres_url() -> Iterator[str]:
         _wait_for(port, server)
         yield f"postgresql://analyst@127.0.0.1:{port}/postgres"
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
         server.wait(timeout=20)
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -85,3 +87,17 @@ def chromium() -> str:
     if found is None:
         pytest.skip(MISSING.format(package="chromium"))
     return found
+
+
+@pytest.fixture(scope="session")
+def flare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    """One FLARE server and three sites as real processes with mutual TLS, for all tests of a session."""
+    pytest.importorskip("nvflare", reason="the extra dpfda[federated] is not installed")
+    sys.path.insert(0, str(Path(__file__).parent / "flare"))
+    from world import FlareWorld
+
+    world = FlareWorld(tmp_path_factory.mktemp("flare"))
+    try:
+        yield world
+    finally:
+        world.close()

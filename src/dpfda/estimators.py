@@ -17,9 +17,10 @@ from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
 from dpfda.basis import Basis, make_basis
 from dpfda.curves import Curves
 from dpfda.engine.bands import half_widths
-from dpfda.engine.plan import Plan, Scaling
+from dpfda.engine.plan import Plan, Scaling, SiloTerms
 from dpfda.engine.study import Outcome, run_study
-from dpfda.errors import InvalidInput, NotPrivateWarning
+from dpfda.errors import HopelessBudgetWarning, InvalidInput, NotPrivateWarning
+from dpfda.planning import TYPICAL_POINTS, ExpectedError, expected_error_of, hopeless_text, silo_terms
 from dpfda.reference import least_squares
 from dpfda.silo import Silo
 from dpfda.statement import PrivacyStatement, not_private, statement
@@ -88,11 +89,45 @@ class _CurveEstimator(BaseEstimator):  # type: ignore[misc]
             return self._fit_reference(X)
         silos = self._as_silos(X)
         plan = self._plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
+        self._warn_if_hopeless(plan)
         outcome = run_study(plan, InProcessTransport(silos), secrets.token_hex(8), progress)
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.plan_ = plan
         return self._remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
+
+    def plan(
+        self, *, n: int | Sequence[SiloTerms], m: float, S: int = 1, d: int | None = None, **guesses: Any
+    ) -> ExpectedError:
+        """The error to expect BEFORE anything is spent: bias, sampling, privacy, total. No data are involved.
+
+        Parameters
+        ----------
+        n : int or list of SiloTerms
+            Curves in each of `S` silos with this estimator's epsilon and delta; or the terms of silos that differ.
+        m : float
+            Points per curve (their harmonic mean).
+        d : int, optional
+            Covariates besides the intercept, where `design_bounds` does not tell.
+        spread, noise_sd, signal, density, design_moments : optional
+            Public guesses that sharpen the forecast, see `dpfda.planning.expected_error`.
+        """
+        self._check_parameters()
+        if self.method != "adaptive":
+            raise InvalidInput("method must be 'adaptive' for plan: other methods have no forecast of their error.")
+        terms = silo_terms(n, S, self.epsilon, self.delta)
+        return expected_error_of(self._plan(terms, columns=self._planned_columns(d)), m, **guesses)
+
+    def _planned_columns(self, d: int | None) -> int:
+        return 1 if d is None else 1 + _validate.integer("d", d, minimum=0)
+
+    def _warn_if_hopeless(self, plan: Plan) -> None:
+        """Say so, from public numbers alone, when the budget cannot show a plausible curve."""
+        if plan.method != "adaptive":
+            return
+        expected = expected_error_of(plan, max(1.0, self.points_per_curve or TYPICAL_POINTS))
+        if expected.hopeless:
+            warnings.warn(hopeless_text(expected), HopelessBudgetWarning, 3)
 
     @property
     def basis_(self) -> Basis:
@@ -424,6 +459,13 @@ class PrivateVaryingCoefficients(_CurveEstimator):
             )
         bounds = [_validate.interval(f"design_bounds[{index}]", pair) for index, pair in enumerate(given)]
         return ((1.0, 1.0), *bounds) if self.intercept else tuple(bounds)
+
+    def _planned_columns(self, d: int | None) -> int:
+        if d is None:
+            d = len(self._given_bounds(0))
+            if d == 0:
+                raise InvalidInput("d must be given: the number of covariates besides the intercept.")
+        return _validate.integer("d", d, minimum=0) + (1 if self.intercept else 0)
 
     def _given_bounds(self, free: int) -> list[Any]:
         if self.design_bounds is None:

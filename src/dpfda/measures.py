@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dpfda.engine.moments import moment_bounds, moment_features, uniform_moments
 from dpfda.engine.plan import Plan
 from dpfda.engine.quantities import (
+    ClippedRest,
     CovariateProducts,
     CovariateSquares,
     DesignMoments,
@@ -135,6 +136,21 @@ def _spread_matrix(kind: SpreadMatrix, curves: PreparedCurves, question: Questio
     return OuterProductBound(width, 1.0).sum_chunks(rows)
 
 
+def _clipped_rest(kind: ClippedRest, curves: PreparedCurves, question: Question) -> BoundedSum:
+    """What the ball takes away from every whitened gradient, along the query's directions, within `reach` radii."""
+    size, radius = question.arrays["iterate"].size, question.rule().radius
+    directions = question.arrays["rest_directions"].reshape(kind.directions, size)
+    ball = EllipsoidBound(np.ones(size), radius)
+
+    def rest(chunk: PreparedCurves) -> Floats:
+        whitened = question.whitened(chunk)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return rowwise_product(whitened - ball.clip(whitened), directions.T)
+
+    bound = EllipsoidBound(np.ones(kind.directions), kind.reach * radius)
+    return sum_chunks(bound, map(rest, curves.chunks()), width=kind.directions)
+
+
 def _share_below(kind: ShareBelow, curves: PreparedCurves, question: Question) -> BoundedSum:
     """Each curve's own share of values at or below the threshold, minus 1/2; a curve without points counts as half."""
     threshold = float(question.arrays["iterate"][0])
@@ -154,5 +170,6 @@ _MEASURES: dict[type, Callable[[Any, PreparedCurves, Question], BoundedSum]] = {
     WhitenedGradient: _whitened_gradient,
     ShortShare: _short_share,
     SpreadMatrix: _spread_matrix,
+    ClippedRest: _clipped_rest,
     ShareBelow: _share_below,
 }

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfda import _validate
 from dpfda.curves import Curves
-from dpfda.engine.plan import Plan, SiloTerms
+from dpfda.engine.plan import Plan, Scaling, SiloTerms
 from dpfda.engine.radius import ClipRule, clip_rule, follow, released_count
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
 from dpfda.measures import Question, measure
@@ -30,6 +31,8 @@ from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
 
 DEFAULT_NAME = "silo-1"
 LARGEST_ENTRY = 1e6  # of a query: iterates are of order 1 in the scaled units of a plan
+SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # of a plan: nothing within them overflows, whatever the data
+MOST_NUMBERS, MOST_ROUNDS, MOST_STUDIES = 100_000, 10_000, 100  # per release, per plan, joined at one time
 
 
 @dataclass(frozen=True)
@@ -141,10 +144,13 @@ class Silo:
             )
         if run in self._studies and self._studies[run].plan.digest() != plan.digest():
             raise ProtocolError("The plan of a study cannot change once a silo has joined it.")
+        _refuse_absurd(plan)
         events = plan.events(self.name)
         if not mu_squared(events) <= mu_for(self.epsilon, self.delta) ** 2 * (1 + 1e-12):
             raise BudgetExceeded(f"The plan costs more than epsilon={self.epsilon:g}, delta={self.delta:g}.")
         self.ledger.check(events, run)
+        while len(self._studies) >= MOST_STUDIES and run not in self._studies:
+            del self._studies[next(iter(self._studies))]  # it can be joined again; the ledger keeps its terms
         self._studies[run] = _Study(plan, prepare(self._curves, plan.basis, plan.scaling))
 
     def release(self, query: Query) -> Release:
@@ -204,6 +210,34 @@ class Silo:
         if self._seed is None:
             return OpenDPNoise()
         return SeededNoise(self._seed).stream(self.name, round_)
+
+
+def _refuse_absurd(plan: Plan) -> None:
+    """Refuse public numbers at which arithmetic could overflow or memory run out.
+
+    Whether it does would depend on the curves, and an error before the debit would tell about them for free.
+    """
+    try:
+        columns, size = plan.n_coefficients, plan.n_coefficients * plan.basis.size
+        limits, shifts, scales = _numbers(plan.scaling)
+        widths = [sum(plan.width(kind) for kind in planned.measures) for planned in plan.rounds]
+        fits = limits.shape == (columns + 1, 2) and shifts.shape == scales.shape == (columns + 1,)
+        moderate = all((np.abs(numbers) <= LARGEST_SCALE).all() for numbers in (limits, shifts, scales))
+        small = len(widths) <= MOST_ROUNDS and max([size, *widths]) <= MOST_NUMBERS
+        sane = fits and moderate and small and bool((scales >= SMALLEST_SCALE).all())
+    except (TypeError, ValueError, KeyError, OverflowError):
+        sane = False
+    if not sane:
+        raise ProtocolError("The plan's scaling or size is malformed, not finite or absurd.")
+
+
+def _numbers(scaling: Scaling) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The bounds, shifts and scales of y and of the design columns."""
+    return (
+        np.array([scaling.y_bounds, *scaling.design_bounds], dtype=np.float64),
+        np.array([scaling.y_shift, *scaling.design_shift], dtype=np.float64),
+        np.array([scaling.y_scale, *scaling.design_scale], dtype=np.float64),
+    )
 
 
 def _open_ledger(ledger: Any, epsilon: float, delta: float) -> Ledger:

@@ -18,18 +18,21 @@ from numpy.testing import assert_array_equal
 
 from dpfda import BudgetExceeded, Curves, ProtocolError, Silo
 from dpfda.algorithms import PublishedConstants, published_plan
-from dpfda.engine.study import run_study
 from dpfda.engine.plan import Scaling
+from dpfda.engine.study import run_study
 from dpfda.errors import DpfdaError, TransportError
 from dpfda.messages import Query, Release
 from dpfda.transport import InProcessTransport
 
-TRANSPORTS = {"in-process": InProcessTransport}
+TRANSPORTS = {"in-process": InProcessTransport, "flare": "real site processes; see tests/flare/world.py"}
+FLARE = pytest.mark.xdist_group("flare")  # one deployment for all of them
 R = 3
 
 
-@pytest.fixture(params=TRANSPORTS)
+@pytest.fixture(params=[name if name != "flare" else pytest.param(name, marks=FLARE) for name in TRANSPORTS])
 def connect(request):
+    if request.param == "flare":
+        return request.getfixturevalue("flare").connect
     return TRANSPORTS[request.param]
 
 
@@ -65,7 +68,6 @@ def debits(silos):
 
 
 # ---------------------------------------------------------------- the contract
-
 
 
 def test_every_silo_answers_in_the_plans_order(connect):

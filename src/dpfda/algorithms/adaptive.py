@@ -17,6 +17,7 @@ import numpy as np
 from dpfda.basis import make_basis
 from dpfda.engine.plan import Plan, Round, Scaling, SiloTerms
 from dpfda.engine.quantities import (
+    ClippedRest,
     CovariateProducts,
     CovariateSquares,
     DesignMoments,
@@ -29,6 +30,8 @@ from dpfda.engine.quantities import (
 from dpfda.privacy.accounting import mu_for
 
 BUDGET_GROWTH = 1 / 0.6
+import os
+REST_SHARE, REST_K, REST_R = eval(os.environ.get('REST','(.5,1,1.5)'))
 MAX_ADAPTIVE_BASIS = 25
 
 
@@ -105,6 +108,8 @@ def _rounds(precision: float, columns: int, *, has_moments: bool) -> list[Round]
             measures.append(CovariateProducts(radius=1.5 * math.sqrt(columns)))
         if number == count - 1:
             measures.append(SpreadMatrix())
+        if number == count and REST_SHARE > 0:
+            measures.append(ClippedRest(REST_K, REST_R))
         rounds.append(Round(tuple(measures)))
     return rounds
 
@@ -124,6 +129,7 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int) -> SiloTe
         CovariateProducts: enough(0.08, 80 * _columns(rounds), 0.01),
         ShortShare: enough(0.07 / last, 22),
         SpreadMatrix: enough(0.03, 15 * size),
+        ClippedRest: (x := REST_SHARE * math.sqrt(3 / size) * min(1.0, math.sqrt(precision / 1500))*min(1.0,(precision/200)**2)) / (1 + x),
     }
     spent = sum(helpers[type(kind)] for planned in rounds for kind in planned.measures if type(kind) in helpers)
     growth = BUDGET_GROWTH ** np.arange(last)

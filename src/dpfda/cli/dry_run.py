@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from dpfda.cli.fit_request import FitRequest
-from dpfda.cli.forecast import forecast
+from dpfda.cli.forecast import forecast, points_per_curve
 from dpfda.cli.settings import as_toml
 from dpfda.cli.terminal import Terminal
 from dpfda.errors import BudgetExceeded
@@ -49,11 +49,13 @@ def _price(request: FitRequest) -> list[str]:
 
 
 def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
-    points = request.options.get("points_per_curve")
-    expected = forecast(request.estimator(), n=loaded.curves.n, m=points, columns=loaded.curves.p)
     subjects = f"{loaded.curves.n:,} subjects (their number is public)."
-    if expected is not None:
-        return [subjects, rms_sentence(expected, request.settings["y-label"] or request.reading.y or "y")]
-    if points is None:
-        return [subjects, "Expected error: state a public --points-per-curve (a typical number) to see it."]
-    return [subjects, f"Expected error: the method {request.options['method']!r} gives none in advance."]
+    expected = forecast(request, n=loaded.curves.n, columns=loaded.curves.p)
+    if expected is None:
+        return [subjects, f"Expected error: the method {request.options['method']!r} gives none in advance."]
+    points = points_per_curve(request)
+    return [
+        subjects,
+        rms_sentence(expected, request.settings["y-label"] or request.reading.y or "y"),
+        f"It assumes {points:g} points a subject (--points-per-curve) and curves that spread as is typical.",
+    ]

@@ -134,7 +134,7 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, terminal: Termin
         estimator,
         study,
         budget=change(request.ledger, before, ledger.spent()),
-        forecast=forecast(estimator, n=loaded.curves.n, m=points, columns=loaded.curves.p),
+        forecast=forecast(request, n=loaded.curves.n, columns=loaded.curves.p),
         command=without_password(terminal.command),
         settings=without_password(as_toml(request.settings)),
         owner_notes=loaded.owner_notes if request.include_owner_notes else None,

@@ -1,16 +1,38 @@
-"""The error to expect before anything is spent, from public numbers only."""
+"""The error to expect before anything is spent, from public numbers and typical guesses only."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from dpfda.planning import TYPICAL_POINTS, expected_error
+from dpfda.report.document import ERROR_PARTS
+
+if TYPE_CHECKING:
+    from dpfda.cli.fit_request import FitRequest
 
 
-def forecast(estimator: Any, *, n: int | None, m: float | None, columns: int) -> dict[str, float] | None:
-    """Squared L2 error by source (bias, sampling, privacy, total) in the units of y, where the method can tell."""
-    predict = getattr(estimator, "plan_for", None)
-    if predict is None or n is None or m is None:
+def forecast(request: FitRequest, *, n: int, columns: int) -> dict[str, float] | None:
+    """Squared L2 error by source in the units of y, where the method can tell.
+
+    The number of points comes from --points-per-curve or is the typical one; it is never taken from the data.
+    """
+    if request.options["method"] != "adaptive":
         return None
-    parts = predict(n=n, m=m, columns=columns).expected_error
-    return {name: float(np.sum(getattr(parts, name))) for name in ("bias", "sampling", "privacy", "total")}
+    shape: dict[str, Any] = {
+        name: request.options[name] for name in ("basis", "n_basis", "alpha") if name in request.options
+    }
+    parts = expected_error(
+        n,
+        points_per_curve(request),
+        y_bounds=request.reading.y_bounds,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        d=columns - 1,
+        **shape,
+    )
+    return {name: float(getattr(parts, name)) for name in ERROR_PARTS}
+
+
+def points_per_curve(request: FitRequest) -> float:
+    """The public number of points of a subject that a forecast assumes."""
+    return float(request.options.get("points_per_curve", TYPICAL_POINTS))

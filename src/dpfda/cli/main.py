@@ -28,7 +28,7 @@ class Entry:
     panel: str
 
 
-ANALYSE, BUDGET, EXAMPLES = "Analyse", "Privacy budget", "Examples and simulation"
+ANALYSE, BUDGET, SITES, EXAMPLES = "Analyse", "Privacy budget", "Studies across sites", "Examples and simulation"
 
 COMMANDS: dict[str, Entry] = {
     "fit": Entry("dpfda.cli.fit", "Estimate a mean or coefficient curves under differential privacy.", ANALYSE),
@@ -36,6 +36,9 @@ COMMANDS: dict[str, Entry] = {
     "report": Entry("dpfda.cli.report", "Draw the report or figures of a result again.", ANALYSE),
     "export": Entry("dpfda.cli.export", "Coefficients, grid values or scikit-fda objects of a result.", ANALYSE),
     "budget": Entry("dpfda.cli.budget", "Set, show and verify the privacy budget of a data set.", BUDGET),
+    "study": Entry("dpfda.cli.study", "Coordinate a study across sites that keep their data.", SITES),
+    "site": Entry("dpfda.cli.site", "Take part in a study: policy, promise, log.", SITES),
+    "federate-demo": Entry("dpfda.cli.federate_demo", "A whole study here: one server, three sites, real data.", SITES),
     "demo": Entry("dpfda.cli.demo", "A private curve of 15,205 real subjects, with a report.", EXAMPLES),
     "datasets": Entry("dpfda.cli.datasets", "List and export the public example data.", EXAMPLES),
     "simulate": Entry("dpfda.cli.simulate", "Write simulated curves with a known truth.", EXAMPLES),

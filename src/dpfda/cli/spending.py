@@ -60,4 +60,4 @@ def _floored(value: float) -> str:
     if value <= 0:
         return "0"
     unit = 10.0 ** (floor(log10(value)) - 2)
-    return f"{floor(value / unit * (1 + 1e-12)) * unit:.3g}"
+    return f"{floor(value / unit * (1 + 1e-9)) * unit:.3g}"

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dpfda.basis import Basis, basis_from_dict
 from dpfda.engine.quantities import (
     KINDS,
+    ClippedRest,
     CovariateProducts,
     CovariateSquares,
     DesignMoments,
@@ -213,8 +214,12 @@ class Plan:
             "length_prior": 2,
             "moves": len(self.counted_before(index)),
             "covariate_scale": self.n_coefficients,
+            "rest_directions": size * self._rest_directions(index),
         }
         return {name: known[name] for measure in self.rounds[index].measures for name in measure.asks}
+
+    def _rest_directions(self, index: int) -> int:
+        return sum(kind.directions for kind in self.rounds[index].measures if isinstance(kind, ClippedRest))
 
     def counted_before(self, index: int) -> list[int]:
         """The rounds before `index` that release a count of short curves."""
@@ -235,6 +240,8 @@ class Plan:
         size, columns = self.n_coefficients * self.basis.size, self.n_coefficients
         if isinstance(measure, LevelHistogram):
             return measure.bins
+        if isinstance(measure, ClippedRest):
+            return measure.directions
         if isinstance(measure, DesignMoments):
             return self.basis.moment_count * (2 if self.basis.sines else 1)
         widths: dict[type[Measure], int] = {

@@ -96,6 +96,16 @@ class SpreadMatrix(Measure):
     asks: ClassVar[tuple[str, ...]] = _CLIPPED
 
 
+@dataclass(frozen=True)
+class ClippedRest(Measure):
+    """What clipping took from the whitened gradient, along a few public directions, within `reach` more radii."""
+
+    kind: ClassVar[str] = "clipped-rest"
+    asks: ClassVar[tuple[str, ...]] = (*_CLIPPED, "rest_directions")
+    directions: int = 1
+    reach: float = 1.0
+
+
 KINDS: dict[str, type[Measure]] = {
     cls.kind: cls
     for cls in (
@@ -107,6 +117,7 @@ KINDS: dict[str, type[Measure]] = {
         WhitenedGradient,
         ShortShare,
         SpreadMatrix,
+        ClippedRest,
         ShareBelow,
     )
 }

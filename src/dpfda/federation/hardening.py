@@ -83,10 +83,8 @@ def unsafe(kit: Path) -> list[str]:
             found.append(f"local/{name} is not what dpfda wrote")
     if (kit / "local" / "custom").exists():
         found.append("local/custom would add code to the site")
-    for key in (kit / "startup").glob("*.key"):
-        if key.stat().st_mode & 0o077:
-            found.append(f"startup/{key.name} can be read by others")
-    return found
+    keys = (kit / "startup").glob("*.key")
+    return [*found, *(f"startup/{key.name} can be read by others" for key in keys if key.stat().st_mode & 0o077)]
 
 
 def harden_server(kit: Path, *, max_sites: int, extra_classes: tuple[str, ...] = ()) -> None:

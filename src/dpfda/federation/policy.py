@@ -71,7 +71,9 @@ class SitePolicy:
             fields = json.loads(path.read_bytes())
         except FileNotFoundError:
             raise InvalidInput(f"There is no policy at {path}; run dpfda site join first.") from None
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields["allow"].items()}
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in fields["allow"].items()
+        }
         return SitePolicy(**{**fields, "allow": Allowed(**values)})
 
     @property

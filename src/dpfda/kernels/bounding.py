@@ -1,7 +1,8 @@
 """From scores to bounded contributions to exact sums, eight curves at a time.
 
-The order is the same everywhere: is every entry of the curve finite, then clip, then round to the grid (`exact`), then add. A curve
-with an entry that is NaN or infinite contributes zero. Comparisons with NaN are false, hence the test first.
+The order is the same everywhere: is every entry of the curve finite, then clip, then round to the grid (`exact`),
+then add. A curve with an entry that is NaN or infinite contributes zero. Comparisons with NaN are false, hence the
+test first.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from dpfda.kernels.simd import (
     add_bits4,
     div,
     fma,
+    least,
     load,
     magnitude,
+    most,
     mul,
     root,
     splat,
     store,
-    sub,
     where_le,
 )
 
@@ -46,17 +48,10 @@ def collect(lanes: Integers, bits: Integers, additions: int, high: Integers, low
 
 
 @inlined
-def add_truncated(gradient: Floats, radii: Floats, magic: Floats, lanes: Integers) -> None:
-    """Truncate every entry to [-R_l, R_l] and add."""
-    odd = splat(0.0)
+def add_truncated(gradient: Floats, odd: Any, radii: Floats, magic: Floats, lanes: Integers) -> None:
+    """Truncate every entry to [-R_l, R_l] and add; `odd` is 0, or NaN for a gradient that is not finite."""
     for entry in range(radii.size):
-        value = load(gradient, 8 * entry)
-        odd = add(odd, sub(value, value))  # 0, or NaN once an entry is not finite
-    odd = magnitude(odd)
-    for entry in range(radii.size):
-        value, radius = load(gradient, 8 * entry), splat(radii[entry])
-        value = where_le(value, radius, value, radius)
-        value = where_le(splat(-radii[entry]), value, value, splat(-radii[entry]))
+        value = most(least(load(gradient, 8 * entry), splat(radii[entry])), splat(-radii[entry]))
         value = where_le(odd, splat(0.0), value, splat(0.0))
         add_bits(lanes, 8 * entry, add(value, splat(magic[entry])))
 
@@ -65,15 +60,14 @@ def add_truncated(gradient: Floats, radii: Floats, magic: Floats, lanes: Integer
 def measured(vectors: Floats, at: int, stride: int, size: int) -> tuple[Any, Any, Any]:
     """(length, shrink, odd) of eight vectors, entry e at `at` + stride * e.
 
-    The length is that of `shrink` times the vector: shrink is 1 or, for huge entries, 2^-600. `odd` is 0, or NaN for a vector that is
-    not finite. Squares that underflow belong to lengths far below every radius.
+    The length is that of `shrink` times the vector: shrink is 1 or, for huge entries, 2^-600. `odd` is 0, or NaN for
+    a vector that is not finite. Squares that underflow belong to lengths far below every radius.
     """
     odd, peak = splat(0.0), splat(0.0)
     for entry in range(size):
         value = load(vectors, at + stride * entry)
-        odd = add(odd, sub(value, value))
-        value = magnitude(value)
-        peak = where_le(peak, value, value, peak)
+        odd = fma(value, splat(0.0), odd)  # 0, or NaN once an entry is not finite
+        peak = most(magnitude(value), peak)
     shrink = where_le(peak, splat(HUGE), splat(1.0), splat(DOWN))
     squares = splat(0.0)
     for entry in range(size):
@@ -83,8 +77,22 @@ def measured(vectors: Floats, at: int, stride: int, size: int) -> tuple[Any, Any
 
 
 @inlined
+def true_length(shape: tuple[Any, Any, Any]) -> Any:
+    """The length itself; infinite for a vector that is not finite."""
+    length, shrink, odd = shape
+    return where_le(odd, splat(0.0), div(length, shrink), splat(np.inf))
+
+
+@inlined
 def add_shrunk(
-    vectors: Floats, at: int, stride: int, size: int, shape: tuple[Any, Any, Any], radius: float, magic: float, lanes: Integers
+    vectors: Floats,
+    at: int,
+    stride: int,
+    size: int,
+    shape: tuple[Any, Any, Any],
+    radius: float,
+    magic: float,
+    lanes: Integers,
 ) -> None:
     """Scale each vector into the ball of this radius and add; `shape` is what `measured` returned."""
     length, shrink, odd = shape
@@ -161,7 +169,7 @@ def count_short(shape: tuple[Any, Any, Any], threshold: float, fill: int, flags:
     length, shrink, odd = shape
     short = where_le(length, mul(splat(threshold), shrink), splat(1.0), splat(0.0))
     store(flags, 0, where_le(odd, splat(0.0), short, splat(0.0)))
-    count = 0
+    count = 0.0
     for lane in range(fill):
-        count += np.int64(flags[lane])
-    return count
+        count += flags[lane]
+    return int(count)

@@ -1,11 +1,11 @@
 """Scores of eight curves at a time from their points: for curves that are short against the size of the basis.
 
-A curve's score is sum_j Phi(x_j) {f(x_j) - y_j}, where f = slopes' Phi is its own fitted function. Here Phi is without its factors
-sqrt2; callers put them into slopes and results. Points are added in their own order, whatever the blocking, so a curve's
-bits do not depend on its neighbours.
+A curve's score is sum_j Phi(x_j) {f(x_j) - y_j}, where f = slopes' Phi is its own fitted function. Here Phi is
+without its factors sqrt2; callers put them into slopes and results. Points are added in their own order, whatever the
+blocking, so a curve's bits do not depend on its neighbours.
 
 Work arrays hold vectors of eight lanes: slopes and scores (1 + 2K or 1 + K of them, in the order of the basis), and
-features (4 points of 2K).
+features (2 points of 2K).
 """
 
 from __future__ import annotations
@@ -17,6 +17,22 @@ from dpfda.kernels.simd import add, fma, load, mul, splat, store, sub
 from dpfda.kernels.trig import cosine_sine, rotated
 
 Floats = Any  # contiguous float64 arrays
+
+
+@inlined
+def _first_harmonic_scores(
+    u: Floats, y: Floats, start: int, points: int, rate: float, slopes: Floats, scores: Floats
+) -> None:
+    """`direct_scores` of 1, cos and sin, all in registers; the same operations in the same order."""
+    constant, cosine, sine = load(slopes, 0), load(slopes, 8), load(slopes, 16)
+    t0, t1, t2 = splat(0.0), splat(0.0), splat(0.0)
+    for at in range(start, start + 8 * points, 8):
+        c, s = cosine_sine(mul(load(u, at), splat(rate)))
+        f = sub(fma(s, sine, fma(c, cosine, constant)), load(y, at))
+        t0, t1, t2 = add(t0, f), fma(c, f, t1), fma(s, f, t2)
+    store(scores, 0, t0)
+    store(scores, 8, t1)
+    store(scores, 16, t2)
 
 
 @inlined
@@ -33,6 +49,9 @@ def direct_scores(
     features: Floats,
 ) -> None:
     """Scores of the eight curves whose points j are at start + 8j; `rate` is turns per unit of u."""
+    if sines and harmonics == 1:
+        _first_harmonic_scores(u, y, start, points, rate, slopes, scores)
+        return
     step = 16 if sines else 8
     for entry in range(1 + harmonics * step // 8):
         store(scores, 8 * entry, splat(0.0))
@@ -55,8 +74,9 @@ def direct_scores(
                 slope = load(slopes, step * k + 16)
                 f1 = fma(s1, slope, f1)
                 f2 = fma(s2, slope, f2)
-            c1, s1 = rotated(c1, s1, a1, b1)
-            c2, s2 = rotated(c2, s2, a2, b2)
+            if k + 1 < harmonics:
+                c1, s1 = rotated(c1, s1, a1, b1)
+                c2, s2 = rotated(c2, s2, a2, b2)
         f1 = sub(f1, load(y, at))
         f2 = sub(f2, load(y, at + 8))
         store(scores, 0, add(add(load(scores, 0), f1), f2))

@@ -1,20 +1,25 @@
 """Sums without rounding: contributions become integers, and integers add up exactly in any order.
 
-Entry l of a clipped vector, |v| <= R_l, is rounded once, to a multiple of the grid g_l = 2^(e-50), 2^(e-1) <= R_l < 2^e. In doubles that
-is one addition: with M = 1.5 * 2^52 g, the bits of v + M, as an integer, are those of M plus v/g. Lanes of 64-bit integers add
-them up modulo 2^64, pairs of (high, low) words collect the lanes, and the total is rounded to a double once.
+Entry l of a clipped vector, |v| <= R_l, is rounded once, to a multiple of the grid g_l = 2^(e-50), 2^(e-1) <= R_l <
+2^e. In doubles that is one addition: with M = 1.5 * 2^52 g, the bits of v + M, as an integer, are those of M plus
+v/g. Lanes of 64-bit integers add them up modulo 2^64, pairs of (high, low) words collect the lanes, and the total is
+rounded to a double once.
 
-So the sum depends on the set of contributions alone: not on threads, chunks, batches of a stream, workers of a cluster or
-the order of curves; and replacing one curve moves the integers by that curve's two contributions and nothing else.
+So the sum depends on the set of contributions alone: not on threads, chunks, batches of a stream, workers of a
+cluster or the order of curves; and replacing one curve moves the integers by that curve's two contributions and
+nothing else.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dpfda.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -39,15 +44,27 @@ class Grid:
     def of(cls, radii: Floats) -> Grid:
         """Grids for |v_l| <= radii_l."""
         if not ((radii >= SMALLEST) & (radii <= LARGEST)).all():
-            raise ValueError(f"radii must lie between {SMALLEST:g} and {LARGEST:g}")
+            raise InvalidInput(f"radii must lie between {SMALLEST:g} and {LARGEST:g}.")
         exponents = np.frexp(radii)[1].astype(np.int64) - _BITS
         magic = np.ldexp(1.5 * 2.0**52, exponents)
         return cls(exponents, magic, magic.view(np.int64))
 
-    def total(self, high: Integers, low: Integers) -> Floats:
-        """The doubles nearest to (high 2^32 + low) g; words of several parts are in the rows of `high` and `low`."""
-        words = zip(high.sum(axis=0).tolist(), low.sum(axis=0).tolist(), self.exponents.tolist(), strict=True)
-        return np.array([_scaled((top << 32) + rest, exponent) for top, rest, exponent in words], dtype=np.float64)
+    def words(self) -> Integers:
+        """Room for a part's total: a row of high and a row of low words."""
+        return np.zeros((2, self.bits.size), dtype=np.int64)
+
+    def total(self, parts: Sequence[Integers]) -> Floats:
+        """The doubles nearest to the sum over parts of (high 2^32 + low) g."""
+        high, low = np.sum([self.words(), *parts], axis=0).tolist()
+        entries = zip(high, low, self.exponents.tolist(), strict=True)
+        return np.array([_scaled((top << 32) + rest, exponent) for top, rest, exponent in entries], dtype=np.float64)
+
+
+def checked_radius(radius: float) -> float:
+    """A radius in the range that grids allow."""
+    if not SMALLEST <= radius <= LARGEST:
+        raise InvalidInput(f"radius must lie between {SMALLEST:g} and {LARGEST:g}.")
+    return float(radius)
 
 
 def _scaled(number: int, exponent: int) -> float:
@@ -58,22 +75,28 @@ def _scaled(number: int, exponent: int) -> float:
 def sum_slack(n: int, width: int) -> float:
     """The relative part of a sensitivity that pays for floating point in the kernels' sums: about 3n 2^-53.
 
-    Let v_i be the rows of `width` entries that one curve each determines alone (see `direct` and `moments`), clipped in floating
-    point to |v_il| <= R_l, or to a ball, ||v_i|| <= C (1 + (q+8) u), u = 2^-53, q = width.
+    Let v_i be the rows of `width` entries that one curve each determines alone (see `direct` and `moments`), clipped
+    in floating point to |v_il| <= R_l, or to a ball, ||v_i|| <= C (1 + (q+8) u), u = 2^-53, q = width.
 
     1. Rounding to the grid. g_l <= 2^-49 R_l, so q_i = round(v_i) has |q_il| <= R_l (1 + 2^-50); in the ball
        ||q_i|| <= C (1 + (q+8) u + sqrt(q) 2^-50), and 2^-50 = 8u.
-    2. Adding. Integers: no error while a lane stays below 2^63 (`MOST_ADDITIONS`) and the words below 2^63 (n <= 2^40). The exact
-       sums of two data sets that differ in one curve differ by q_i - q_i', hence by at most twice the bound in 1.
-    3. The total, rounded to doubles: T_l = S_l (1 + d_l), |d_l| <= u. In every norm that grows with |entries| the error is at most
-       u ||S|| <= u n C, without a factor sqrt(q), and likewise for entries. Two data sets: 2C becomes 2C (1 + n u).
-    4. A caller may multiply totals by a vector (moments by their weights, triangles by sqrt2) and divide them by the noise sd:
-       two more roundings of the same kind, 2 n u.
+    2. Adding. Integers: no error while a lane stays below 2^63 (`MOST_ADDITIONS`) and the words below 2^63 (n <=
+       2^40). The exact sums of two data sets that differ in one curve differ by q_i - q_i', hence by at most twice
+       the bound in 1.
+    3. The total, rounded to doubles: T_l = S_l (1 + d_l), |d_l| <= u. In every norm that grows with |entries| the
+       error is at most u ||S|| <= u n C, without a factor sqrt(q), and likewise for entries. Two data sets: 2C
+       becomes 2C (1 + n u).
+    4. A caller may multiply totals by a vector (moments by their weights, triangles by sqrt2) and divide them by the
+       noise sd: two more roundings of the same kind, 2 n u.
 
-    Together 2C {1 + (3n + 8 sqrt(q) + q + 8) u} up to products of these terms, which the factor 4 of the last term covers.
-    For outer products, q = size (size + 1)/2 and off-diagonal entries times sqrt2: rounding in 1 moves a matrix by at most
-    size * g/2 = size * 8u in Frobenius norm for vectors in the unit ball, and sqrt2 (8 sqrt(q) + 4q + 32) >= 16 size + sqrt2 * 2 (size + 8).
+    Together 2C (1 + nu)^3 {1 + (8 sqrt(q) + q + 8) u}; the square of nu and the factor 4 of the last term cover the
+    products of these terms.
+
+    For outer products of vectors in the unit ball, q = size (size + 1)/2, and off-diagonal entries count twice: step 1
+    moves a matrix by at most size * g/2 = size * 8u in Frobenius norm, the length by 2 (size + 8) u, and the change of
+    at most sqrt2 (see `privacy.cones`) by sqrt2 * 2 (size + 8) u + 16 size u <= sqrt2 (8 sqrt(q) + 4 (q + 8)) u.
     """
     if n > MOST_ROWS:
-        raise ValueError(f"a sum may have at most {MOST_ROWS} rows, got {n}")
-    return (3 * n + 8 * math.sqrt(width) + 4 * (width + 8)) * UNIT_ROUNDOFF
+        raise InvalidInput(f"a sum may have at most {MOST_ROWS} rows, got {n}.")
+    rounded = n * UNIT_ROUNDOFF
+    return 3 * rounded + 4 * rounded**2 + (8 * math.sqrt(width) + 4 * (width + 8)) * UNIT_ROUNDOFF

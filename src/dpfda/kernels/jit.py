@@ -7,22 +7,23 @@ that is written down, and `v - v` stays the test for finite numbers that it is m
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numba
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
+# _nrt: kernels allocate nothing and count no references; all their room comes from the caller
+_OPTIONS: Any = {"cache": True, "nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+
 
 def compiled(function: _Function) -> _Function:
     """A kernel that Python calls."""
-    kernel: _Function = numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False)(function)
+    kernel: _Function = numba.njit(**_OPTIONS)(function)
     return kernel
 
 
 def inlined(function: _Function) -> _Function:
     """A part of a kernel, always inlined by LLVM."""
-    part: _Function = numba.njit(cache=True, nogil=True, error_model="numpy", boundscheck=False, forceinline=True)(
-        function
-    )
+    part: _Function = numba.njit(**_OPTIONS, forceinline=True)(function)
     return part

@@ -1,10 +1,11 @@
 """Scores from trigonometric moments: for curves that are long against the size of the basis.
 
-A product of two functions of the basis is a sum of cosines or sines, so that a curve's Gram matrix is Toeplitz + Hankel in the
-means C_k of cos(k theta) and S_k of sin(k theta), k = 1..2K, over its points. These and h = mean of Phi y are all that gradients need:
-O(r^2) per curve and round, however long the curve is, and less memory than its points.
+A product of two functions of the basis is a sum of cosines or sines, so that a curve's Gram matrix is Toeplitz +
+Hankel in the means C_k of cos(k theta) and S_k of sin(k theta), k = 1..2K, over its points. These and h = mean of Phi
+y are all that gradients need: O(r^2) per curve and round, however long the curve is, and less memory than its points.
 
-A curve's record: C_1..C_2K, then S_1..S_2K if the basis has sines, then h (1 + 2K or 1 + K entries), without factors sqrt2.
+A curve's record: C_1..C_2K, then S_1..S_2K if the basis has sines, then h (1 + 2K or 1 + K entries), without factors
+sqrt2.
 """
 
 from __future__ import annotations
@@ -80,14 +81,27 @@ def moment_scores(
 
 @inlined
 def add_points(
-    u: Floats, y: Floats, weights: Floats, blocks: int, rate: float, harmonics: int, sines: bool, sums: Floats
+    u: Floats,
+    y: Floats,
+    at: int,
+    blocks: int,
+    weights: Floats,
+    weight_step: int,
+    rate: float,
+    harmonics: int,
+    sines: bool,
+    sums: Floats,
 ) -> None:
-    """Add `blocks` vectors of points to a record's sums, each of them a vector; lanes are points or curves."""
+    """Add `blocks` vectors of points, from `at` on, to the sums of a record, each entry a vector.
+
+    Lanes are curves (and weights one vector of ones, step 0) or points of one curve (and weights 0 beyond its end,
+    where y is 0 as well; step 8).
+    """
     top = 2 * harmonics
     h = 8 * (2 * top if sines else top)
     for block in range(blocks):
-        a, b = cosine_sine(mul(load(u, 8 * block), splat(rate)))
-        value, weight = load(y, 8 * block), load(weights, 8 * block)
+        a, b = cosine_sine(mul(load(u, at + 8 * block), splat(rate)))
+        value, weight = load(y, at + 8 * block), load(weights, weight_step * block)
         store(sums, h, add(load(sums, h), value))
         c, s = a, b
         for k in range(top):
@@ -112,26 +126,30 @@ def curve_record(
     rate: float,
     harmonics: int,
     sines: bool,
-    room: Floats,
+    segment: tuple[Floats, Floats, Floats],
     sums: Floats,
-    record: Floats,
+    totals: Floats,
 ) -> None:
-    """The record of one curve with points first..last-1; rows of `room` (3 x SEGMENT) and `sums` (2 x 8 entries) are scratch."""
-    entries = record.size
-    sums[1, :] = 0.0
+    """The record of one curve with points first..last-1, in the first entries of `totals`.
+
+    `segment` is room for u, y and weights of SEGMENT points, `sums` and `totals` for eight records each.
+    """
+    some_u, some_y, weights = segment
+    totals[:] = 0.0
     for begin in range(first, last, SEGMENT):
         count = min(SEGMENT, last - begin)
         blocks = (count + 7) // 8
         for i in range(8 * blocks):
             inside = i < count
-            room[0, i] = u[begin + i] if inside else 0.0
-            room[1, i] = y[begin + i] if inside else 0.0
-            room[2, i] = 1.0 if inside else 0.0
-        sums[0, :] = 0.0
-        add_points(room[0], room[1], room[2], blocks, rate, harmonics, sines, sums[0])
-        for i in range(8 * entries):
-            sums[1, i] += sums[0, i]
-    for entry in range(entries):
-        s = sums[1, 8 * entry : 8 * entry + 8]
-        total = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
-        record[entry] = total / np.float64(last - first)
+            some_u[i] = u[begin + i] if inside else 0.0
+            some_y[i] = y[begin + i] if inside else 0.0
+            weights[i] = 1.0 if inside else 0.0
+        sums[:] = 0.0
+        add_points(some_u, some_y, 0, blocks, weights, 8, rate, harmonics, sines, sums)
+        for i in range(sums.size):
+            totals[i] += sums[i]
+    for entry in range(totals.size // 8):
+        at = 8 * entry
+        left = (totals[at] + totals[at + 1]) + (totals[at + 2] + totals[at + 3])
+        right = (totals[at + 4] + totals[at + 5]) + (totals[at + 6] + totals[at + 7])
+        totals[entry] = (left + right) / np.float64(last - first)

@@ -15,13 +15,14 @@ from dpfda.kernels.bounding import (
     measured,
     multiply,
     put_in_unit_ball,
+    true_length,
 )
 from dpfda.kernels.direct import direct_scores
 from dpfda.kernels.exact import MOST_ADDITIONS
 from dpfda.kernels.jit import compiled, inlined
 from dpfda.kernels.moments import add_points, moment_scores
-from dpfda.kernels.simd import fma, load, mul, splat, store
-from dpfda.kernels.store import Store
+from dpfda.kernels.simd import fma, load, magnitude, mul, splat, store
+from dpfda.kernels.store import Room, Store
 
 Floats = Any
 Integers = Any
@@ -38,17 +39,17 @@ def group_gradients(
     sines: bool,
     iterate: Floats,
     scales: Floats,
-    room: tuple[Floats, Floats, Floats],
+    room: Room,
     gradients: Floats,
     at: int,
     stride: int,
-) -> None:
-    """Gradients of the eight curves of a group, entry e at `at` + stride * e.
+) -> Any:
+    """Gradients of the eight curves of a group, entry e at `at` + stride * e. Returns 0, or NaN for one not finite.
 
-    `iterate` (p rows) has the factors sqrt2 in it, and a column of zeros where the last sine is not in the basis; `scales` are
-    those factors, one for each function that is.
+    `iterate` (p rows) has the factors sqrt2 in it, and a column of zeros where the last sine is not in the basis;
+    `scales` are those factors, one for each function that is.
     """
-    slopes, scores, work = room
+    slopes, scores, work = room.slopes, room.scores, room.work
     p, size = iterate.shape[0], scales.size
     for entry in range(iterate.shape[1]):
         slope = mul(load(packed.design, 8 * p * group), splat(iterate[0, entry]))
@@ -62,18 +63,16 @@ def group_gradients(
         direct_scores(packed.u, packed.y, packed.start[group], points, rate, harmonics, sines, slopes, scores, work)
     else:
         moment_scores(packed.table, packed.start[group], harmonics, sines, slopes, scores, work)
+    odd = splat(0.0)
     for a in range(p):
-        design = load(packed.design, 8 * (p * group + a))
+        design = mul(load(packed.design, 8 * (p * group + a)), splat(share))
+        factor = mul(design, splat(scales[0]))
         for entry in range(size):
-            score = mul(load(scores, 8 * entry), splat(share * scales[entry]))
-            store(gradients, at + stride * (a * size + entry), mul(design, score))
-
-
-@inlined
-def rooms(iterate: Floats, harmonics: int) -> tuple[Floats, Floats, Floats]:
-    """Work arrays of `group_gradients`."""
-    width = 8 * iterate.shape[1]
-    return np.empty(width), np.empty(width), np.empty(48 * harmonics + 32)
+            value = mul(factor, load(scores, 8 * entry))
+            odd = fma(value, splat(0.0), odd)
+            store(gradients, at + stride * (a * size + entry), value)
+            factor = mul(design, splat(scales[size - 1]))  # the same for all but the first
+    return magnitude(odd)
 
 
 @compiled
@@ -81,6 +80,7 @@ def truncated_pass(
     packed: Store,
     first: int,
     last: int,
+    room: Room,
     rate: float,
     harmonics: int,
     sines: bool,
@@ -93,15 +93,13 @@ def truncated_pass(
     low: Integers,
 ) -> None:
     """The sum of gradients, each entry truncated to its radius."""
-    room = rooms(iterate, harmonics)
-    gradient, lanes = np.empty(8 * radii.size), np.zeros(8 * radii.size, dtype=np.int64)
     additions = 0
     for group in range(first, last):
-        group_gradients(packed, group, rate, harmonics, sines, iterate, scales, room, gradient, 0, 8)
-        add_truncated(gradient, radii, magic, lanes)
+        odd = group_gradients(packed, group, rate, harmonics, sines, iterate, scales, room, room.gradients, 0, 8)
+        add_truncated(room.gradients, odd, radii, magic, room.lanes)
         additions += 1
         if additions == MOST_ADDITIONS or group == last - 1:
-            collect(lanes, bits, additions, high, low)
+            collect(room.lanes, bits, additions, high, low)
             additions = 0
 
 
@@ -110,6 +108,7 @@ def whitened_pass(
     packed: Store,
     first: int,
     last: int,
+    room: Room,
     rate: float,
     harmonics: int,
     sines: bool,
@@ -131,13 +130,11 @@ def whitened_pass(
 ) -> int:
     """The sum of whitened gradients in a ball and, where asked for, the sum of their outer products in the unit ball.
 
-    Returns how many curves are shorter than `threshold`. Without a spread, `spread_bits` is empty; `norms` is empty or takes
-    the length of every lane from group `first` on.
+    Returns how many curves are shorter than `threshold`. Without a spread, `spread_bits` is empty; `norms` is empty
+    or takes the length of every lane from group `first` on.
     """
     size = whitener.shape[0]
-    room, flags = rooms(iterate, harmonics), np.empty(8)
-    gradients, whitened = np.zeros(32 * size), np.zeros(32 * size)
-    lanes, spread_lanes = np.zeros(8 * size, dtype=np.int64), np.zeros(8 * spread_bits.size, dtype=np.int64)
+    gradients, whitened = room.gradients, room.whitened
     short, additions = 0, 0
     for block in range(first, last, _BLOCK):
         groups = min(_BLOCK, last - block)
@@ -150,21 +147,19 @@ def whitened_pass(
         multiply(whitener, gradients, whitened)
         for i in range(_BLOCK):
             shape = measured(whitened, 8 * i, 8 * _BLOCK, size)
-            add_shrunk(whitened, 8 * i, 8 * _BLOCK, size, shape, radius, magic[0], lanes)
+            add_shrunk(whitened, 8 * i, 8 * _BLOCK, size, shape, radius, magic[0], room.lanes)
             fill = packed.fill[block + i] if i < groups else 0
-            short += count_short(shape, threshold, fill, flags)
+            short += count_short(shape, threshold, fill, room.flags)
             if norms.size > 0 and i < groups:
-                store(norms, 8 * (block - first + i), shape[0])
-                for lane in range(8):
-                    norms[8 * (block - first + i) + lane] = np.inf
+                store(norms, 8 * (block - first + i), true_length(shape))
             if spread_bits.size > 0:
                 put_in_unit_ball(whitened, 8 * i, 8 * _BLOCK, size, shape, spread_radius)
         if spread_bits.size > 0:
-            add_outer_products(whitened, size, spread_magic[0], spread_lanes)
+            add_outer_products(whitened, size, spread_magic[0], room.spread_lanes)
         additions += _BLOCK
         if additions == MOST_ADDITIONS or block + _BLOCK >= last:
-            collect(lanes, bits, additions, high, low)
-            collect(spread_lanes, spread_bits, additions, spread_high, spread_low)
+            collect(room.lanes, bits, additions, high, low)
+            collect(room.spread_lanes, spread_bits, additions, spread_high, spread_low)
             additions = 0
     return short
 
@@ -174,6 +169,7 @@ def moment_pass(
     packed: Store,
     first: int,
     last: int,
+    room: Room,
     rate: float,
     harmonics: int,
     sines: bool,
@@ -187,18 +183,15 @@ def moment_pass(
 ) -> None:
     """The sum of (moments - centre) scales in a ball; moments are the first entries of a record."""
     size = centre.size
-    width = 2 * harmonics if sines else harmonics
-    sums, ones = np.empty(8 * (3 * width + 1)), np.ones(8)
-    lanes = np.zeros(8 * size, dtype=np.int64)
+    sums = room.whitened
+    room.flags[:] = 1.0
     additions = 0
     for group in range(first, last):
         start = packed.start[group]
         if group < packed.points.size:
             points = packed.points[group]
             sums[:] = 0.0
-            for j in range(points):
-                at = start + 8 * j
-                add_points(packed.u[at : at + 8], packed.y[at : at + 8], ones, 1, rate, harmonics, sines, sums)
+            add_points(packed.u, packed.y, start, points, room.flags, 0, rate, harmonics, sines, sums)
             share = 1.0 / points
             for i in range(8 * size):
                 sums[i] *= share
@@ -209,16 +202,16 @@ def moment_pass(
             for lane in range(8):
                 value = (sums[8 * entry + lane] - centre[entry]) * scales[entry]
                 sums[8 * entry + lane] = value if lane < packed.fill[group] else 0.0
-        add_shrunk(sums, 0, 8, size, measured(sums, 0, 8, size), radius, magic[0], lanes)
+        add_shrunk(sums, 0, 8, size, measured(sums, 0, 8, size), radius, magic[0], room.lanes)
         additions += 1
         if additions == MOST_ADDITIONS or group == last - 1:
-            collect(lanes, bits, additions, high, low)
+            collect(room.lanes, bits, additions, high, low)
             additions = 0
 
 
 @compiled
 def level_pass(packed: Store, first: int, last: int, values_before: int, counts: Integers) -> None:
-    """Count curves by the bin of [-1, 1] that their own mean of y is in; h_0, the mean, is entry `values_before` of a record.
+    """Count curves by the bin of [-1, 1] that their own mean of y is in: h_0, entry `values_before` of a record.
 
     Means beyond the ends count in the outer bins; a mean that is not finite is not counted.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped, unused-ignore]
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
@@ -21,7 +21,7 @@ _DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
 _INTEGERS = ir.VectorType(ir.IntType(64), LANES)
 
 
-class _LanesType(types.Type):  # type: ignore[misc, unused-ignore]
+class _LanesType(types.Type):
     def __init__(self) -> None:
         super().__init__(name=f"Lanes{LANES}")
 
@@ -29,9 +29,9 @@ class _LanesType(types.Type):  # type: ignore[misc, unused-ignore]
 lanes = _LanesType()
 
 
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc, unused-ignore]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, fe_type: Any) -> None:
-        super().__init__(manager, fe_type, _DOUBLES)
+        super().__init__(manager, fe_type, _DOUBLES)  # type: ignore[no-untyped-call, unused-ignore]
 
 
 register_model(_LanesType)(_LanesModel)
@@ -50,7 +50,8 @@ def _splatted(builder: Any, value: Any) -> Any:
 
 def _declared(builder: Any, name: str, arguments: int) -> Any:
     signature = ir.FunctionType(_DOUBLES, [_DOUBLES] * arguments)
-    return cgutils.get_or_insert_function(builder.module, signature, f"llvm.{name}.v{LANES}f64")
+    declare: Any = cgutils.get_or_insert_function
+    return declare(builder.module, signature, f"llvm.{name}.v{LANES}f64")
 
 
 def _elementwise(build: Callable[..., Any], arguments: int) -> Any:
@@ -62,13 +63,13 @@ def _elementwise(build: Callable[..., Any], arguments: int) -> Any:
     def typed(*operands: Any) -> Any:
         return lanes(*([lanes] * arguments)), generate
 
-    if arguments == 1:
-        return intrinsic(lambda typing, a: typed(a))
-    if arguments == 2:
-        return intrinsic(lambda typing, a, b: typed(a, b))
-    if arguments == 3:
-        return intrinsic(lambda typing, a, b, c: typed(a, b, c))
-    return intrinsic(lambda typing, a, b, c, d: typed(a, b, c, d))
+    forms: list[Callable[..., Any]] = [
+        lambda typing, a: typed(a),
+        lambda typing, a, b: typed(a, b),
+        lambda typing, a, b, c: typed(a, b, c),
+        lambda typing, a, b, c, d: typed(a, b, c, d),
+    ]
+    return intrinsic(forms[arguments - 1])
 
 
 add = _elementwise(lambda builder, a, b: builder.fadd(a, b), 2)
@@ -82,20 +83,22 @@ fnma = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fm
 root = _elementwise(lambda builder, a: builder.call(_declared(builder, "sqrt", 1), [a]), 1)
 nearest = _elementwise(lambda builder, a: builder.call(_declared(builder, "rint", 1), [a]), 1)
 magnitude = _elementwise(lambda builder, a: builder.call(_declared(builder, "fabs", 1), [a]), 1)
+least = _elementwise(lambda builder, a, b: builder.select(builder.fcmp_ordered("<", a, b), a, b), 2)
+"""The smaller one; b if one of them is NaN."""
+most = _elementwise(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b), 2)
+"""The larger one; b if one of them is NaN."""
 where_le = _elementwise(
     lambda builder, a, b, then, other: builder.select(builder.fcmp_ordered("<=", a, b), then, other), 4
 )
 """`then` in the lanes with a <= b, `other` elsewhere, also where a or b is NaN."""
 
 
-@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
-def splat(typing: Any, value: Any) -> Any:
+def _splat(typing: Any, value: Any) -> Any:
     """The same number in every lane."""
     return lanes(types.float64), lambda context, builder, signature, args: _splatted(builder, args[0])
 
 
-@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
-def load(typing: Any, array: Any, index: Any) -> Any:
+def _load(typing: Any, array: Any, index: Any) -> Any:
     """The eight doubles from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -105,8 +108,7 @@ def load(typing: Any, array: Any, index: Any) -> Any:
     return lanes(array, types.intp), generate
 
 
-@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
-def store(typing: Any, array: Any, index: Any, value: Any) -> Any:
+def _store(typing: Any, array: Any, index: Any, value: Any) -> Any:
     """Write the eight doubles from `index` on."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -126,13 +128,18 @@ def _bits_added(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
 
-@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
-def add_bits(typing: Any, array: Any, index: Any, value: Any) -> Any:
+def _add_bits(typing: Any, array: Any, index: Any, value: Any) -> Any:
     """Add the bit patterns of eight doubles, as integers modulo 2^64, to an array of integers."""
     return types.void(array, types.intp, lanes), _bits_added
 
 
-@intrinsic  # type: ignore[misc, untyped-decorator, unused-ignore]
-def add_bits4(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+def _add_bits4(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
     """`add_bits` of four vectors to the same eight integers."""
     return types.void(array, types.intp, lanes, lanes, lanes, lanes), _bits_added
+
+
+splat: Any = intrinsic(_splat)
+load: Any = intrinsic(_load)
+store: Any = intrinsic(_store)
+add_bits: Any = intrinsic(_add_bits)
+add_bits4: Any = intrinsic(_add_bits4)

@@ -1,18 +1,19 @@
 """Packed curves in memory, and the kernels that pack them.
 
-Short curves keep their points: groups of eight curves of the SAME length, point j of lane l of a group at start + 8j + l. Long
-curves keep a record of moments (see `moments`), entry e of lane l at start + 8e + l. Lanes that are left over in a group have
-design zero, so that they contribute zero. Curves without points are not stored.
+Short curves keep their points: groups of eight curves of the SAME length, point j of lane l of a group at start + 8j
++ l. Long curves keep a record of moments (see `moments`), entry e of lane l at start + 8e + l. Lanes that are left
+over in a group have design zero, so that they contribute zero. Curves without points are not stored.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dpfda.kernels.jit import compiled
-from dpfda.kernels.moments import SEGMENT, curve_record
+from dpfda.kernels.moments import curve_record
 
 
 class Store(NamedTuple):
@@ -25,6 +26,36 @@ class Store(NamedTuple):
     points: Any  # per group of short curves: the number of points of each of its curves
     design: Any  # 8 p per group
     fill: Any  # per group: how many lanes are curves
+
+
+class Room(NamedTuple):
+    """Working memory of a pass: vectors of eight doubles, and lanes of integers for exact sums."""
+
+    slopes: Any
+    scores: Any
+    work: Any
+    gradients: Any
+    whitened: Any
+    lanes: Any
+    spread_lanes: Any
+    flags: Any
+
+
+def aligned_zeros(size: int) -> Any:
+    """Zeros that start at a cache line: a vector across two lines is read at half speed."""
+    room = np.zeros(size + 8)
+    skip = (-room.ctypes.data % 64) // 8
+    return room[skip : skip + size]
+
+
+def make_room(size: int, harmonics: int, spread_size: int = 0) -> Room:
+    """Room for vectors of `size` entries per curve and outer products of `spread_size` entries."""
+    width = 8 * (2 * harmonics + 1)
+    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * spread_size, 8)
+    everything = aligned_zeros(sum(sizes))
+    ends = itertools.accumulate(sizes)
+    room = Room(*(everything[end - size : end] for end, size in zip(ends, sizes, strict=True)))
+    return room._replace(lanes=room.lanes.view(np.int64), spread_lanes=room.spread_lanes.view(np.int64))
 
 
 @compiled
@@ -59,17 +90,26 @@ def copy_groups(u: Any, y: Any, offsets: Any, design: Any, order: Any, store: St
 
 @compiled
 def make_records(
-    u: Any, y: Any, offsets: Any, order: Any, store: Store, rate: float, harmonics: int, sines: bool, first: int, last: int
+    u: Any,
+    y: Any,
+    offsets: Any,
+    order: Any,
+    store: Store,
+    rate: float,
+    harmonics: int,
+    sines: bool,
+    first: int,
+    last: int,
+    segment: tuple[Any, Any, Any],
+    sums: Any,
+    totals: Any,
 ) -> None:
-    """Fill the table for groups first..last-1, all of long curves."""
-    width = 2 * harmonics if sines else harmonics
-    record = np.empty(2 * width + 1 + width)
-    room, sums = np.empty((3, SEGMENT)), np.empty((2, 8 * record.size))
+    """Fill the table for groups first..last-1, all of long curves; the last arguments are room for `curve_record`."""
     for group in range(first, last):
         for lane in range(8):
             curve = order[8 * group + lane]
             if curve < 0:
                 continue
-            curve_record(u, y, offsets[curve], offsets[curve + 1], rate, harmonics, sines, room, sums, record)
-            for entry in range(record.size):
-                store.table[store.start[group] + 8 * entry + lane] = record[entry]
+            curve_record(u, y, offsets[curve], offsets[curve + 1], rate, harmonics, sines, segment, sums, totals)
+            for entry in range(totals.size // 8):
+                store.table[store.start[group] + 8 * entry + lane] = totals[entry]

@@ -19,6 +19,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from scipy.special import erfcx, erfinv, log_ndtr, ndtr, ndtri_exp
@@ -140,7 +141,11 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 def mu_for(epsilon: float, delta: float) -> float:
     """The largest mu at which a mu-GDP release is (epsilon, delta)-DP, rounded down by about 1e-12."""
-    epsilon, delta = _validate.privacy_pair(epsilon, delta)
+    return _mu_for(*_validate.privacy_pair(epsilon, delta))
+
+
+@lru_cache(maxsize=1024)  # every release asks for it, always with the same few pairs
+def _mu_for(epsilon: float, delta: float) -> float:
     largest = _boundary(lambda mu: gaussian_delta(mu, epsilon) > delta)[0]
     return largest * (1 - _RELATIVE_MARGIN)  # a ledger may overshoot mu^2 by 1e-12 and still keep its promise
 

@@ -7,7 +7,7 @@ sum by at most sqrt2 R, where a ball of radius R would have to allow 2R.
 | input                          | becomes                                              |
 |--------------------------------|------------------------------------------------------|
 | bin -1 (a curve without value) | the zero row: nothing is counted                     |
-| a bin outside 0..bins-1        | refused: binning is the caller's and total           |
+| a bin outside 0..bins-1        | the zero row, too: an error would tell about a curve |
 | NaN or infinite vector         | the zero row, as in `clipping`                       |
 | no rows at all (n = 0)         | the zero sum, with the same sensitivity              |
 """
@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda import _validate
-from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, Sensitivity
 
 Array = NDArray[np.float64]
@@ -44,12 +43,11 @@ class HistogramBound:
         _validate.integer("bins", self.bins)
 
     def sum_chunks(self, chunks: Iterable[NDArray[np.int64]]) -> BoundedSum:
-        """Counts over all chunks of bin numbers; -1 means that a curve is not counted."""
+        """Counts over all chunks of bin numbers; a number that is no bin, such as -1, is not counted."""
         total = np.zeros(self.bins)
         for chunk in chunks:
-            if chunk.size and not (chunk.min() >= -1 and chunk.max() < self.bins):
-                raise InvalidInput(f"bins must lie between -1 and {self.bins - 1}.")
-            total += np.bincount(chunk + 1, minlength=self.bins + 1)[1:]
+            counted = chunk[(chunk >= 0) & (chunk < self.bins)]
+            total += np.bincount(counted, minlength=self.bins)
         return BoundedSum(total, Sensitivity.ellipsoid(np.ones(self.bins), math.sqrt(2) * (1 + _ROUNDING)))
 
 
@@ -84,8 +82,9 @@ class OuterProductBound:
     def sensitivity(self, n: int) -> Sensitivity:
         """How far replacing one of n rows can move the triangle of the sum."""
         ball = EllipsoidBound(np.ones(self.width), self.radius**2).sensitivity(n)
-        slack = ball.scale[0] / (2 * self.radius**2)  # 1 + slack of a sum of n rows of this width and length
-        return Sensitivity.ellipsoid(np.ones(self.width), math.sqrt(2) * self.radius**2 * slack * (1 + _ROUNDING))
+        slack = ball.scale[0] / (2 * self.radius**2) - 1  # of a sum of n rows of this width and length, relative to 2 R^2
+        widened = 1 + math.sqrt(2) * slack  # the same error relative to the smaller sqrt2 R^2
+        return Sensitivity.ellipsoid(np.ones(self.width), math.sqrt(2) * self.radius**2 * widened * (1 + _ROUNDING))
 
 
 def triangle(matrix: Array) -> Array:

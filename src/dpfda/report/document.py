@@ -25,6 +25,8 @@ from dpfda.errors import InvalidInput
 
 SCHEMA = "dpfda-result/1"
 GRID_POINTS = 201
+ERROR_PARTS = ("bias", "sampling", "privacy", "total")
+_ONE_SD = 0.6826894921370859  # a pointwise band of this level reaches one standard deviation to each side
 EMBEDDED = re.compile(r'<script type="application/json" id="dpfda-result">(.*?)</script>', re.DOTALL)
 
 Document = dict[str, Any]
@@ -84,7 +86,7 @@ def result_document(
         "basis": fitted.basis_.to_dict(),
         "coefficients": np.atleast_2d(fitted.coef_).tolist(),
         **_curves(fitted, study),
-        "error": {"expected": dict(forecast) if forecast else None, "achieved": error_parts(fitted)},
+        "error": {"expected": dict(forecast) if forecast else None, "achieved": error_parts(fitted, study)},
         "budget": dataclasses.asdict(budget) if budget is not None else None,
         "repeat": {"command": command, "settings": settings, "versions": versions()},
     }
@@ -93,12 +95,23 @@ def result_document(
     return document
 
 
-def error_parts(fitted: Any) -> dict[str, float] | None:
-    """The squared L2 error that the released quantities and the known noise imply: bias, sampling, privacy, total."""
+def error_parts(fitted: Any, study: Study) -> dict[str, float] | None:
+    """The squared L2 error that the released quantities and the known noise imply: bias, sampling, privacy, total.
+
+    Where the method cannot tell the parts apart, the total alone: the mean square of the standard deviation over x.
+    """
     parts = getattr(fitted, "expected_error_", None)
-    if parts is None:
+    if parts is not None:
+        return {name: float(np.sum(getattr(parts, name))) for name in ERROR_PARTS}
+    if study.model != "mean" or not getattr(fitted, "has_band", False):
         return None
-    return {name: float(np.sum(getattr(parts, name))) for name in ("bias", "sampling", "privacy", "total")}
+    low, high = fitted.band(_ONE_SD, x=_grid(fitted), simultaneous=False)
+    return {"total": float(np.mean(((high - low) / 2) ** 2))}
+
+
+def _grid(fitted: Any) -> Any:
+    low, high = fitted.basis_.domain
+    return np.linspace(low, high, GRID_POINTS)
 
 
 def _privacy(statement: Any) -> Document:
@@ -116,8 +129,7 @@ def _privacy(statement: Any) -> Document:
 
 
 def _curves(fitted: Any, study: Study) -> Document:
-    low_end, high_end = fitted.basis_.domain
-    grid = np.linspace(low_end, high_end, GRID_POINTS)
+    grid = _grid(fitted)
     values = _columns(fitted.predict(grid) if study.model == "mean" else fitted.predict_coefficients(grid))
     low = high = None
     if getattr(fitted, "has_band", False):

@@ -11,7 +11,7 @@ from typing import Any
 from dpfda.report.chart import chart, x_name
 from dpfda.report.document import Document
 from dpfda.report.privacy_card import privacy_card
-from dpfda.report.words import number, rms_sentence
+from dpfda.report.words import number, rms_sentence, tiny
 
 _TABLE_ROWS = 21
 _PARTS = ("privacy", "sampling", "bias")
@@ -24,7 +24,7 @@ def render_report(document: Document) -> str:
     assets = importlib.resources.files("dpfda.report") / "assets"
     strict = jinja2.StrictUndefined
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict)
-    environment.filters["number"] = number
+    environment.filters.update(number=number, tiny=tiny)
     template = environment.from_string((assets / "report.html.j2").read_text(encoding="utf-8"))
     return template.render(
         style=_trusted((assets / "report.css").read_text(encoding="utf-8")),
@@ -121,5 +121,5 @@ def _accuracy(document: Document) -> dict[str, Any] | None:
 
 def _error_row(name: str, parts: dict[str, float]) -> dict[str, Any]:
     total = parts["total"]
-    shares = [(part, 100 * parts[part] / total if total > 0 else 0.0) for part in _PARTS]
+    shares = [(part, 100 * parts[part] / total) for part in _PARTS if part in parts and total > 0] or [("both", 100.0)]
     return {"name": name, "rms": math.sqrt(max(total, 0.0)), "shares": shares}

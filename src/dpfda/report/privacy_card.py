@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpfda.report.words import number
+from dpfda.report.words import number, tiny
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _meaning(privacy: dict[str, Any]) -> Section:
             f"everything released here, their best guess is right at most {guesses:.1f} times in 100. Blind guessing "
             "is right 50 times.",
             f"Formally, replacing one record changes the odds of any conclusion at most {math.exp(epsilon):.3g}-fold "
-            f"(e to the ε), apart from events of probability δ = {delta:g}, one in {1 / delta:,.0f}.",
+            f"(e to the ε), apart from events of probability δ = {tiny(delta)}, one in {1 / delta:,.0f}.",
             f"Mechanism: {privacy['mechanism']}. The noise is exact discrete Gaussian from the operating system's "
             "randomness, and the price covers every message, not only the final curve.",
         ),

@@ -17,11 +17,16 @@ def number(value: float | None, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def tiny(value: float) -> str:
+    """A small probability as people write it: 10⁻⁵, 3×10⁻⁶."""
+    mantissa, exponent = f"{value:.2e}".split("e")
+    power = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if float(mantissa) == 1 else f"{float(mantissa):g}×{power}"
+
+
 def rms_sentence(error: Mapping[str, float], unit: str) -> str:
-    """The expected error in the units of y, and where it comes from."""
-    total = error["total"]
-    rms = math.sqrt(max(total, 0.0))
-    if total <= 0:
-        return f"Expected error: {number(rms)} ({unit})."
-    shares = ", ".join(f"{error[part] / total:.0%} {part}" for part in ("privacy", "sampling", "bias"))
-    return f"Expected error, root mean square over the domain: {number(rms, 3)} in units of {unit} ({shares})."
+    """The expected error in the units of y, and where it comes from, as far as that is known."""
+    total = max(error["total"], 0.0)
+    known = [part for part in ("privacy", "sampling", "bias") if part in error and total > 0]
+    shares = ", ".join(f"{error[part] / total:.0%} {part}" for part in known) or "sampling and privacy together"
+    return f"Expected error, root mean square over the domain: {number(math.sqrt(total), 3)} in units of {unit} ({shares})."

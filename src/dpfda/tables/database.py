@@ -44,7 +44,9 @@ def _frame(names: list[str], rows: Any) -> pl.DataFrame:
 def _connected(source: Source) -> Iterator[Any]:
     alchemy = needed("sqlalchemy", "cli")
     try:
-        engine = alchemy.create_engine(_engine_url(source), connect_args=_connect_args(source))
+        engine = alchemy.create_engine(
+            _engine_url(source), poolclass=alchemy.NullPool, connect_args=_connect_args(source)
+        )
         with engine.connect() as connection:
             if source.kind == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION READ ONLY")

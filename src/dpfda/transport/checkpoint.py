@@ -53,6 +53,15 @@ class Transcript:
         releases = [Release.decode(message) for message in messages]
         return {release.silo: release for release in releases}
 
+    def answers(self) -> dict[str, int]:
+        """How many rounds each silo answered."""
+        counts: dict[str, int] = {}
+        for index in range(self.rounds()):
+            for message in _read(self._path(index))[1]:
+                silo = Release.decode(message).silo
+                counts[silo] = counts.get(silo, 0) + 1
+        return counts
+
     def _path(self, round_: int) -> Path:
         return self._folder / f"round-{round_:06d}.bin"
 

@@ -21,8 +21,10 @@ from dpfda.engine.adaptive.level import fit_level
 from dpfda.engine.adaptive.matrices import power, with_floor
 from dpfda.engine.adaptive.pooling import Pooled, pool
 from dpfda.engine.adaptive.posterior import Posterior, sobolev_decay, solve
+from dpfda.engine.adaptive.skew import clipping_shift, rest_directions
 from dpfda.engine.plan import Plan
 from dpfda.engine.quantities import (
+    ClippedRest,
     CovariateProducts,
     CovariateSquares,
     DesignMoments,
@@ -72,8 +74,14 @@ class AdaptiveCoordinator:
                 "length_prior": np.array(self.length_prior),
                 "moves": np.array(self.moves),
                 "covariate_scale": self.covariate_sizes,
+                "rest_directions": self._rest_directions(index).ravel(),
             }
         return {name: known[name] for name in self.plan.query_sizes(index)}
+
+    def _rest_directions(self, index: int) -> Floats:
+        place = self.plan.slice_of(index, ClippedRest)
+        count = 0 if place is None else place.stop - place.start
+        return rest_directions(self.geometry.information, power(self.shape, -0.5), count)
 
     def learn(self, index: int, releases: Mapping[str, Release]) -> None:
         """Take in the answers of round `index`."""
@@ -90,6 +98,8 @@ class AdaptiveCoordinator:
         self.posterior = self._estimate()
         if index < self.last:
             self._advance(coordinates)
+        else:
+            self._give_back()
 
     def _pooled(self, index: int, kind: type[Measure], releases: Mapping[str, Release]) -> Pooled | None:
         if self.plan.slice_of(index, kind) is None:
@@ -132,7 +142,7 @@ class AdaptiveCoordinator:
         radius = clip_rule(lengths, terms.clip_factor).radius
         learn(lengths, released_count(self.plan, index, release, terms.n))
         shrinkage, clipped, uncertainty = lengths.attenuation(math.log(radius))
-        place = self.plan.slice_of(index, WhitenedGradient)
+        place, rest = self.plan.slice_of(index, WhitenedGradient), self.plan.slice_of(index, ClippedRest)
         self.evidence[name].append(
             Evidence(
                 value=release.values[place],
@@ -143,7 +153,11 @@ class AdaptiveCoordinator:
                 clipped=clipped,
                 uncertainty=uncertainty,
                 squared_length=math.exp(2 * lengths.log_median),
+                radius=radius,
                 is_first=index == 1,
+                rest=None if rest is None else release.values[rest],
+                rest_sd=0.0 if rest is None else float(release.noise_sd[rest][0]),
+                rest_directions=self._rest_directions(index),
             )
         )
 
@@ -193,6 +207,14 @@ class AdaptiveCoordinator:
             posterior = solve(measurements, information, self.level.value, level_sd, decay)
         assert posterior is not None
         return posterior
+
+    def _give_back(self) -> None:
+        """Subtract from the estimate what clipping shifted it by, as far as it was measured."""
+        evidence = [item for items in self.evidence.values() for item in items]
+        found = clipping_shift(evidence, self.geometry.information, self.posterior.mean, self._decay())
+        if found is not None:
+            mean, covariance = self.posterior.mean - found[0], self.posterior.covariance + found[1]
+            self.posterior = Posterior(mean, covariance, self.posterior.size)
 
     def _decay(self) -> Floats:
         return sobolev_decay(self.plan.basis, self.plan.n_coefficients, self.plan.alpha)

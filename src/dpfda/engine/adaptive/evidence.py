@@ -8,7 +8,7 @@ is less certain, count less.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,11 @@ class Evidence:
     clipped: float
     uncertainty: float
     squared_length: float
+    radius: float
     is_first: bool
+    rest: Floats | None = None
+    rest_sd: float = 0.0
+    rest_directions: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     def measurement(self, information: Floats, centre: Floats | None, extra: Floats | None) -> tuple[Floats, Floats]:
         """h and the inverse of its noise covariance, given the present guess `centre` of the coefficients."""

@@ -45,13 +45,29 @@ def solve(
         inverse = np.linalg.inv(covariance)
         precision += information.T @ inverse @ information
         weighted += information.T @ inverse @ (value - information @ start)
-    fits = [_ridge(precision, weighted, _prior_sd(size, decay, level_sd)) for size in _SIZES]
-    logs = np.array([fit[2] for fit in fits])
-    weights = np.exp(logs - logs.max())
+    fit = mix_sizes(precision, weighted, [_prior_sd(size, decay, level_sd) for size in _SIZES])
+    return Posterior(start + fit.mean, fit.covariance, float(fit.weights @ _SIZES))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Mean and covariance over priors of several sizes, and the weights that the measurements gave them."""
+
+    mean: Floats
+    covariance: Floats
+    weights: Floats
+
+
+def mix_sizes(precision: Floats, weighted: Floats, prior_sds: Sequence[Floats], odds: Floats | None = None) -> Mixture:
+    """Ridge regressions under several priors, averaged by their evidence; what they differ by counts as doubt."""
+    fits = [_ridge(precision, weighted, prior_sd) for prior_sd in prior_sds]
+    logs = np.array([evidence for _, _, evidence in fits])
+    weights = np.exp(logs - logs.max()) * (1.0 if odds is None else odds)
     weights /= weights.sum()
-    mean = start + sum(weight * fit[0] for weight, fit in zip(weights, fits, strict=True))
-    covariance = sum(weight * fit[1] for weight, fit in zip(weights, fits, strict=True))
-    return Posterior(np.asarray(mean), np.asarray(covariance), float(weights @ _SIZES))
+    means, within = np.stack([fit[0] for fit in fits]), np.stack([fit[1] for fit in fits])
+    mean = weights @ means
+    covariance = np.tensordot(weights, within, 1) + (means - mean).T @ (weights[:, None] * (means - mean))
+    return Mixture(mean, covariance, weights)
 
 
 def _prior_sd(size: float, decay: Floats, level_sd: float) -> Floats:

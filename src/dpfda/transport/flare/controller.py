@@ -63,9 +63,11 @@ class StudyController(Controller):  # type: ignore[misc]
         try:
             run_study(plan, CheckpointTransport(self._transport, self._folder), self._document.id, advanced)
         except DpfdaError as error:  # all it can say is public: it was made on this side
-            status.end("stopped", str(error))
+            aborted = bool(abort_signal.triggered)  # FLARE ends a job when a site's process dies; the next job goes on
+            status.end("interrupted" if aborted else "stopped", str(error))
             file.write(status)
-            self.system_panic(str(error), fl_ctx)
+            if not aborted:
+                self.system_panic(str(error), fl_ctx)
             return
         status.end("finished")
         file.write(status)

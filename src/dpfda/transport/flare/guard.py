@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from nvflare.apis.fl_exception import UnsafeComponentError
+from nvflare.app_common.widgets.component_path_authorizer import ComponentPathAuthorizer
 from nvflare.private.admin_defs import MsgHeader, ReturnCode, error_reply
 from nvflare.private.defs import ERROR_MSG_PREFIX, RequestHeader
 from nvflare.private.fed.client import admin_commands, client_req_processors
@@ -19,6 +21,7 @@ from nvflare.private.fed.client import training_cmds as training
 from nvflare.private.fed.client.admin import FedAdminAgent, RequestProcessor
 
 from dpfda.federation.audit import AuditLog
+from dpfda.federation.hardening import EXECUTOR
 
 NEEDED = (
     training.AbortAppProcessor,
@@ -78,10 +81,20 @@ def guard_parent(audit: AuditLog) -> None:
     FedAdminAgent._dispatch_request = logged
 
 
-def guard_worker() -> None:
-    """The same for the process of a job, which the server can address as well."""
+def guard_worker(audit: AuditLog, job: str) -> None:
+    """The same for the process of a job, which the server can address as well; and our one class, whatever FLARE thinks."""
     kept = [each for each in admin_commands.AdminCommands.commands if isinstance(each, _JOB_COMMANDS)]
     admin_commands.AdminCommands.commands[:] = kept
+    authorize = ComponentPathAuthorizer.authorize_component_config
+
+    def strict(authorizer: Any, component_config: Any, *rest: Any, **named: Any) -> None:
+        path = component_config.get("path") if isinstance(component_config, dict) else None
+        if path != EXECUTOR:
+            audit.append("job", job=job, outcome="refused", reason=f"The job names the class {str(path)[:200]!r}.")
+            raise UnsafeComponentError("refused")
+        authorize(authorizer, component_config, *rest, **named)
+
+    ComponentPathAuthorizer.authorize_component_config = strict
 
 
 def _is_error(reply: Any) -> bool:

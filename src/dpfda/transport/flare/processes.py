@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import psutil
 
 from dpfda.errors import InvalidInput
 
+HEART_BEAT = 2.0  # seconds between a site's signs of life
+
 
 def start_server(kit: Path, log: Path) -> subprocess.Popen[bytes]:
     """The coordinator's FLARE server."""
@@ -25,14 +28,13 @@ def start_server(kit: Path, log: Path) -> subprocess.Popen[bytes]:
 def start_site(kit: Path, site: str, log: Path) -> subprocess.Popen[bytes]:
     """A site's guarded FLARE client."""
     module = "dpfda.transport.flare.site_main"
-    settings = [f"uid={site}", f"org=site_{site.replace('-', '_')}", "config_folder=config"]
+    organisation = f"site_{site.replace('-', '_')}"
+    settings = [f"heart_beat_interval={HEART_BEAT}", f"uid={site}", f"org={organisation}", "config_folder=config"]
     return _start([*_python(module, kit, "fed_client.json"), *settings], kit, log)
 
 
 def site_name(kit: Path) -> str:
     """The name that a kit's certificate was made for."""
-    import json
-
     try:
         return str(json.loads((kit / "startup" / "fed_client.json").read_bytes())["client"]["fqsn"])
     except (OSError, ValueError, KeyError):

@@ -12,6 +12,7 @@ from typing import Any
 from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
 
 from dpfda.errors import TransportError
+from dpfda.transport.flare.processes import HEART_BEAT
 from dpfda.transport.flare.provision import LEAD
 
 _FINISHED = "FINISHED"
@@ -46,9 +47,10 @@ class CoordinatorSession:
                 self._session.close()
 
     def sites(self) -> dict[str, float]:
-        """The connected sites and when each was heard of last."""
-        info = self._ask("get_system_info")
-        return {client.name: float(client.last_connect_time or 0.0) for client in info.client_info}
+        """The sites that were heard of lately, and when; FLARE itself forgets a dead site much later."""
+        info, now = self._ask("get_system_info"), time.time()
+        heard = {client.name: float(client.last_connect_time or 0.0) for client in info.client_info}
+        return {name: when for name, when in heard.items() if now - when < 6 * HEART_BEAT}
 
     def submit(self, job: Path) -> str:
         """Submit a job folder; its id."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from nvflare.fuel.f3.mpm import MainProcessMonitor
 from nvflare.private.fed.app.client import worker_process
 
+from dpfda.federation.site import FOLDER, SiteFolder
 from dpfda.transport.flare.guard import guard_worker
 
 
 def main() -> int:
     """Guard first, then let FLARE run."""
-    guard_worker()
     arguments = worker_process.parse_arguments()
+    guard_worker(SiteFolder(Path(arguments.workspace) / "local" / FOLDER).audit, arguments.job_id)
     run_dir = os.path.join(arguments.workspace, arguments.job_id)
     code: int = MainProcessMonitor.run(main_func=worker_process.main, run_dir=run_dir, args=arguments)
     return code

@@ -59,7 +59,11 @@ class FlareTransport:
     def open(self, plan: Plan, run: str) -> None:
         """Invite every site; below the minimum nothing is asked."""
         names = [terms.name for terms in plan.silos]
-        self._sites = {name: self._clients[name] if self._clients else name for name in names}
+        clients = self._clients if self._clients is not None else dict(zip(names, names, strict=True))
+        for name in names:
+            if name not in clients:
+                raise TransportError(f"Site {name!r} is not connected.")
+        self._sites = {name: clients[name] for name in names}
         self._absent = set()
         answers = self._ask(wire.INVITE, Invitation(run, plan.digest()).encode())
         self._enough(answers)
@@ -103,9 +107,7 @@ class FlareTransport:
         finally:
             self._controller.cancel_task(task, fl_ctx=self._fl_ctx)
         arrived = dict(results)
-        answers = {
-            name: wire.read_answer(arrived[client]) for name, client in self._sites.items() if client in arrived
-        }
+        answers = {name: wire.read_answer(arrived[client]) for name, client in self._sites.items() if client in arrived}
         self._absent = set(self._sites) - set(answers)
         if self._on_answers is not None:
             self._on_answers(kind, {name: answers[name].code if name in answers else "" for name in self._sites})

@@ -1,0 +1,1 @@
+"""Benchmarks: one command each, tables and pictures go to docs/."""

@@ -1,0 +1,87 @@
+"""Membership inference by an attacker who knows everything but one curve, and what differential privacy allows.
+
+The attacker knows the population, all other curves and the two candidates for one position, and sees the released curve
+alone. It scores by the likelihood ratio of the released coefficients, estimated from its own simulations: it can run the
+library as often as it likes.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.audit.search import Subject, replaced
+from dpfda.audit.statistics import LEVEL, clopper_pearson_low
+from dpfda.curves import Curves
+from dpfda.estimators import PrivateMean
+from dpfda.silo import Silo
+
+Floats = NDArray[np.float64]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Membership:
+    """The outcome of a membership attack, beside the e^eps bound on it."""
+
+    name: str
+    epsilon: float
+    delta: float
+    runs: int
+    true_rate: float
+    false_rate: float
+    within: bool
+
+    @property
+    def allowed(self) -> float:
+        """The largest true positive rate that (eps, delta)-DP allows at this false positive rate."""
+        bound = math.exp(self.epsilon) * self.false_rate + self.delta
+        return min(1.0, bound, 1 - math.exp(-self.epsilon) * (1 - self.delta - self.false_rate))
+
+
+def member_of(
+    name: str, curves: Curves, domain: Interval, y_bounds: Interval, *, epsilon: float, delta: float, runs: int
+) -> Membership:
+    """Train the attacker on half of the runs and attack with the other half, on the released curve only."""
+    outlier = np.linspace(*domain, 7)
+    candidates = [
+        replaced(curves, Subject(outlier, np.full(7, value), curves.design[0])) for value in (y_bounds[0], y_bounds[1])
+    ]
+    first, second = (
+        np.array([_released(data, domain, y_bounds, epsilon, delta) for _ in range(2 * runs)]) for data in candidates
+    )
+    score = _likelihood_ratio(first[:runs], second[:runs])
+    hits, alarms = int((score(second[runs:]) > 0).sum()), int((score(first[runs:]) > 0).sum())
+    return Membership(
+        name, epsilon, delta, runs, hits / runs, alarms / runs, _within(hits, alarms, runs, epsilon, delta)
+    )
+
+
+def _within(hits: int, alarms: int, runs: int, epsilon: float, delta: float) -> bool:
+    """Whether the rates may come from an (eps, delta)-DP release: both bounds, at the audit's level."""
+    low, high = clopper_pearson_low(hits, runs, LEVEL / 2), 1 - clopper_pearson_low(runs - alarms, runs, LEVEL / 2)
+    return low <= math.exp(epsilon) * high + delta and 1 - high <= math.exp(epsilon) * (1 - low) + delta
+
+
+def _released(curves: Curves, domain: Interval, y_bounds: Interval, epsilon: float, delta: float) -> Floats:
+    silo = Silo(curves, epsilon=epsilon, delta=delta, points_per_curve=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = PrivateMean(domain=domain, y_bounds=y_bounds, n_basis=3).fit([silo])
+    coefficients: Floats = fitted.coef_
+    return coefficients
+
+
+def _likelihood_ratio(first: Floats, second: Floats) -> Callable[[Floats], Floats]:
+    """Two Gaussian laws with their own means and a common covariance, robust to a few wild fits."""
+    centre = [np.median(side, axis=0) for side in (first, second)]
+    spread = np.vstack([first - centre[0], second - centre[1]])
+    limit = 4 * np.median(np.abs(spread), axis=0) + 1e-12
+    inverse = np.linalg.pinv(np.cov(np.clip(spread, -limit, limit).T))
+    direction, middle = inverse @ (centre[1] - centre[0]), (centre[0] + centre[1]) / 2
+    return lambda released: (released - middle) @ direction

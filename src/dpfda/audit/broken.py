@@ -1,0 +1,197 @@
+"""The auditor is audited: mistakes that people make in private algorithms, put into the running library on purpose.
+
+Each is a context manager that breaks this process only, while it lasts. An audit inside it must find something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda import silo as silo_module
+from dpfda.engine import descent
+from dpfda.engine.plan import SiloTerms
+from dpfda.engine.quantities import EntrywiseGradient, WhitenedGradient
+from dpfda.model import curve_gradients
+from dpfda.privacy.accounting import GaussianEvent
+from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity
+from dpfda.privacy.cones import HistogramBound
+from dpfda.privacy.ledger import Debit, Ledger
+from dpfda.privacy.noise import GRID, OpenDPNoise
+from dpfda.silo import Silo
+
+Floats = NDArray[np.float64]
+Break = Callable[[], AbstractContextManager[Any]]
+
+
+class _Source:
+    """A noise source that claims to be private."""
+
+    private = True
+
+    def __init__(self, draw: Callable[[Floats], Floats]) -> None:
+        self.standard_normal = draw
+
+    def stream(self, silo: str, round: int) -> _Source:
+        return self
+
+
+def _noise(draw: Callable[[Floats], Floats]) -> AbstractContextManager[Any]:
+    return patch.object(Silo, "_noise", lambda self, round_: _Source(draw))
+
+
+def _too_small() -> AbstractContextManager[Any]:
+    return _noise(lambda x: np.rint((x + 0.7 * (OpenDPNoise().standard_normal(x) - x)) / GRID) * GRID)
+
+
+def _floating_point() -> AbstractContextManager[Any]:
+    generator = np.random.default_rng()
+    return _noise(lambda x: x + generator.standard_normal(x.size))
+
+
+def _one_coordinate() -> AbstractContextManager[Any]:
+    return _noise(lambda x: np.concatenate([np.rint(x[:1] / GRID) * GRID, OpenDPNoise().standard_normal(x)[1:]]))
+
+
+def _reused() -> AbstractContextManager[Any]:
+    kept: dict[int, Floats] = {}
+
+    def draw(x: Floats) -> Floats:
+        noise = kept.setdefault(x.size, OpenDPNoise().standard_normal(np.zeros(x.size)))
+        return np.asarray(np.rint(x / GRID) * GRID + noise)
+
+    return _noise(draw)
+
+
+@contextmanager
+def _half_sensitivity() -> Iterator[None]:
+    """C instead of 2C: the size of a curve, not of a replacement."""
+    with ExitStack() as stack:
+        for bound in (EntrywiseBound, EllipsoidBound):
+            right: Any = bound.sensitivity
+
+            def wrong(self: Any, n: int, right: Any = right) -> Sensitivity:
+                stated = right(self, n)
+                return Sensitivity(stated.entries / 2, stated.scale / 2)
+
+            stack.enter_context(patch.object(bound, "sensitivity", wrong))
+        yield
+
+
+def _clip_after_averaging() -> AbstractContextManager[Any]:
+    right = silo_module.measure
+
+    def wrong(kind: Any, curves: Any, question: Any) -> BoundedSum:
+        stated = right(kind, curves, question)
+        if not isinstance(kind, EntrywiseGradient | WhitenedGradient):
+            return stated
+        rows = curve_gradients(curves, question.plan.basis, question.iterate)
+        limit = stated.sensitivity.entries / 2
+        total = np.clip(np.nan_to_num(rows).mean(axis=0), -limit, limit) * len(rows)
+        return BoundedSum(total, stated.sensitivity)
+
+    return patch.object(silo_module, "measure", wrong)
+
+
+def _free_quantile() -> AbstractContextManager[Any]:
+    right = Ledger.debit
+
+    def wrong(self: Ledger, run: str, round: int, event: Any, *rest: Any, **options: Any) -> Debit:
+        cheap = GaussianEvent(event.mu * 1e-6, event.part, event.label) if "share" in event.label else event
+        return right(self, run, round, cheap, *rest, **options)
+
+    return patch.object(Ledger, "debit", wrong)
+
+
+@contextmanager
+def _no_debit() -> Iterator[None]:
+    def debit(self: Ledger, run: str, round: int, event: Any, digest: str, **options: Any) -> Debit:
+        return Debit(0, run, round, 1, digest, event, False)
+
+    with patch.object(Ledger, "debit", debit), patch.object(Ledger, "store", lambda self, debit, payload: payload):
+        yield
+
+
+def _ledger_reset() -> AbstractContextManager[Any]:
+    right = Silo.release
+
+    def wrong(self: Silo, query: Any) -> Any:
+        release = right(self, query)
+        with self.ledger._store.transaction(write=True) as transaction:
+            transaction._connection.execute("DELETE FROM debits")  # type: ignore[attr-defined]
+            meta = transaction.meta()
+            transaction.set_meta("head", _empty_head(meta))
+        return release
+
+    return patch.object(Silo, "release", wrong)
+
+
+def _empty_head(meta: dict[str, str]) -> str:
+    """The head of an empty chain."""
+    from dpfda.privacy.ledger_chain import genesis
+
+    return genesis(meta)
+
+
+@contextmanager
+def _projection_on_data() -> Iterator[None]:
+    held: list[Any] = []
+    build, right = Silo.__init__, descent.project
+
+    def remember(self: Silo, curves: Any, **options: Any) -> None:
+        held.append(curves)
+        build(self, curves, **options)
+
+    def project(plan: Any, iterate: Floats) -> Floats:
+        inside = right(plan, iterate)
+        seen = sum(float(np.clip(curves.y, -2, 2).sum()) + curves.n_points for curves in held[-2:])
+        return inside * (1 - 1e-3 / (1 + abs(seen)))
+
+    with patch.object(Silo, "__init__", remember), patch.object(descent, "project", project):
+        yield
+
+
+def _points_from_data() -> AbstractContextManager[Any]:
+    right = Silo.terms
+
+    def wrong(self: Silo) -> SiloTerms:
+        return replace(right(self), points_per_curve=self._curves.n_points / self._curves.n + 1e-3)
+
+    return patch.object(Silo, "terms", wrong)
+
+
+@contextmanager
+def _telling_refusals() -> Iterator[None]:
+    """An error that depends on the curves: free of charge, and asked as often as one likes."""
+    right = HistogramBound.sum_chunks
+
+    def wrong(self: HistogramBound, chunks: Any) -> BoundedSum:
+        kept = list(chunks)
+        if any(((chunk < -1) | (chunk >= self.bins)).any() for chunk in kept):
+            raise ValueError("there is no such bin")
+        return right(self, kept)
+
+    with patch.object(silo_module, "_refuse_absurd", lambda plan: None), patch.object(HistogramBound, "sum_chunks", wrong):
+        yield
+
+
+BROKEN: dict[str, Break] = {
+    "noise 30% too small": _too_small,
+    "sensitivity C instead of 2C": _half_sensitivity,
+    "clip after averaging": _clip_after_averaging,
+    "noise reused across rounds": _reused,
+    "quantile without cost": _free_quantile,
+    "debit skipped": _no_debit,
+    "ledger reset between rounds": _ledger_reset,
+    "projection on raw data": _projection_on_data,
+    "floating-point addition": _floating_point,
+    "one coordinate without noise": _one_coordinate,
+    "m taken from the data": _points_from_data,
+    "errors that depend on the curves": _telling_refusals,
+}

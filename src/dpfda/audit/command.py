@@ -1,0 +1,101 @@
+"""The whole audit: search, release, test, attack, and the audit of the auditor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dpfda.audit.broken import BROKEN
+from dpfda.audit.cases import single_cases, study_cases
+from dpfda.audit.findings import Result, Violation
+from dpfda.audit.refusals import audit_refusals
+from dpfda.audit.releases import audit_release
+from dpfda.audit.search import worst_pair
+from dpfda.audit.studies import audit_study
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much of everything."""
+
+    name: str
+    restarts: int
+    steps: int
+    runs: int
+    strong_runs: int
+    study_runs: int
+    tries: int
+    hostile: int | None
+    questions: int
+
+
+QUICK = Effort("quick", 2, 80, 40, 1000, 6, 12, 100, 1)
+FULL = Effort("full", 12, 300, 1000, 3000, 150, 200, None, 20)
+_LEAST = Effort("least", 2, 60, 150, 150, 3, 6, None, 0)
+STRONG = "share-below"  # the cheapest release that attains its whole sensitivity: most runs, so the sharpest bound
+_LEAST_SINGLES, _LEAST_STUDIES = ("published mean", "whitened-gradient"), ("transcript, quantile", "published VCM")
+
+
+@dataclass
+class Verdict:
+    """Everything that an audit found."""
+
+    effort: str
+    results: list[Result] = field(default_factory=list)
+    refusals: list[Violation] = field(default_factory=list)
+    caught: dict[str, Violation | None] = field(default_factory=dict)
+    hostile: int = 0
+    seconds: float = 0.0
+
+    @property
+    def violations(self) -> list[Violation]:
+        """Every claim that was refuted."""
+        return [*(violation for result in self.results for violation in result.violations), *self.refusals]
+
+    @property
+    def passed(self) -> bool:
+        """No claim refuted, and no broken variant missed."""
+        return not self.violations and all(self.caught.values())
+
+
+def audit(effort: Effort, say: Say = lambda text: None, seed: int | None = None, *, broken: bool = True) -> Verdict:
+    """Audit this installation. The noise is the system's own; `seed` fixes the search only."""
+    began, verdict, rng = time.monotonic(), Verdict(effort.name), np.random.default_rng(seed)
+    for case in single_cases():
+        say(case.name)
+        pair = worst_pair(case, rng, restarts=effort.restarts, steps=effort.steps)
+        verdict.results.append(audit_release(pair, effort.strong_runs if case.name == STRONG else effort.runs))
+    for case in study_cases():
+        say(case.name)
+        verdict.results.append(audit_study(case, rng, runs=effort.study_runs, tries=effort.tries))
+    say("hostile plans and questions")
+    verdict.refusals = audit_refusals(rng, queries=effort.questions, most=effort.hostile)
+    if broken:
+        for name in BROKEN:
+            say(f"broken on purpose: {name}")
+            verdict.caught[name] = first_violation_when(name, rng)
+    verdict.seconds = time.monotonic() - began
+    return verdict
+
+
+def first_violation_when(broken: str, rng: np.random.Generator) -> Violation | None:
+    """What a small audit finds first in a library with this mistake; None if it finds nothing."""
+    with BROKEN[broken]():
+        return next(_small_audit(rng), None)
+
+
+def _small_audit(rng: np.random.Generator) -> Iterator[Violation]:
+    """One violation after the other, cheapest checks first."""
+    for case in single_cases():
+        if case.name in _LEAST_SINGLES:
+            pair = worst_pair(case, rng, restarts=_LEAST.restarts, steps=_LEAST.steps)
+            yield from audit_release(pair, _LEAST.runs).violations
+    yield from audit_refusals(rng, queries=0, kinds=("level-histogram",))
+    for case in study_cases():
+        if case.name.endswith(_LEAST_STUDIES):
+            yield from audit_study(case, rng, runs=_LEAST.study_runs, tries=_LEAST.tries).violations

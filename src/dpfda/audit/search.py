@@ -1,0 +1,159 @@
+"""Worst-case neighbours by search: which replacement of one curve, and which question, moves a release the most.
+
+The search knows nothing of gradients or bins. It changes points, values, design and question at random, keeps what moves
+the whitened sum further, and starts again from elsewhere. What it finds is a lower bound on the true sensitivity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.audit.cases import DELTA, EPSILON, NAME, Case, default_arrays, make_silo, ordinary_curves
+from dpfda.curves import Curves
+from dpfda.engine.plan import Plan
+from dpfda.messages import Query
+from dpfda.model import prepare
+from dpfda.privacy.ledger import Ledger
+from dpfda.silo import Silo, _Study
+
+Floats = NDArray[np.float64]
+
+TOLERANCE = 1e-9  # of a whitened change, relative: the examiner's own rounding
+_EXTREMES = np.array([0.0, -2.0, 2.0, 1e300, -1e300, 1e-300, 5e-324, 1.0, -1.0])
+_OUTSIDE = np.array([0.0, 1.0, 0.5, -1e300, 1e300, 1.0 + 1e-12, 5e-324])
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One curve: points, values, design vector."""
+
+    x: Floats
+    y: Floats
+    design: Floats
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Neighbouring data sets, a question, and how far the whitened sum moves between them (1 is what is paid for)."""
+
+    case: Case
+    base: Curves
+    first: Subject
+    second: Subject
+    arrays: dict[str, Floats]
+    change: float = 0.0
+
+    def data_sets(self) -> tuple[Curves, Curves]:
+        """The two data sets: the base with its first curve replaced."""
+        return replaced(self.base, self.first), replaced(self.base, self.second)
+
+
+def replaced(curves: Curves, subject: Subject) -> Curves:
+    """The same curves with another first one."""
+    start = int(curves.offsets[1])
+    offsets = np.concatenate([[0], curves.offsets[1:] - start + subject.x.size])
+    x, y = np.concatenate([subject.x, curves.x[start:]]), np.concatenate([subject.y, curves.y[start:]])
+    return Curves(x, y, offsets, np.vstack([subject.design, curves.design[1:]]))
+
+
+def worst_pair(case: Case, rng: np.random.Generator, *, restarts: int, steps: int) -> Pair:
+    """The pair that moves the release most, over `restarts` random starts with `steps` changes each."""
+    best: Pair | None = None
+    ledger = Ledger.in_memory(EPSILON, DELTA)
+    for _ in range(restarts):
+        found = _climb(_random_pair(case, rng), rng, steps, ledger)
+        best = found if best is None or found.change > best.change else best
+        if 1 - 1e-6 < best.change <= 1 + TOLERANCE:
+            break  # the whole sensitivity is attained; a sum that could move further would have by now
+    assert best is not None
+    return best
+
+
+def examiner(curves: Curves, plan: Plan, run: str, *, name: str = NAME, ledger: Ledger | None = None) -> Silo:
+    """A silo that computes bounded sums for the auditor and is never asked to release."""
+    silo = make_silo(curves, name=name, ledger=ledger)
+    silo._studies[run] = _Study(plan, prepare(curves, plan.basis, plan.scaling))
+    return silo
+
+
+def bounded(silo: Silo, query: Query) -> tuple[Floats, Floats]:
+    """The sum that a silo would add noise to, and its scale: whitened changes are measured in this scale."""
+    total, _ = silo._bounded_sum(silo._studies[query.run], query)
+    return total.total, total.sensitivity.scale
+
+
+def whitened_change(pair: Pair, plan: Plan, ledger: Ledger) -> float:
+    """How far the two data sets are apart, in units of the declared sensitivity."""
+    query = Query("search", 0, pair.arrays)
+    (one, scale), (other, other_scale) = (
+        bounded(examiner(curves, plan, "search", ledger=ledger), query) for curves in pair.data_sets()
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        change = float(np.linalg.norm((one - other) / np.minimum(scale, other_scale)))
+    return change if np.isfinite(change) else np.inf
+
+
+def _climb(pair: Pair, rng: np.random.Generator, steps: int, ledger: Ledger) -> Pair:
+    plan = pair.case.plan(make_silo(pair.base, ledger=ledger))
+    best = replace(pair, change=whitened_change(pair, plan, ledger))
+    for _ in range(steps):
+        candidate = _changed(best, rng)
+        change = whitened_change(candidate, plan, ledger)
+        if change >= best.change:
+            best = replace(candidate, change=change)
+    return best
+
+
+def _random_pair(case: Case, rng: np.random.Generator) -> Pair:
+    base = ordinary_curves(case.n, case.columns, rng)
+    plan = case.plan(make_silo(base))
+    arrays = default_arrays(plan, 0)
+    if "iterate" in arrays and rng.random() < 0.7:
+        arrays["iterate"] = rng.normal(0, 10.0 ** rng.uniform(-1, 5), arrays["iterate"].size)
+    return Pair(case, base, random_subject(case.columns, rng), random_subject(case.columns, rng), arrays)
+
+
+def random_subject(columns: int, rng: np.random.Generator) -> Subject:
+    m = int(rng.choice([0, 1, 1, 2, 5]))
+    extreme = rng.random() < 0.5
+    x = rng.choice(_OUTSIDE, m) if extreme else rng.uniform(size=m)
+    y = rng.choice(_EXTREMES, m) if extreme else rng.normal(0, 1, m)
+    return Subject(x, y, np.concatenate([[1.0], rng.choice([-1.0, 0.0, 1.0, 1e300], columns - 1)]))
+
+
+def _changed(pair: Pair, rng: np.random.Generator) -> Pair:
+    """One thing changed: a point, a value, a design entry, a whole curve or the question."""
+    choice = rng.random()
+    if choice < 0.15 and pair.arrays:
+        return replace(pair, arrays=_changed_arrays(pair.arrays, rng))
+    side = "first" if rng.random() < 0.5 else "second"
+    subject: Subject = getattr(pair, side)
+    if choice < 0.25:
+        other: Subject = pair.second if side == "first" else pair.first
+        changed = replace(other, y=-other.y)
+    elif choice < 0.4:
+        changed = random_subject(subject.design.size, rng)
+    elif choice < 0.55 and subject.design.size > 1:
+        changed = replace(subject, design=_nudged(subject.design, rng, _EXTREMES, first=1))
+    elif choice < 0.75:
+        changed = replace(subject, x=_nudged(subject.x, rng, _OUTSIDE))
+    else:
+        changed = replace(subject, y=_nudged(subject.y, rng, _EXTREMES))
+    return replace(pair, **{side: changed})  # type: ignore[arg-type]
+
+
+def _changed_arrays(arrays: dict[str, Floats], rng: np.random.Generator) -> dict[str, Floats]:
+    name = str(rng.choice([name for name in arrays if arrays[name].size] or [""]))
+    return {**arrays, name: _nudged(arrays[name], rng, np.array([0.0, 1e6, -1e6, 1.0]))} if name else arrays
+
+
+def _nudged(values: Floats, rng: np.random.Generator, special: Floats, first: int = 0) -> Floats:
+    if values.size <= first:
+        return values
+    changed, place = values.copy(), int(rng.integers(first, values.size))
+    nudge = changed[place] + rng.normal(0, 10.0 ** rng.uniform(-3, 0))
+    changed[place] = rng.choice(special) if rng.random() < 0.3 else np.clip(nudge, -1e300, 1e300)
+    return changed

@@ -1,0 +1,157 @@
+"""Working through cells on several cores, with progress and with everything finished kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.experiments.catalogue import Experiment, Point
+from dpfda.experiments.cells import Cell, Method, run_cell
+from dpfda.experiments.real_data import RealCell, run_real
+from dpfda.experiments.store import Arrays, Store, digest
+
+Progress = Callable[[float, float], None]
+_ADAPTIVE_FIT, _PER_POINT, _FEWEST = 0.02, 3e-7, 2.0  # rough seconds, for the progress bar and the order of work
+
+
+@dataclass(frozen=True)
+class Series:
+    """Squared errors of one method at one budget at one point of an experiment."""
+
+    sweep: str
+    coordinates: dict[str, Any]
+    method: str
+    epsilon: float
+    errors: NDArray[np.float64]
+
+    @property
+    def mean(self) -> float:
+        """The average over repetitions."""
+        return float(self.errors.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the average."""
+        return float(self.errors.std(ddof=1) / np.sqrt(self.errors.size)) if self.errors.size > 1 else float("nan")
+
+
+class Results:
+    """All series of one experiment, and the arrays of its real-data points."""
+
+    def __init__(self, experiment: Experiment, found: Sequence[Arrays]) -> None:
+        self.experiment = experiment
+        self.series: list[Series] = []
+        self.real: list[tuple[Point, Arrays]] = []
+        for point, arrays in zip(experiment.points, found, strict=True):
+            if isinstance(point.cell, RealCell):
+                self.real.append((point, arrays))
+            else:
+                self.series.extend(_series(point, arrays))
+
+    def select(self, sweep: str, method: str, epsilon: float | None = None, **coordinates: Any) -> list[Series]:
+        """The series that agree, in the order of the configuration."""
+        return [
+            one
+            for one in self.series
+            if (one.sweep, one.method) == (sweep, method)
+            and epsilon in (None, one.epsilon)
+            and all(one.coordinates.get(key) == value for key, value in coordinates.items())
+        ]
+
+    def epsilons(self, sweep: str, method: str) -> list[float]:
+        """The budgets of a method in a sweep."""
+        return sorted({one.epsilon for one in self.series if (one.sweep, one.method) == (sweep, method)})
+
+    def axis(self, sweep: str, name: str) -> list[Any]:
+        """The values of a coordinate in a sweep."""
+        return list(dict.fromkeys(one.coordinates[name] for one in self.series if one.sweep == sweep))
+
+
+def _series(point: Point, arrays: Arrays) -> Iterator[Series]:
+    for method in point.cell.methods:
+        for index, epsilon in enumerate(method.epsilons):
+            yield Series(
+                point.sweep, dict(point.coordinates), method.name, epsilon, arrays[method.name][:, index]
+            )
+
+
+def run_all(experiments: Sequence[Experiment], store: Store, *, jobs: int, progress: Progress) -> list[Results]:
+    """Run what is not stored yet, the longest work first, and gather everything."""
+    cells = {digest(_key(point)): point for experiment in experiments for point in experiment.points}
+    missing = [point for point in cells.values() if store.read(_key(point)) is None]
+    missing.sort(key=_seconds, reverse=True)
+    total = sum(map(_seconds, missing)) or 1.0
+    done = 0.0
+    for point, result in _computed(missing, jobs):
+        store.write(_key(point), result)
+        done += _seconds(point)
+        progress(done, total)
+    return [Results(one, [_stored(store, point) for point in one.points]) for one in experiments]
+
+
+def _computed(points: Sequence[Point], jobs: int) -> Iterable[tuple[Point, Arrays]]:
+    if jobs == 1 or sum(map(_seconds, points)) < _FEWEST:
+        for point in points:
+            yield point, _compute(point)
+        return
+    with _one_thread_each(), ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        futures = {pool.submit(_compute, point): point for point in points}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _compute(point: Point) -> Arrays:
+    return run_real(point.cell) if isinstance(point.cell, RealCell) else run_cell(point.cell)
+
+
+def _stored(store: Store, point: Point) -> Arrays:
+    found = store.read(_key(point))
+    return found if found is not None else _compute(point)
+
+
+def _key(point: Point) -> dict[str, Any]:
+    return {"kind": type(point.cell).__name__, **dataclasses.asdict(point.cell)}
+
+
+def _seconds(point: Point) -> float:
+    return sum(_seconds_of(point.cell, method) for method in point.cell.methods)
+
+
+def _seconds_of(cell: Cell | RealCell, method: Method) -> float:
+    if isinstance(cell, RealCell):
+        fits = 2 * method.repetitions * len(method.epsilons)
+        return 3.0 + fits * (_ADAPTIVE_FIT if method.name == "adaptive" else 0.002)
+    curves = len(cell.profile) * cell.n
+    if method.name == "adaptive":
+        per_fit = _ADAPTIVE_FIT * (1 + cell.d / 2) * (0.5 + 0.5 * len(cell.profile)) + 2e-7 * curves * cell.m
+        return method.repetitions * len(method.epsilons) * per_fit
+    return method.repetitions * curves * (cell.m * _PER_POINT + 3e-8 * len(method.epsilons) * (cell.d + 1) ** 2)
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes are the parallelism; linear algebra with threads of its own would only get in their way."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

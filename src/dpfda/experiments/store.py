@@ -1,0 +1,53 @@
+"""Results on disk under the hash of what they depend on: an interrupted run goes on where it stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda import __version__
+
+ENGINE = 1  # raise it when the engine's results change, so that nothing old is read
+Arrays = dict[str, NDArray[np.float64]]
+
+
+class Store:
+    """A folder of results; it hides itself from git."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n")
+
+    def read(self, key: Mapping[str, Any]) -> Arrays | None:
+        """The stored result, or None where there is none or it is damaged."""
+        path = self._path(key)
+        try:
+            with np.load(path) as stored:
+                return {name: stored[name] for name in stored.files}
+        except (OSError, ValueError, EOFError, KeyError):
+            return None
+
+    def write(self, key: Mapping[str, Any], result: Arrays) -> None:
+        """Store it whole or not at all."""
+        handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".npz")
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, **result)  # type: ignore[arg-type]
+        os.replace(temporary, self._path(key))
+
+    def _path(self, key: Mapping[str, Any]) -> Path:
+        return self.folder / f"{digest(key)}.npz"
+
+
+def digest(key: Mapping[str, Any]) -> str:
+    """A short hash of a configuration."""
+    text = json.dumps({"engine": ENGINE, "version": __version__, **key}, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]

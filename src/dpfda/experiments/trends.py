@@ -1,0 +1,127 @@
+"""Statistics of error curves: gradients with breaks, where a curve levels off, directions with an error level."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm, wilcoxon
+
+Floats = NDArray[np.float64]
+
+LEAST_POINTS = 4  # a line through fewer says little
+BETWEEN_THEORIES = -1.5  # gradients below it are nearer to -2 than to -1
+LEVELLING = 0.1  # levelled off: what is still to be gained is less than this share of all that m gains
+
+
+@dataclass(frozen=True)
+class Line:
+    """A least-squares line through log error over log n, between two values of log n."""
+
+    gradient: float
+    intercept: float
+    start: float
+    stop: float
+
+    def at(self, x: ArrayLike) -> Floats:
+        """Its height."""
+        return self.intercept + self.gradient * np.asarray(x, dtype=np.float64)
+
+
+def lines_with_break(x: ArrayLike, y: ArrayLike, deviations: ArrayLike | None = None) -> list[Line]:
+    """One line, or two with a break, whichever has the smaller BIC.
+
+    Every break that leaves four points on each side is tried. Two lines cost three parameters more than one: two for the
+    second line and one for the place of the break. Points are weighted by one over their standard deviations if these
+    are given.
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    weights = np.ones_like(x) if deviations is None else 1 / np.asarray(deviations, dtype=np.float64)
+    best, least = [_line(x, y, weights)], _bic(x, y, weights, [_line(x, y, weights)], 2)
+    for cut in range(LEAST_POINTS, len(x) - LEAST_POINTS + 1):
+        pair = [_line(x[:cut], y[:cut], weights[:cut]), _line(x[cut:], y[cut:], weights[cut:])]
+        score = _bic(x, y, weights, pair, 5, cut)
+        if score < least:
+            best, least = pair, score
+    return best
+
+
+def _line(x: Floats, y: Floats, weights: Floats) -> Line:
+    gradient, intercept = np.polyfit(x, y, 1, w=weights)
+    return Line(float(gradient), float(intercept), float(x[0]), float(x[-1]))
+
+
+def _bic(x: Floats, y: Floats, weights: Floats, lines: Sequence[Line], parameters: int, cut: int | None = None) -> float:
+    cut = len(x) if cut is None else cut
+    fitted = np.concatenate([lines[0].at(x[:cut]), lines[-1].at(x[cut:])])
+    squares = float(((weights * (y - fitted)) ** 2).sum() / (weights**2).sum())
+    return len(x) * math.log(max(squares, 1e-300)) + parameters * math.log(len(x))
+
+
+def sorted_gradients(lines: Sequence[Line]) -> tuple[list[float], list[float]]:
+    """Gradients nearer to -2 (private dense) and nearer to -1 (non-private dense)."""
+    gradients = [line.gradient for line in lines]
+    return (
+        [value for value in gradients if value < BETWEEN_THEORIES],
+        [value for value in gradients if value >= BETWEEN_THEORIES],
+    )
+
+
+def levels_off_at(x: Sequence[float], errors: ArrayLike) -> float:
+    """The first x from which on less than 10% of the whole improvement is still to come, by a smooth curve a + b x^-c.
+
+    The curve is fitted to the logarithm of the errors, so that Monte Carlo noise at single points does not decide.
+    """
+    from scipy.optimize import least_squares
+
+    points, values = np.asarray(x, dtype=np.float64), np.asarray(errors, dtype=np.float64)
+    start = [math.log(values[-1]), math.log(max(values[0] - values[-1], 1e-9 * values[0])), 0.0]
+
+    def curve(p: Floats, at: Floats) -> Floats:
+        shape: Floats = np.exp(p[0]) + np.exp(p[1]) * (at / points[0]) ** -np.exp(p[2])
+        return shape
+
+    fit = least_squares(lambda p: np.log(curve(p, points)) - np.log(values), start, bounds=([-40, -40, -3], [40, 40, 2]))
+    dense = np.linspace(points[0], points[-1], 1000)
+    heights = curve(fit.x, dense)
+    remaining = (heights - heights[-1]) / max(heights[0] - heights[-1], 1e-300)
+    return float(dense[np.argmax(remaining <= LEVELLING)])
+
+
+def share_gained(errors: ArrayLike, start: int, stop: int) -> float:
+    """By how much the error falls between two places, relative to the first."""
+    values = np.asarray(errors, dtype=np.float64)
+    return float(1 - values[stop] / values[start])
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A one-sided test that the second sample is smaller: means, and the p-value of the opposite."""
+
+    before: float
+    after: float
+    p_value: float
+
+    def holds(self, level: float) -> bool:
+        """Whether the fall is significant at this level."""
+        return self.after < self.before and self.p_value < level
+
+
+def falls(worse: Floats, better: Floats, *, paired: bool = False) -> Direction:
+    """Wilcoxon's signed-rank test for pairs (shared data), else a normal test of the mean logarithms."""
+    if paired and len(worse) == len(better):
+        p_value = float(wilcoxon(worse, better, alternative="greater").pvalue)
+    else:
+        first, second = np.log(worse), np.log(better)
+        spread = math.hypot(*(float(one.std(ddof=1)) / math.sqrt(len(one)) for one in (first, second)))
+        p_value = float(norm.sf((first.mean() - second.mean()) / max(spread, 1e-300)))
+    return Direction(float(worse.mean()), float(better.mean()), p_value)
+
+
+def monotone_share(values: ArrayLike) -> float:
+    """The share of neighbouring pairs in which the second value is smaller."""
+    steps = np.diff(np.asarray(values, dtype=np.float64))
+    return float((steps < 0).mean())

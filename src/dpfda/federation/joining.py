@@ -1,0 +1,141 @@
+"""What a site checks before it promises anything: the kit, the plan, the policy, the data, the ledger."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from dpfda.errors import BudgetExceeded, InvalidInput
+from dpfda.federation.hardening import harden_site, unsafe
+from dpfda.federation.policy import SitePolicy
+from dpfda.federation.site import FOLDER, SiteFolder, open_ledger, open_silo
+from dpfda.federation.study import StudyDocument, make_document
+from dpfda.messages import Query
+from dpfda.privacy.accounting import mu_squared, price
+from dpfda.privacy.ledger import Ledger, Spent
+from dpfda.silo import Silo
+
+STUDY_FILE = "study.json"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a site is about to promise, in numbers. For the site's eyes only."""
+
+    document: StudyDocument
+    site: str
+    policy: SitePolicy
+    exact_epsilon: float
+    spent: Spent
+    spent_after: float
+    owner_notes: tuple[str, ...]
+    begun: bool
+
+
+def unpack(kit: Path) -> Path:
+    """The kit's folder; a zip file is unpacked beside itself."""
+    if kit.is_dir():
+        return kit.absolute()
+    if not kit.exists():
+        raise InvalidInput(f"There is no kit at {kit}; correct the path.")
+    if not zipfile.is_zipfile(kit):
+        raise InvalidInput(f"{kit} is neither a kit's folder nor its zip file.")
+    target = kit.with_suffix("")
+    if not target.exists():
+        target.mkdir(mode=0o700)
+        with zipfile.ZipFile(kit) as archive:
+            archive.extractall(target)
+    return target.absolute()
+
+
+def site_folder(kit: Path) -> SiteFolder:
+    """Where the site keeps its own files."""
+    return SiteFolder(kit / "local" / FOLDER)
+
+
+def check_study(kit: Path) -> StudyDocument:
+    """The study of a kit; its plan must be the one that the code installed HERE makes of the public terms."""
+    document = StudyDocument.load(kit / STUDY_FILE)
+    if make_document(document.terms).plan.digest() != document.plan.digest():
+        raise InvalidInput(
+            "The study's plan is not what the dpfda installed here makes of its terms; use the coordinator's version of "
+            "dpfda, and if that does not help, do not take part."
+        )
+    return document
+
+
+def check_promise(document: StudyDocument, policy: SitePolicy, site: str) -> Promise:
+    """Policy, data, ledger and one round on the data; nothing is spent and nothing leaves."""
+    objections = policy.objections(document, site)
+    if objections:
+        raise InvalidInput("The policy does not allow this study: " + " ".join(objections))
+    terms = document.plan.terms(site)
+    loaded = policy.load_curves(document.terms)
+    if loaded.curves.n != terms.n:
+        raise InvalidInput(
+            f"The study states n = {terms.n} for {site!r}, the data hold {loaded.curves.n} subjects; "
+            "agree on the number with the coordinator (it is public) or correct the data source."
+        )
+    trial = Silo(
+        loaded.curves, name=site, epsilon=terms.epsilon, delta=terms.delta, points_per_curve=terms.points_per_curve
+    )
+    _one_round(trial, document)
+    events, ledger = document.plan.events(site), open_ledger(policy)
+    try:
+        ledger.check(events, document.id)
+    except BudgetExceeded as error:
+        raise InvalidInput(f"The ledger {policy.ledger_path} cannot pay for this study: {error}") from None
+    begun, after = _after(ledger, document, site)
+    return Promise(document, site, policy, price(events, terms.delta), ledger.spent(), after, loaded.owner_notes, begun)
+
+
+def join(kit: Path, promise: Promise) -> None:
+    """Harden the kit, keep the policy, accept the study."""
+    harden_site(kit)
+    folder = site_folder(kit)
+    folder.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    promise.policy.save(folder.policy_path)
+    folder.accept(promise.document)
+    folder.audit.append(
+        "promise",
+        study=promise.document.id,
+        outcome="joined",
+        epsilon=promise.document.plan.terms(promise.site).epsilon,
+    )
+
+
+def check_ready(kit: Path, site: str) -> SitePolicy:
+    """Before every start: safe files, and a policy that still allows what was accepted."""
+    found = unsafe(kit)
+    if found:
+        raise InvalidInput(f"This kit is not safe to run ({'; '.join(found)}); run dpfda site join again.")
+    folder = site_folder(kit)
+    policy = folder.policy()
+    for document in folder.studies():
+        objections = policy.objections(document, policy.name or site)
+        if objections:
+            raise InvalidInput(f"The policy does not allow {document.id}: " + " ".join(objections))
+        open_silo(policy, document, policy.name or site).join(document.plan, document.id)
+    folder.audit.verify()
+    return policy
+
+
+def _one_round(silo: Silo, document: StudyDocument) -> None:
+    """Answer the first question against a ledger in memory and throw the answer away."""
+    from dpfda.engine.study import COORDINATORS
+
+    plan = document.plan
+    silo.join(plan, "dry run")
+    question = COORDINATORS[plan.method](plan).question(0)
+    silo.release(Query("dry run", 0, {name: np.asarray(array) for name, array in question.items()}))
+
+
+def _after(ledger: Ledger, document: StudyDocument, site: str) -> tuple[bool, float]:
+    """Whether the study has begun here, and mu^2 when it will be over."""
+    recorded = [entry for entry in ledger.log() if entry.run == document.id]
+    total = ledger.spent().mu_squared
+    planned = mu_squared(document.plan.events(site))
+    return bool(recorded), total if recorded else total + planned

@@ -1,0 +1,300 @@
+"""Everything that goes wrong on an analyst's day: one sentence with the fix, the right exit code, nothing spent unseen."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("polars")
+
+from cli_helpers import ALL, COLUMNS, PROMISE, PUBLIC, command, dpfda, environment, visits
+
+from dpfda.privacy.ledger import Ledger
+
+USER, SYSTEM, INTERRUPTED = 2, 1, 130
+Change = Callable[[Path], object]
+
+
+@pytest.fixture(autouse=True)
+def _in_an_own_folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DPFDA_LEDGER", raising=False)
+    monkeypatch.setenv("DPFDA_LEDGER_TIMEOUT", "0.2")
+
+
+def text(content: str | bytes) -> Change:
+    """Replace the table."""
+    return lambda table: table.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def edited(old: str, new: str) -> Change:
+    """Change the first place in the table."""
+    return lambda table: table.write_text(table.read_text().replace(old, new, 1))
+
+
+def dates(table: Path) -> None:
+    lines = table.read_text().splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    written = [
+        ",".join([row[0], f"2019-{i % 12 + 1:02d}-{i // 12 % 28 + 1:02d}", *row[2:]]) for i, row in enumerate(rows)
+    ]
+    table.write_text("\n".join([lines[0], *written]))
+
+
+def with_a_copy(table: Path) -> None:
+    table.write_text(table.read_text() + table.read_text().splitlines()[1])
+
+
+def settings(content: str) -> Change:
+    """A file of settings beside the table."""
+    return lambda table: (table.parent / "s.toml").write_text(content)
+
+
+def decimal_commas(table: Path) -> None:
+    table.write_text(table.read_text().replace(",", ";").replace(".", ","))
+
+
+def damaged(table: Path) -> None:
+    ledger = Path(f"{table}.ledger")
+    with sqlite3.connect(ledger) as connection:
+        connection.execute("UPDATE meta SET value = '99.0' WHERE name = 'epsilon'")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mistake, what is asked for, and how it must end."""
+
+    name: str
+    code: int
+    sentence: str
+    change: Change = field(default=lambda _: None)
+    options: tuple[str, ...] = tuple(ALL)
+    source: str = "visits.csv"
+
+
+def without(option: str, *instead: str) -> tuple[str, ...]:
+    """The usual options with one of them left out or changed."""
+    place = ALL.index(option)
+    return (*ALL[:place], *ALL[place + 2 :], *instead)
+
+
+SERVER = "postgresql://me:secret@127.0.0.1:9/none"
+CASES = [
+    Case("no such file", USER, "did you mean visits.csv", source="visit.csv"),
+    Case("unknown kind of file", USER, "no known kind", lambda t: Path("visits.xlsx").write_text("x"), source="visits.xlsx"),
+    Case("wrong column", USER, "did you mean 'age'", options=without("--x", "--x", "agee")),
+    Case("empty file", USER, "is empty", text("")),
+    Case("header only", USER, "no rows", text("pid,age,hdl\n")),
+    Case("text in a number column", USER, "'hdl' has a text in row 1 of", edited(",6", ",high,6")),
+    Case("dates as x", USER, "--domain 2019-01-01:2020-12-31", dates),
+    Case("dates day first", USER, "year first", text("pid,age,hdl\n1,31/12/2019,50\n")),
+    Case("duplicated rows", USER, "--duplicates drop", with_a_copy),
+    Case("commas as decimals", USER, "--decimal comma", decimal_commas),
+    Case("not UTF-8", USER, "UTF-8", text("pid,größe,age,hdl\n1,2,50,50\n".encode("latin-1"))),
+    Case("domain misses all data", USER, "misses every point", options=without("--domain", "--domain", "460:630")),
+    Case("bounds miss all data", USER, "misses every value", options=without("--y-bounds", "--y-bounds", "1000:2000")),
+    Case("domain upside down", USER, "low < high", options=without("--domain", "--domain", "63:46")),
+    Case("domain is no range", USER, "two ends", options=without("--domain", "--domain", "63")),
+    Case("no domain", USER, "--domain must be given", options=without("--domain")),
+    Case("no id", USER, "--id must name", options=without("--id")),
+    Case("missing ids", USER, "belong to nobody", edited("p0000", "")),
+    Case("epsilon is zero", USER, "greater than 0", options=without("--epsilon", "--epsilon", "0")),
+    Case("epsilon is negative", USER, "greater than 0", options=without("--epsilon", "--epsilon=-1")),
+    Case("epsilon is not a number", USER, "finite", options=without("--epsilon", "--epsilon", "nan")),
+    Case("epsilon is a word", USER, "Invalid value for '--epsilon'", options=without("--epsilon", "--epsilon", "one")),
+    Case("delta is one", USER, "between 0 and 1", options=without("--delta", "--delta", "1")),
+    Case("unknown option", USER, "No such option", options=(*ALL, "--epsilom", "1")),
+    Case("unknown method", USER, "must be one of", options=(*ALL, "--method", "magic")),
+    Case("covariate without public facts", USER, "--bounds male=LOW:HIGH", options=(*ALL, "--design", "male")),
+    Case("levels that nobody has", USER, "correct the list", options=(*ALL, "--design", "smoker", "--levels", "smoker=a,b")),
+    Case("a covariate that varies", USER, "constant within a curve", text("pid,age,hdl,when\n1,50,50,1\n1,51,50,2\n"),
+         options=(*ALL, "--design", "when", "--bounds", "when=0:99")),
+    Case("figure of no known kind", USER, "must end in", options=(*ALL, "--figure", "a.bmp")),
+    Case("report in a file's place", USER, "may not be written", options=(*ALL, "--report", "visits.csv/r.html")),
+    Case("query without a database", USER, "leave it out for a file", options=(*ALL, "--query", "SELECT 1")),
+    Case("unreachable database", SYSTEM, "cannot be reached", source=SERVER,
+         options=(*ALL, "--query", "SELECT 1", "--ledger", "visits.csv.ledger")),
+    Case("unreachable ledger", SYSTEM, "cannot be reached", options=(*ALL, "--ledger", SERVER)),
+    Case("altered ledger", SYSTEM, "altered", damaged),
+    Case("broken settings", USER, "not valid TOML", settings("= 3"), source="s.toml"),
+    Case("unknown setting", USER, "did you mean 'epsilon'", settings("epsilom = 3"), source="s.toml"),
+    Case("overspending", USER, "no data were read", options=without("--epsilon", "--epsilon", "4")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
+def test_mistakes_are_one_sentence_and_cost_nothing(case: Case, tmp_path, capsys) -> None:
+    table = visits(tmp_path / "visits.csv", subjects=12)
+    Ledger.create(f"{table}.ledger", 3.0, 1e-5)
+    case.change(table)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    ran = dpfda(capsys, "fit", case.source, *case.options)
+    assert ran.code == case.code, ran.err
+    (complaint,) = ran.complaints
+    assert case.sentence in complaint
+    assert "Traceback" not in ran.err
+    assert "secret" not in ran.err
+    assert ran.out == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    if case.name != "altered ledger":
+        assert Ledger.open(f"{table}.ledger").spent().debits == 0
+
+
+FORGIVEN = {
+    "a BOM": (lambda t: t.write_bytes(b"\xef\xbb\xbf" + t.read_bytes()), ()),
+    "mixed line endings": (lambda t: t.write_bytes(t.read_bytes().replace(b"\n", b"\r\n", 20)), ()),
+    "old Mac line endings": (lambda t: t.write_bytes(t.read_bytes().replace(b"\n", b"\r")), ()),
+    "commas as decimals, said so": (decimal_commas, ("--decimal", "comma")),
+    "duplicated rows, said so": (with_a_copy, ("--duplicates", "drop")),
+    "dates with a domain of dates": (dates, ("--domain", "2019-01-01:2019-12-31")),
+}
+
+
+@pytest.mark.parametrize("name", FORGIVEN)
+def test_what_can_be_read_is_read(name: str, tmp_path, capsys) -> None:
+    table = visits(tmp_path / "visits.csv", subjects=30)
+    change, options = FORGIVEN[name]
+    change(table)
+    ran = dpfda(capsys, "fit", table, *ALL, *options, "--json", "out.json")
+    assert ran.code == 0, ran.err
+    assert json.loads((tmp_path / "out.json").read_text())["privacy"]["silos"][0]["n"] == 30
+
+
+def test_a_locked_ledger(tmp_path, capsys) -> None:
+    table = visits(tmp_path / "visits.csv", subjects=12)
+    Ledger.create(f"{table}.ledger", 3.0, 1e-5)
+    holder = sqlite3.connect(f"{table}.ledger", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        ran = dpfda(capsys, "fit", table, *ALL)
+    finally:
+        holder.execute("ROLLBACK")
+        holder.close()
+    assert ran.code == SYSTEM
+    assert "in use by another process; wait" in ran.complaints[0]
+    assert Ledger.open(f"{table}.ledger").spent().debits == 0
+
+
+def test_a_read_only_ledger(tmp_path, capsys) -> None:
+    """As a user who may read but not write; root may write everything, so root becomes nobody for the while."""
+    assert dpfda(capsys, "fit", visits(tmp_path / "first.csv"), *ALL).code == 0  # imports what nobody could not read
+    folder = Path(tempfile.mkdtemp(prefix="dpfda-readonly-"))
+    table = visits(folder / "visits.csv", subjects=12)
+    ledger = Path(f"{table}.ledger")
+    Ledger.create(ledger, 3.0, 1e-5)
+    ledger.chmod(0o444)
+    folder.chmod(0o555)
+    user = os.geteuid()
+    try:
+        if user == 0:
+            os.seteuid(65534)
+        ran = dpfda(capsys, "fit", table, *ALL, "--json", "-")
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o755)
+        spent = Ledger.open(ledger).spent()
+        shutil.rmtree(folder)
+    assert ran.code == SYSTEM, ran.err
+    assert "is read-only; make the file and its folder writable" in ran.complaints[0]
+    assert spent.debits == 0
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="this system has no /dev/full, so the full disk was not tried"
+)
+def test_a_full_disk_at_report_time_loses_nothing(tmp_path, capsys) -> None:
+    table = visits(tmp_path / "visits.csv")
+    ran = dpfda(capsys, "fit", table, *ALL, "--report", "/dev/full")
+    assert ran.code == SYSTEM
+    assert "nothing is lost: the result is on standard output" in ran.complaints[0]
+    document = json.loads(ran.out)
+    assert document["budget"]["mu_squared_after"] == Ledger.open(f"{table}.ledger").spent().mu_squared
+    (tmp_path / "result.json").write_text(ran.out)
+    assert dpfda(capsys, "report", "result.json", "--report", "late.html").code == 0
+    kept = dpfda(capsys, "fit", table, *ALL, "--ledger", "b.ledger", "--json", "kept.json", "--report", "/dev/full")
+    assert "the result is in kept.json" in kept.complaints[0]
+
+
+def _started(table: Path) -> subprocess.Popen[str]:
+    """A fit of many rounds, stopped after its first debit is on record."""
+    options = [*COLUMNS, *PUBLIC, *PROMISE, "--method", "published", "--json", table.parent / "r.json"]
+    process = subprocess.Popen(
+        command("fit", table, *options), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    ledger, limit = Path(f"{table}.ledger"), time.monotonic() + 30
+    while time.monotonic() < limit and process.poll() is None:
+        with sqlite3.connect(f"file:{ledger}?mode=ro", uri=True, timeout=5) as reader:
+            if reader.execute("SELECT count(*) FROM debits").fetchone()[0]:
+                break
+        time.sleep(0.002)
+    return process
+
+
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, INTERRUPTED)])
+def test_a_stopped_process_leaves_ledger_and_files_whole(stop: int, code: int, tmp_path, capsys) -> None:
+    table = visits(tmp_path / "visits.csv", subjects=400)
+    Ledger.create(f"{table}.ledger", 3.0, 1e-5)
+    process = _started(table)
+    process.send_signal(stop)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == code, err
+    assert "Traceback" not in err
+    assert not (tmp_path / "r.json").exists()
+    assert out == ""
+    spent = Ledger.open(f"{table}.ledger").spent()
+    assert spent.debits >= 1
+    assert dpfda(capsys, "budget", "verify", table).code == 0
+    assert dpfda(capsys, "fit", table, *ALL, "--json", "after.json").code == 0
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_closed_pipe_is_not_a_traceback() -> None:
+    process = subprocess.Popen(
+        command("describe"), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()  # as `dpfda describe | head -0` does
+    assert "Traceback" not in process.stderr.read()
+    process.wait(timeout=30)
+    process.stderr.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["report", "none.json", "--report", "a.html"], "There is no file"),
+        (["report", "visits.csv", "--report", "a.html"], "not a result"),
+        (["report", "visits.csv"], "Say what to draw"),
+        (["export", "visits.csv"], "Say what to export"),
+        (["export", "visits.csv", "--grid", "g.csv"], "not a result"),
+        (["budget", "show"], "There is no ledger"),
+        (["budget", "init", "--epsilon", "0", "--delta", "1e-5"], "greater than 0"),
+        (["budget", "init", "nothing.csv", "--epsilon", "1", "--delta", "1e-5"], "There is no file"),
+        (["datasets", "export", "nothing", "n.csv"], "must be one of"),
+        (["datasets", "export", "wages", "n.xlsx"], "must end in"),
+        (["simulate", "s.csv", "--n", "0"], "at least 1"),
+        (["simulate", "s.csv", "--noise", "loud"], "must be one of"),
+        (["describe", "visits.csv", "--search", "0:9"], "must be given"),
+        (["nonsense"], "No such command"),
+    ],
+    ids=" ".join,
+)
+def test_mistakes_with_other_commands(arguments: list[str], sentence: str, tmp_path, capsys) -> None:
+    visits(tmp_path / "visits.csv", subjects=5)
+    ran = dpfda(capsys, *arguments)
+    assert ran.code == USER, ran.err
+    assert sentence in ran.complaints[0]
+    assert "Traceback" not in ran.err

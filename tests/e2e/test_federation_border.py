@@ -1,0 +1,121 @@
+"""What crosses the border, and who gets in: canaries at the sites, and clients with the wrong papers."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import ssl
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("nvflare")
+sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
+
+from world import SITES, Deployment, curves, environment, study
+
+from dpfda.curves import Curves
+from dpfda.engine.plan import SiloTerms
+from dpfda.engine.study import run_study
+from dpfda.errors import TransportError
+from dpfda.federation.study import ServerAddress
+from dpfda.transport.flare.processes import start_site, stop, wait_until
+from dpfda.transport.flare.provision import provision
+
+pytestmark = pytest.mark.xdist_group("flare")
+
+VALUE, MARK = 3.14159265358979, "CANARYMARK"
+TERMS = tuple(SiloTerms(name, 60, 1.0, 1e-3, 4.0) for name in SITES)
+
+
+def with_canaries(seed):
+    """Curves whose values are all one unmistakable number, each at its own unmistakable point."""
+    plain = curves(60, seed)
+    return Curves(np.full(plain.x.size, 0.271828182845904), np.full(plain.y.size, VALUE), plain.offsets, plain.design)
+
+
+def needles(world):
+    """Raw values in every form, paths, error texts, and the number of points, which is nobody's business."""
+    numbers = [VALUE, 0.271828182845904]
+    forms = [struct.pack("<d", value) for value in numbers] + [repr(value).encode() for value in numbers]
+    forms += [struct.pack(">d", value) for value in numbers] + [struct.pack("<f", value) for value in numbers]
+    places = [str(world.kit(name) / "local" / "dpfda").encode() for name in SITES]
+    return [*forms, *places, MARK.encode(), b"s0000001", b"table.csv", b"n_points", b"Traceback (most"]
+
+
+def test_nothing_but_releases_crosses(flare):
+    """All that arrives at the server is recorded before it is decoded; its folder and its answers are searched, too."""
+    world = flare.deployment
+    document = study(TERMS, constants={"C_T": 1.0})
+    for index, terms in enumerate(TERMS):
+        world.configure(terms.name, with_canaries(index), document)
+    start = world.tap.stat().st_size
+    outcome = run_study(document.plan, flare.transport(), document.id)
+    assert outcome.private
+    broken = study(TERMS, constants={"C_T": 1.0})
+    for terms in TERMS:  # a site whose reader fails with the mark in its message
+        policy = world.configure(terms.name, None, broken, data={"x": MARK})
+        Path(policy.data["source"]).write_text(f"pid,t,value\n{MARK},{MARK},{MARK}\n")
+    with pytest.raises(TransportError):
+        flare.transport().open(broken.plan, broken.id)
+    assert any(MARK in str(line.get("reason")) for line in world.log("alpha")), "the site itself must know"
+    crossed = world.tap.read_bytes()[start:]
+    assert document.id.encode() in crossed, "the tap must see the messages"
+    replies = "".join(flare.puppet.raw(name, b"nonsense")["everything"] for name in SITES).encode()
+    server = b"".join(path.read_bytes() for path in (world.root / "server").rglob("*") if path.is_file())
+    server += (world.root / "server.log").read_bytes()
+    status = repr(world.session._ask("get_system_info")).encode() + repr(world.session._ask("list_jobs")).encode()
+    assert document.id.encode() in crossed
+    for needle in needles(world):
+        for place, text in (("wire", crossed), ("replies", replies), ("server", server), ("status", status)):
+            if needle == b"Traceback (most" and place == "server":
+                continue  # the server's own
+            assert needle not in text, (needle, place)
+
+
+def test_clients_with_wrong_papers_stay_outside(flare, tmp_path):
+    world = flare.deployment
+    intruders = Deployment(tmp_path, sites=("alpha", "delta"))
+    provision("test", ["alpha", "delta"], ServerAddress("127.0.0.1", world.address.port, 1), tmp_path)
+    impostor = tmp_path / "impostor"
+    shutil.copytree(world.kit("alpha"), impostor, ignore=shutil.ignore_patterns("*-*-*-*-*"))
+    (impostor / "local" / "dpfda" / "policy.json").unlink()
+    config = impostor / "startup" / "fed_client.json"
+    config.write_text(config.read_text().replace('"alpha"', '"delta"'))
+    (tmp_path / "kits" / "delta" / "local" / "dpfda").mkdir()
+    with environment(HOME=str(tmp_path)):
+        processes = [
+            start_site(intruders.kit("delta"), "delta", tmp_path / "another-root.log"),
+            start_site(impostor, "delta", tmp_path / "another-name.log"),
+        ]
+    try:
+        _handshake_fails(world.address.port, None)
+        _handshake_fails(world.address.port, intruders.kit("delta") / "startup")
+        refused = {"another-root.log": "CertificateError", "another-name.log": "is closed"}
+        for name, words in refused.items():
+            path = tmp_path / name
+            assert wait_until(lambda path=path, words=words: words in path.read_text(), 20)
+        assert not wait_until(lambda: "delta" in world.session.sites(), 3)
+        assert set(world.session.sites()) == set(SITES)
+    finally:
+        stop(processes, grace=1.0)
+    assert flare.puppet.raw("alpha", b"")["code"] == "refused", "the real site is still connected"
+
+
+def _handshake_fails(port, papers):
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if papers is not None:
+        context.load_cert_chain(papers / "client.crt", papers / "client.key")
+
+    def attempt():
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as plain, context.wrap_socket(plain) as secure:
+            secure.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            if not secure.recv(100):
+                raise ConnectionError
+
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        attempt()

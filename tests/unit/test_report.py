@@ -1,0 +1,170 @@
+"""Reports: one file, everything in it, nothing private by accident, readable back."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2")
+
+from dpfda.curves import Curves
+from dpfda.errors import InvalidInput
+from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
+from dpfda.report.chart import ticks
+from dpfda.report.document import BudgetChange, Study, read_document, result_document, to_json
+from dpfda.report.html import render_report
+from dpfda.report.privacy_card import privacy_card
+from dpfda.report.words import number, rms_sentence, tiny
+from dpfda.simulate import simulate_mean, simulate_vcm
+
+BUDGET = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
+ERROR = {"bias": 0.01, "sampling": 0.03, "privacy": 0.05, "total": 0.09}
+
+
+@pytest.fixture(scope="module")
+def document():
+    fitted = PrivateMean(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5)).fit(simulate_mean(80, 5, rng=1))
+    study = Study("visits.csv", "age", "hdl", ("mean",), title="HDL <over> age & more", x_label="age", y_label="hdl")
+    return result_document(fitted, study, budget=BUDGET, forecast=ERROR, command="dpfda fit visits.csv")
+
+
+@pytest.fixture(scope="module")
+def vcm_document():
+    curves: Curves = simulate_vcm(120, 5, 2, rng=1)
+    fitted = PrivateVaryingCoefficients(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5), design_bounds=(-1, 1)).fit(curves)
+    facts = ({"name": "bmi", "bounds": (-1, 1), "levels": ()}, {"name": "sex", "bounds": None, "levels": ("f", "m")})
+    study = Study(
+        "v.csv", "age", "hdl", ("intercept", "bmi", "sex: m"), title="t", x_label="a", y_label="h", covariates=facts
+    )
+    return result_document(fitted, study)
+
+
+def test_the_document_is_json_and_reads_back_from_both_files(document, tmp_path) -> None:
+    (tmp_path / "r.json").write_text(to_json(document))
+    (tmp_path / "r.html").write_text(render_report(document))
+    plain = json.loads(to_json(document))
+    assert read_document(tmp_path / "r.json") == plain
+    assert read_document(tmp_path / "r.html") == plain
+
+
+def test_the_values_are_those_of_the_estimator(document) -> None:
+    from dpfda.basis import basis_from_dict
+
+    basis = basis_from_dict(document["basis"])
+    values = basis.evaluate(document["grid"]) @ np.asarray(document["coefficients"][0])
+    np.testing.assert_allclose(values, document["functions"][0]["values"], rtol=1e-12)
+
+
+def test_the_report_needs_no_network(document, vcm_document) -> None:
+    for each in (document, vcm_document):
+        html = render_report(each)
+        assert "://" not in html
+        assert not re.findall(r"""<[^>]+ (?:src|href)=""", html)
+        assert not re.findall(r"@import|url\(", html)
+        assert "default-src 'none'" in html
+
+
+def test_texts_of_the_user_are_escaped(document) -> None:
+    html = render_report(document)
+    assert "HDL &lt;over&gt; age &amp; more" in html
+    hostile = json.loads(to_json(document))
+    hostile["study"]["title"] = "</script><script>alert(1)</script>"
+    assert "<script>alert(1)" not in render_report(hostile)
+
+
+def test_the_card_has_its_five_parts(document) -> None:
+    headings = [section.heading for section in privacy_card(document)]
+    assert headings == [
+        "Who is protected",
+        "Against what",
+        "What ε = 1 means here",
+        "What was taken as public",
+        "What was not private about the process",
+    ]
+    words = " ".join(sentence for section in privacy_card(document) for sentence in section.sentences)
+    assert "80 subjects" in words
+    assert "2.72-fold" in words
+    assert "0 to 1" in words
+
+
+def test_the_guess_in_the_card_follows_from_mu(document) -> None:
+    from scipy.stats import norm
+
+    accuracy = 100 * norm.cdf(document["privacy"]["silos"][0]["mu"] / 2)
+    assert f"right at most {accuracy:.1f} times in 100" in privacy_card(document)[2].sentences[0]
+
+
+def test_a_result_that_is_not_private_says_so_in_red(document) -> None:
+    fitted = PrivateMean(domain=(0, 1), y_bounds=(-4, 5), method="nonprivate")
+    with pytest.warns(UserWarning, match="protects nobody"):
+        fitted.fit(simulate_mean(80, 5, rng=1))
+    study = Study("visits.csv", "age", "hdl", ("mean",), title="t", x_label="age", y_label="hdl")
+    html = render_report(result_document(fitted, study))
+    assert "NOT PRIVATE: do not release" in html
+    assert "Differentially private" not in html
+
+
+def test_owner_notes_only_when_given(document) -> None:
+    assert "owner-notes" not in render_report(document)
+    with_notes = {**document, "owner_notes": ["3 of 80 subjects had values outside the bounds and were clamped"]}
+    html = render_report(with_notes)
+    assert "3 of 80 subjects" in html
+    assert "NOT PRIVATE: notes for the owner" in html
+
+
+def test_coefficient_curves_are_captioned(vcm_document) -> None:
+    html = render_report(vcm_document)
+    assert html.count('class="chart"') == 3
+    assert "sex: m instead of f" in html
+    assert "Change of hdl for one more unit of bmi" in html
+
+
+def test_budget_and_accuracy_are_shown(document) -> None:
+    html = render_report(document)
+    assert "visits.ledger" in html
+    assert "expected before spending" in html
+    assert number(0.3) in html
+
+
+def test_figures_of_a_document(document, vcm_document) -> None:
+    pytest.importorskip("matplotlib")
+    from dpfda.report.figures import document_figure, figure_bytes
+
+    assert figure_bytes(document_figure(document), "png").startswith(b"\x89PNG")
+    assert b"<svg" in figure_bytes(document_figure(vcm_document), "svg")
+
+
+@pytest.mark.parametrize("content", ["", "{}", "<html></html>", '{"schema": "dpfda-result/99"}', "[1]"])
+def test_other_files_are_refused(content: str, tmp_path) -> None:
+    (tmp_path / "x.json").write_text(content)
+    with pytest.raises(InvalidInput, match="not a result"):
+        read_document(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (49.586, "49.59"), (-0.006821, "-0.006821"), (15205.0, "15,205"), (1e-9, "1.000e-09"), (None, "–")],
+)
+def test_numbers_are_written_for_readers(value, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(1e-5, "10⁻⁵"), (3e-6, "3×10⁻⁶"), (0.25, "2.5×10⁻¹")])
+def test_small_probabilities_are_powers_of_ten(value: float, text: str) -> None:
+    assert tiny(value) == text
+
+
+def test_ticks_are_round_and_inside() -> None:
+    assert ticks(0.0, 1.0, 5) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert ticks(20.0, 100.0, 9) == [20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0]
+    for low, high in ((-3.7, 12.9), (1e-6, 2e-6), (1e5, 9e6)):
+        inside = ticks(low, high, 6)
+        assert 2 <= len(inside) <= 12
+        assert all(low <= tick <= high for tick in inside)
+
+
+def test_the_error_sentence_names_its_sources() -> None:
+    assert rms_sentence(ERROR, "mg/dl").endswith("0.3 in units of mg/dl (56% privacy, 33% sampling, 11% bias).")
