@@ -1,6 +1,6 @@
 """Time, bytes and memory of a study on one machine: real FLARE sites (3, 10, 30) and 1,000 silos in process.
 
-    python -m benchmarks.federation 3 10 30 --in-process 1000
+python -m benchmarks.federation 3 10 30 --in-process 1000
 """
 
 from __future__ import annotations

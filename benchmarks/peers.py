@@ -108,7 +108,7 @@ def adassp(data: Statistics, rng: np.random.Generator) -> Floats:
     solution = np.linalg.lstsq(
         noisy + ridge * np.eye(size), moment + sd_moment * rng.standard_normal(size), rcond=None
     )[0]
-    result = solution.reshape(columns, r)
+    result: Floats = solution.reshape(columns, r)
     result[0, 0] += data.centre
     return result
 

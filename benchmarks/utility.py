@@ -61,7 +61,8 @@ class Scorer:
     def projection(self) -> Floats:
         """Coefficients of the best approximation to the truth."""
         root = np.sqrt(self.weights)
-        return np.linalg.lstsq(self.features * root[:, None], (self.truth * root).T, rcond=None)[0].T
+        fitted = np.linalg.lstsq(self.features * root[:, None], (self.truth * root).T, rcond=None)[0]
+        return np.asarray(fitted.T, dtype=np.float64)
 
 
 def run_row(row: Row, delta: float, reps: int, *, with_peers: bool = True) -> Measured:

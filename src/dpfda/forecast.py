@@ -123,8 +123,7 @@ class _Setting:
         alone = (guesses.spread**2 + guesses.noise_sd**2 + misfit) / m + 1e-9
         smooth = guesses.spread**2 * (1 - 1 / m) * _random_curve(self.plan.basis)
         per_curve = alone * gram + gram @ np.diag(smooth) @ gram
-        result: Floats = np.kron(guesses.design_moments, per_curve)
-        return result
+        return np.asarray(np.kron(guesses.design_moments, per_curve), dtype=np.float64)
 
     def unit_noise(self, clip_factor: float, spread: Floats) -> Floats:
         """Covariance, in the coefficients, of noise with the sd of the clipping radius in the method's own coordinates."""
@@ -137,8 +136,7 @@ class _Setting:
         kept, inside = _attenuation(radius, freedom)
         slope = _floored(kept * np.eye(len(spread)) - (kept - inside) * lengths / trace, 0.1)
         restore = self.inverse @ _power(shape, 0.5) @ np.linalg.inv(slope)
-        result: Floats = radius**2 * trace / freedom * restore @ restore.T
-        return result
+        return np.asarray(radius**2 * trace / freedom * restore @ restore.T, dtype=np.float64)
 
     def budget(self, silo: str) -> float:
         """The mu^2 of the gradient rounds; the first only finds the way."""

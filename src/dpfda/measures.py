@@ -137,18 +137,16 @@ def _spread_matrix(kind: SpreadMatrix, curves: PreparedCurves, question: Questio
 
 
 def _clipped_rest(kind: ClippedRest, curves: PreparedCurves, question: Question) -> BoundedSum:
-    """What the ball takes away from every whitened gradient, along the query's directions, within `reach` radii."""
-    size, radius = question.arrays["iterate"].size, question.rule().radius
-    directions = question.arrays["rest_directions"].reshape(kind.directions, size)
-    ball = EllipsoidBound(np.ones(size), radius)
+    """What the ball takes away from every whitened gradient, along the query's direction, within `reach` radii."""
+    direction, radius = question.arrays["rest_direction"], question.rule().radius
+    ball = EllipsoidBound(np.ones(direction.size), radius)
 
     def rest(chunk: PreparedCurves) -> Floats:
         whitened = question.whitened(chunk)
         with np.errstate(over="ignore", invalid="ignore"):
-            return rowwise_product(whitened - ball.clip(whitened), directions.T)
+            return rowwise_product(whitened - ball.clip(whitened), direction[:, None])
 
-    bound = EllipsoidBound(np.ones(kind.directions), kind.reach * radius)
-    return sum_chunks(bound, map(rest, curves.chunks()), width=kind.directions)
+    return sum_chunks(EntrywiseBound(np.array([kind.reach * radius])), map(rest, curves.chunks()), width=1)
 
 
 def _share_below(kind: ShareBelow, curves: PreparedCurves, question: Question) -> BoundedSum:

@@ -121,9 +121,14 @@ def _decode(data: bytes, expected: str) -> tuple[dict[str, Any], Arrays]:
 
 def _text(header: dict[str, Any], key: str) -> str:
     value = header.get(key)
-    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME:
+    if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME or not _is_unicode(value):
         raise ProtocolError(f"The message field {key} is missing or malformed.")
     return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether it can be written down: JSON allows half a surrogate pair, no file or database does."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _count(header: dict[str, Any], key: str) -> int:

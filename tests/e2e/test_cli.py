@@ -5,7 +5,12 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import os
 import pickle
+import resource
+import shlex
+import subprocess
+import sys
 import tomllib
 
 import numpy as np
@@ -14,7 +19,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("polars")
 
-from cli_helpers import ALL, COLUMNS, PROMISE, PUBLIC, dpfda, dpfda_process, plain, visits
+from cli_helpers import ALL, COLUMNS, PROMISE, PUBLIC, command, dpfda, dpfda_process, environment, plain, visits
 
 from dpfda.cli.main import COMMANDS
 from dpfda.privacy.ledger import Ledger
@@ -186,8 +191,6 @@ def test_describe_reads_no_value_unless_paid(table, capsys) -> None:
 
 
 def test_simulated_and_example_data_fit_with_the_printed_command(tmp_path, capsys) -> None:
-    import shlex
-
     printed = dpfda(capsys, "simulate", "s.csv", "--n", 80, "--m", 4, "--covariates", 1).out
     assert dpfda(capsys, *shlex.split(printed)[1:]).code == 0
     assert "nafld-lipid" in dpfda(capsys, "datasets").out
@@ -244,33 +247,18 @@ def test_every_help_page_has_an_example(page: tuple[str, ...], capsys) -> None:
 
 
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
-    import subprocess
-    import sys
-    import time
-
-    from cli_helpers import environment
-
     code = (
         "import sys; from dpfda.cli.main import run; run(['--help']); "
         "sys.exit(', '.join({'numpy', 'polars', 'scipy', 'sklearn', 'matplotlib'} & set(sys.modules)))"
     )
-    times = []
-    for _ in range(3):
-        begun = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False
-        )
-        times.append(time.perf_counter() - begun)
-        assert not done.stderr.strip(), done.stderr
-    assert min(times) < 0.5
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert not done.stderr.strip(), done.stderr
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5  # waiting for a core is not ours
 
 
 def test_completion_lists_the_commands() -> None:
-    import os
-    import subprocess
-
-    from cli_helpers import command, environment
-
     variables = {"_DPFDA_COMPLETE": "complete_bash", "COMP_WORDS": "dpfda bu", "COMP_CWORD": "1"}
     script = dpfda_process(["--show-completion", "bash"])
     assert script.code == 0

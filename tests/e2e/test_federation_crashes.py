@@ -70,7 +70,7 @@ class Hospital:
 
 
 class Study:
-    def __init__(self, root):
+    def __init__(self, root, min_sites):
         port, admin_port = free_ports(2)
         sites = "".join(
             f'[[sites]]\nname = "{name}"\nn = {N}\nepsilon = 1.0\ndelta = 1e-3\npoints_per_curve = 4\n'
@@ -79,7 +79,7 @@ class Study:
         study = root / "crash.toml"
         study.write_text(
             'name = "crash"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [-5, 5]\nmethod = "published"\nn_basis = 4\n'
-            f"min_sites = 2\n[constants]\nC_T = 1.0\n[server]\nport = {port}\nadmin_port = {admin_port}\n{sites}"
+            f"min_sites = {min_sites}\n[constants]\nC_T = 1.0\n[server]\nport = {port}\nadmin_port = {admin_port}\n{sites}"
         )
         self.folder, self.document = init_study(study)
         assert len(self.document.plan.rounds) == ROUNDS
@@ -137,9 +137,9 @@ class Study:
 
 
 @pytest.fixture
-def crash(tmp_path):
+def crash(tmp_path, request):
     with environment(HOME=str(tmp_path)):
-        study = Study(tmp_path)
+        study = Study(tmp_path, getattr(request, "param", 2))
         for site in study.sites.values():
             site.start()
         try:
@@ -156,6 +156,7 @@ def kill_job_process(study):
 every_round = [pytest.param(round_, marks=() if round_ == 2 else pytest.mark.slow) for round_ in range(ROUNDS - 1)]
 
 
+@pytest.mark.parametrize("crash", [pytest.param(3, id="every site is needed")], indirect=True)
 @pytest.mark.parametrize("round_", every_round)
 def test_kill_a_job_process_then_the_server(crash, round_):
     """Two kinds of kill in one study: the job is run again by itself, the server by `resume`; the bits are the same."""
@@ -200,7 +201,7 @@ def test_kill_a_sites_parent(crash, round_):
 def test_the_commands_end_to_end(tmp_path):
     """The coordinator's and the sites' commands as people type them, with a site's client killed in between."""
     with environment(HOME=str(tmp_path)):
-        study = Study(tmp_path)
+        study = Study(tmp_path, 3)
         command = [sys.executable, "-m", "dpfda.cli.main"]
         sites = [subprocess.Popen([*command, "site", "run", str(site.kit)]) for site in study.sites.values()]
         try:

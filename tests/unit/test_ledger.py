@@ -304,3 +304,16 @@ def test_a_debit_of_another_ledger_cannot_be_stored(ledger) -> None:
     foreign = Ledger.in_memory(EPSILON, DELTA).debit("run", 0, share(0.1), "q")
     with pytest.raises(LedgerError, match="not in the ledger"):
         ledger.store(foreign, b"release")
+
+
+def test_a_run_keeps_its_terms_after_a_restart(tmp_path):
+    """What stands before the last colon of a digest names silo and plan (gap G2 of docs/known_limits.md)."""
+    path = tmp_path / "ledger.db"
+    Ledger.create(path, 1.0, 1e-5).debit("run", 0, GaussianEvent(0.1), "clinic:plan-a:query-0")
+    again = Ledger.open(path)
+    with pytest.raises(ProtocolError, match="terms"):
+        again.debit("run", 1, GaussianEvent(0.1), "clinic:plan-b:query-1")
+    with pytest.raises(ProtocolError, match="terms"):
+        again.stored("run", 1, "clinic:plan-b:query-1")
+    again.debit("run", 1, GaussianEvent(0.1), "clinic:plan-a:query-1")
+    assert again.spent().debits == 2

@@ -31,7 +31,7 @@ from dpfda.privacy.accounting import mu_for
 
 BUDGET_GROWTH = 1 / 0.6
 import os
-REST_SHARE, REST_K, REST_R = eval(os.environ.get('REST','(.5,1,1.5)'))
+REST_SHARE, REST_R = eval(os.environ.get('REST','(.5,1.5)'))
 MAX_ADAPTIVE_BASIS = 25
 
 
@@ -109,7 +109,7 @@ def _rounds(precision: float, columns: int, *, has_moments: bool) -> list[Round]
         if number == count - 1:
             measures.append(SpreadMatrix())
         if number == count and REST_SHARE > 0:
-            measures.append(ClippedRest(REST_K, REST_R))
+            measures.append(ClippedRest(REST_R))
         rounds.append(Round(tuple(measures)))
     return rounds
 

@@ -44,6 +44,24 @@ class Membership:
         return min(1.0, bound, 1 - math.exp(-self.epsilon) * (1 - self.delta - self.false_rate))
 
 
+def membership_attacks(runs: int) -> list[Membership]:
+    """On simulated curves and, where the example data are installed, on real ones."""
+    from dpfda.datasets import dataset_info, load_dataset
+    from dpfda.errors import InvalidInput
+    from dpfda.simulate import simulate_mean
+
+    found = [
+        member_of("simulated, n = 60", simulate_mean(60, 5, rng=1), (0.0, 1.0), (-3.0, 5.0), epsilon=eps, delta=1e-5, runs=runs)
+        for eps in (1.0, 4.0)
+    ]
+    try:
+        info, curves = dataset_info("blackmore"), load_dataset("blackmore")
+    except InvalidInput:
+        return found
+    real = f"{info.name}, n = {info.subjects}"
+    return [*found, member_of(real, curves, info.domain, info.y_bounds, epsilon=1.0, delta=1e-5, runs=runs)]
+
+
 def member_of(
     name: str, curves: Curves, domain: Interval, y_bounds: Interval, *, epsilon: float, delta: float, runs: int
 ) -> Membership:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dpfda.audit.attacks import Membership, membership_attacks
 from dpfda.audit.broken import BROKEN
 from dpfda.audit.cases import single_cases, study_cases
 from dpfda.audit.findings import Result, Violation
@@ -32,11 +33,12 @@ class Effort:
     tries: int
     hostile: int | None
     questions: int
+    membership: int
 
 
-QUICK = Effort("quick", 2, 80, 40, 1000, 6, 12, 100, 1)
-FULL = Effort("full", 12, 300, 1000, 3000, 150, 200, None, 20)
-_LEAST = Effort("least", 2, 60, 150, 150, 3, 6, None, 0)
+QUICK = Effort("quick", 2, 80, 40, 800, 4, 12, 60, 1, 0)
+FULL = Effort("full", 12, 300, 800, 3000, 100, 200, None, 20, 150)
+_LEAST = Effort("least", 2, 60, 150, 150, 3, 6, None, 0, 0)
 STRONG = "share-below"  # the cheapest release that attains its whole sensitivity: most runs, so the sharpest bound
 _LEAST_SINGLES, _LEAST_STUDIES = ("published mean", "whitened-gradient"), ("transcript, quantile", "published VCM")
 
@@ -49,13 +51,19 @@ class Verdict:
     results: list[Result] = field(default_factory=list)
     refusals: list[Violation] = field(default_factory=list)
     caught: dict[str, Violation | None] = field(default_factory=dict)
+    memberships: list[Membership] = field(default_factory=list)
     hostile: int = 0
     seconds: float = 0.0
 
     @property
     def violations(self) -> list[Violation]:
         """Every claim that was refuted."""
-        return [*(violation for result in self.results for violation in result.violations), *self.refusals]
+        members = [
+            Violation("membership", attack.name, f"{attack.true_rate:.3f} true at {attack.false_rate:.3f} false positives")
+            for attack in self.memberships
+            if not attack.within
+        ]
+        return [*(violation for result in self.results for violation in result.violations), *self.refusals, *members]
 
     @property
     def passed(self) -> bool:
@@ -74,7 +82,10 @@ def audit(effort: Effort, say: Say = lambda text: None, seed: int | None = None,
         say(case.name)
         verdict.results.append(audit_study(case, rng, runs=effort.study_runs, tries=effort.tries))
     say("hostile plans and questions")
-    verdict.refusals = audit_refusals(rng, queries=effort.questions, most=effort.hostile)
+    verdict.hostile, verdict.refusals = audit_refusals(rng, queries=effort.questions, most=effort.hostile)
+    if effort.membership:
+        say("membership inference")
+        verdict.memberships = membership_attacks(effort.membership)
     if broken:
         for name in BROKEN:
             say(f"broken on purpose: {name}")
@@ -95,7 +106,7 @@ def _small_audit(rng: np.random.Generator) -> Iterator[Violation]:
         if case.name in _LEAST_SINGLES:
             pair = worst_pair(case, rng, restarts=_LEAST.restarts, steps=_LEAST.steps)
             yield from audit_release(pair, _LEAST.runs).violations
-    yield from audit_refusals(rng, queries=0, kinds=("level-histogram",))
+    yield from audit_refusals(rng, queries=0, kinds=("level-histogram",))[1]
     for case in study_cases():
         if case.name.endswith(_LEAST_STUDIES):
             yield from audit_study(case, rng, runs=_LEAST.study_runs, tries=_LEAST.tries).violations

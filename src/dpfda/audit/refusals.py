@@ -28,7 +28,7 @@ _TINY_SHARE = 1e-12
 
 def audit_refusals(
     rng: np.random.Generator, *, queries: int, most: int | None = None, kinds: Collection[str] = tuple(KINDS)
-) -> list[Violation]:
+) -> tuple[int, list[Violation]]:
     """Hostile plans and questions (a random choice of `most` of them), put to silos with very different curves."""
     notes = Collector("hostile plans and questions")
     data = _unlike_data_sets()
@@ -38,7 +38,7 @@ def audit_refusals(
         ledger = Ledger.in_memory(LARGE, DELTA)
         outcomes = {_outcome(curves, plan, arrays, ledger, f"run {k}") for k, curves in enumerate(data)}
         notes.expect(len(outcomes) == 1, "refusals", f"{label}: {' or '.join(sorted(outcomes))}")
-    return notes.found
+    return len(chosen), notes.found
 
 
 def _unlike_data_sets() -> list[Curves]:

@@ -17,7 +17,7 @@ from dpfda.engine.plan import Plan
 from dpfda.messages import Query
 from dpfda.model import prepare
 from dpfda.privacy.ledger import Ledger
-from dpfda.silo import Silo, _Study
+from dpfda.silo import LARGEST_ENTRY, Silo, _Study
 
 Floats = NDArray[np.float64]
 
@@ -112,7 +112,8 @@ def _random_pair(case: Case, rng: np.random.Generator) -> Pair:
     plan = case.plan(make_silo(base))
     arrays = default_arrays(plan, 0)
     if "iterate" in arrays and rng.random() < 0.7:
-        arrays["iterate"] = rng.normal(0, 10.0 ** rng.uniform(-1, 5), arrays["iterate"].size)
+        iterate = rng.normal(0, 10.0 ** rng.uniform(-1, 5), arrays["iterate"].size)
+        arrays["iterate"] = np.clip(iterate, -LARGEST_ENTRY, LARGEST_ENTRY)
     return Pair(case, base, random_subject(case.columns, rng), random_subject(case.columns, rng), arrays)
 
 
@@ -147,7 +148,10 @@ def _changed(pair: Pair, rng: np.random.Generator) -> Pair:
 
 def _changed_arrays(arrays: dict[str, Floats], rng: np.random.Generator) -> dict[str, Floats]:
     name = str(rng.choice([name for name in arrays if arrays[name].size] or [""]))
-    return {**arrays, name: _nudged(arrays[name], rng, np.array([0.0, 1e6, -1e6, 1.0]))} if name else arrays
+    if not name:
+        return arrays
+    nudged = _nudged(arrays[name], rng, np.array([0.0, LARGEST_ENTRY, -LARGEST_ENTRY, 1.0]))
+    return {**arrays, name: np.clip(nudged, -LARGEST_ENTRY, LARGEST_ENTRY)}
 
 
 def _nudged(values: Floats, rng: np.random.Generator, special: Floats, first: int = 0) -> Floats:

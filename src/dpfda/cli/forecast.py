@@ -18,9 +18,8 @@ def forecast(request: FitRequest, *, n: int, columns: int) -> dict[str, float] |
     """
     if request.options["method"] != "adaptive":
         return None
-    shape: dict[str, Any] = {
-        name: request.options[name] for name in ("basis", "n_basis", "alpha") if name in request.options
-    }
+    known = request.options
+    shape: dict[str, Any] = {name: known[name] for name in ("basis", "n_basis", "alpha") if name in known}
     parts = expected_error(
         n,
         points_per_curve(request),

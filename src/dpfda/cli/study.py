@@ -202,9 +202,8 @@ def _table(document: StudyDocument, now: Status | None, done: int, connected: li
     for terms in document.plan.silos:
         site = {} if now is None else now.sites.get(terms.name, {})
         waiting = "connected" if connected and terms.name in connected else "not seen"
-        table.add_row(
-            terms.name, f"{terms.weight / total:.3f}", str(site.get("state", waiting)), str(site.get("answered", 0))
-        )
+        weight = "by noise" if document.plan.method == "adaptive" else f"{terms.weight / total:.3f}"
+        table.add_row(terms.name, weight, str(site.get("state", waiting)), str(site.get("answered", 0)))
     if now is not None and now.message:
         table.caption = now.message
     return table

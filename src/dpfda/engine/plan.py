@@ -214,12 +214,9 @@ class Plan:
             "length_prior": 2,
             "moves": len(self.counted_before(index)),
             "covariate_scale": self.n_coefficients,
-            "rest_directions": size * self._rest_directions(index),
+            "rest_direction": size,
         }
         return {name: known[name] for measure in self.rounds[index].measures for name in measure.asks}
-
-    def _rest_directions(self, index: int) -> int:
-        return sum(kind.directions for kind in self.rounds[index].measures if isinstance(kind, ClippedRest))
 
     def counted_before(self, index: int) -> list[int]:
         """The rounds before `index` that release a count of short curves."""
@@ -240,14 +237,13 @@ class Plan:
         size, columns = self.n_coefficients * self.basis.size, self.n_coefficients
         if isinstance(measure, LevelHistogram):
             return measure.bins
-        if isinstance(measure, ClippedRest):
-            return measure.directions
         if isinstance(measure, DesignMoments):
             return self.basis.moment_count * (2 if self.basis.sines else 1)
         widths: dict[type[Measure], int] = {
             EntrywiseGradient: size,
             WhitenedGradient: size,
             ShortShare: 1,
+            ClippedRest: 1,
             ShareBelow: 1,
             SpreadMatrix: size * (size + 1) // 2,
             CovariateSquares: columns - 1,

@@ -98,11 +98,10 @@ class SpreadMatrix(Measure):
 
 @dataclass(frozen=True)
 class ClippedRest(Measure):
-    """What clipping took from the whitened gradient, along a few public directions, within `reach` more radii."""
+    """What clipping took from the whitened gradient along the query's direction, up to `reach` further radii."""
 
     kind: ClassVar[str] = "clipped-rest"
-    asks: ClassVar[tuple[str, ...]] = (*_CLIPPED, "rest_directions")
-    directions: int = 1
+    asks: ClassVar[tuple[str, ...]] = (*_CLIPPED, "rest_direction")
     reach: float = 1.0
 
 

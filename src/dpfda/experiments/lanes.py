@@ -44,14 +44,23 @@ class Moments:
 def curve_moments(curves: PreparedCurves, basis: Basis) -> Moments:
     """A_i and c_i of all curves."""
     features, r = basis.evaluate_unit(curves.u), basis.size
-    products = np.einsum("jk,jl->jkl", features, features).reshape(len(features), r * r)
-    gram = mean_per_curve(products, curves.offsets).reshape(-1, r, r)
+    gram = _grams(features, curves.offsets)
     score = mean_per_curve(features * curves.y[:, None], curves.offsets)
     design, q = curves.design, curves.design.shape[1] * r
     return Moments(
         np.einsum("ia,ib,ikl->iakbl", design, design, gram).reshape(-1, q, q),
         np.einsum("ia,ik->iak", design, score).reshape(-1, q),
     )
+
+
+def _grams(features: Floats, offsets: NDArray[np.int64]) -> Floats:
+    """The mean of Phi Phi^T over the points of each curve."""
+    r, counts = features.shape[1], np.diff(offsets)
+    if r > 5 and counts.size and (counts == counts[0]).all() and counts[0] > 0:
+        blocks = features.reshape(counts.size, counts[0], r)
+        return np.matmul(blocks.transpose(0, 2, 1), blocks) / counts[0]
+    products = np.einsum("jk,jl->jkl", features, features).reshape(len(features), r * r)
+    return mean_per_curve(products, offsets).reshape(-1, r, r)
 
 
 @dataclass(frozen=True)
@@ -129,15 +138,17 @@ class Lanes:
         return mean
 
     def _project(self, iterate: Floats) -> Floats:
-        for lane, ellipsoid in enumerate(self.ellipsoids):
-            if ellipsoid is None:
-                continue
-            blocks = iterate[..., lane].reshape(-1, self.size // self.columns)
+        """Every block of every lane that left its ellipsoid goes back to it; lanes with one ellipsoid together."""
+        by_lane = np.moveaxis(iterate, -1, 0).copy()
+        for ellipsoid in set(self.ellipsoids) - {None}:
+            assert ellipsoid is not None
+            lanes = [lane for lane, own in enumerate(self.ellipsoids) if own == ellipsoid]
+            blocks = by_lane[lanes].reshape(-1, self.size // self.columns)
             outside = blocks**2 @ np.asarray(ellipsoid.weights) > ellipsoid.radius**2
             if outside.any():
                 blocks[outside] = ellipsoid.project(blocks[outside])
-                iterate[..., lane] = blocks.reshape(len(iterate), self.size)
-        return iterate
+                by_lane[lanes] = blocks.reshape(len(lanes), len(iterate), self.size)
+        return np.ascontiguousarray(np.moveaxis(by_lane, 0, -1))
 
 
 def _radii(plan: Plan) -> tuple[float, ...]:

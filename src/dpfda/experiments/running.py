@@ -84,13 +84,18 @@ def _series(point: Point, arrays: Arrays) -> Iterator[Series]:
             )
 
 
-def run_all(experiments: Sequence[Experiment], store: Store, *, jobs: int, progress: Progress) -> list[Results]:
-    """Run what is not stored yet, the longest work first, and gather everything."""
+def missing_points(experiments: Sequence[Experiment], store: Store) -> list[Point]:
+    """What is not stored yet, the longest work first, each cell once."""
     cells = {digest(_key(point)): point for experiment in experiments for point in experiment.points}
     missing = [point for point in cells.values() if store.read(_key(point)) is None]
-    missing.sort(key=_seconds, reverse=True)
-    total = sum(map(_seconds, missing)) or 1.0
-    done = 0.0
+    return sorted(missing, key=_seconds, reverse=True)
+
+
+def run_all(experiments: Sequence[Experiment], store: Store, *, jobs: int, progress: Progress) -> list[Results]:
+    """Run what is missing and gather everything."""
+    missing = missing_points(experiments, store)
+    total, done = sum(map(_seconds, missing)) or 1.0, 0.0
+    progress(done, total)
     for point, result in _computed(missing, jobs):
         store.write(_key(point), result)
         done += _seconds(point)

@@ -70,10 +70,18 @@ def sorted_gradients(lines: Sequence[Line]) -> tuple[list[float], list[float]]:
     )
 
 
-def levels_off_at(x: Sequence[float], errors: ArrayLike) -> float:
-    """The first x from which on less than 10% of the whole improvement is still to come, by a smooth curve a + b x^-c.
+@dataclass(frozen=True)
+class Levelling:
+    """Where a falling curve levels off, and by which share the error still falls from `claimed` to the end."""
 
-    The curve is fitted to the logarithm of the errors, so that Monte Carlo noise at single points does not decide.
+    turn: float
+    still_falls: float
+
+
+def levelling(x: Sequence[float], errors: ArrayLike, claimed: float) -> Levelling:
+    """By a smooth curve a + b x^-c through the logarithms, so that Monte Carlo noise at single points does not decide.
+
+    The turn is the first x from which on less than 10% of the whole improvement is still to come.
     """
     from scipy.optimize import least_squares
 
@@ -84,17 +92,15 @@ def levels_off_at(x: Sequence[float], errors: ArrayLike) -> float:
         shape: Floats = np.exp(p[0]) + np.exp(p[1]) * (at / points[0]) ** -np.exp(p[2])
         return shape
 
-    fit = least_squares(lambda p: np.log(curve(p, points)) - np.log(values), start, bounds=([-40, -40, -3], [40, 40, 2]))
+    def misfit(p: Floats) -> Floats:
+        return np.asarray(np.log(curve(p, points)) - np.log(values))
+
+    fit = least_squares(misfit, start, bounds=([-40, -40, -3], [40, 40, 2]), loss="soft_l1")
     dense = np.linspace(points[0], points[-1], 1000)
     heights = curve(fit.x, dense)
     remaining = (heights - heights[-1]) / max(heights[0] - heights[-1], 1e-300)
-    return float(dense[np.argmax(remaining <= LEVELLING)])
-
-
-def share_gained(errors: ArrayLike, start: int, stop: int) -> float:
-    """By how much the error falls between two places, relative to the first."""
-    values = np.asarray(errors, dtype=np.float64)
-    return float(1 - values[stop] / values[start])
+    at_claimed = float(np.interp(claimed, dense, heights))
+    return Levelling(float(dense[np.argmax(remaining <= LEVELLING)]), float(1 - heights[-1] / at_claimed))
 
 
 @dataclass(frozen=True)

@@ -48,12 +48,62 @@ def collect(lanes: Integers, bits: Integers, additions: int, high: Integers, low
 
 
 @inlined
-def add_truncated(gradient: Floats, odd: Any, radii: Floats, magic: Floats, lanes: Integers) -> None:
-    """Truncate every entry to [-R_l, R_l] and add; `odd` is 0, or NaN for a gradient that is not finite."""
-    for entry in range(radii.size):
-        value = most(least(load(gradient, 8 * entry), splat(radii[entry])), splat(-radii[entry]))
-        value = where_le(odd, splat(0.0), value, splat(0.0))
-        add_bits(lanes, 8 * entry, add(value, splat(magic[entry])))
+def put_gradients(
+    design: Floats,
+    start: int,
+    p: int,
+    share: float,
+    scales: Floats,
+    scores: Floats,
+    gradients: Floats,
+    at: int,
+    stride: int,
+) -> None:
+    """Gradients G (x) score of eight curves, entry e at `at` + stride * e.
+
+    `scales` are the factors of the functions of the basis, the same for all but the first.
+    """
+    size = scales.size
+    for a in range(p):
+        mean = mul(load(design, start + 8 * a), splat(share))
+        factor = mul(mean, splat(scales[0]))
+        for entry in range(size):
+            store(gradients, at + stride * (a * size + entry), mul(factor, load(scores, 8 * entry)))
+            factor = mul(mean, splat(scales[size - 1]))
+
+
+@inlined
+def add_truncated(
+    design: Floats,
+    start: int,
+    p: int,
+    share: float,
+    scales: Floats,
+    scores: Floats,
+    radii: Floats,
+    magic: Floats,
+    lanes: Integers,
+) -> None:
+    """Truncate every entry of G (x) score to [-R_l, R_l] and add."""
+    size = scales.size
+    odd, peak = splat(0.0), splat(0.0)  # odd: 0, or NaN once a number is not finite
+    for a in range(p):
+        factor = mul(mul(load(design, start + 8 * a), splat(share)), splat(scales[size - 1]))
+        odd = fma(factor, splat(0.0), odd)
+        peak = most(magnitude(factor), peak)
+    for entry in range(size):
+        odd = fma(mul(peak, load(scores, 8 * entry)), splat(0.0), odd)
+    odd = magnitude(odd)
+    for a in range(p):
+        mean = mul(load(design, start + 8 * a), splat(share))
+        factor = mul(mean, splat(scales[0]))
+        for entry in range(size):
+            place = a * size + entry
+            value = mul(factor, load(scores, 8 * entry))
+            value = most(least(value, splat(radii[place])), splat(-radii[place]))
+            value = where_le(odd, splat(0.0), value, splat(0.0))
+            add_bits(lanes, 8 * place, add(value, splat(magic[place])))
+            factor = mul(mean, splat(scales[size - 1]))
 
 
 @inlined

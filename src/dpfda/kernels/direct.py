@@ -23,7 +23,7 @@ Floats = Any  # contiguous float64 arrays
 def _first_harmonic_scores(
     u: Floats, y: Floats, start: int, points: int, rate: float, slopes: Floats, scores: Floats
 ) -> None:
-    """`direct_scores` of 1, cos and sin, all in registers; the same operations in the same order."""
+    """`direct_scores` of 1, cos and sin: as below, in the same order, but in registers."""
     constant, cosine, sine = load(slopes, 0), load(slopes, 8), load(slopes, 16)
     t0, t1, t2 = splat(0.0), splat(0.0), splat(0.0)
     for at in range(start, start + 8 * points, 8):
@@ -36,7 +36,7 @@ def _first_harmonic_scores(
 
 
 @inlined
-def direct_scores(
+def _all_harmonics_scores(
     u: Floats,
     y: Floats,
     start: int,
@@ -48,10 +48,7 @@ def direct_scores(
     scores: Floats,
     features: Floats,
 ) -> None:
-    """Scores of the eight curves whose points j are at start + 8j; `rate` is turns per unit of u."""
-    if sines and harmonics == 1:
-        _first_harmonic_scores(u, y, start, points, rate, slopes, scores)
-        return
+    """`direct_scores` of any basis, two points at a time."""
     step = 16 if sines else 8
     for entry in range(1 + harmonics * step // 8):
         store(scores, 8 * entry, splat(0.0))
@@ -104,3 +101,23 @@ def direct_scores(
             store(scores, step * k + 8, fma(load(features, 32 * k), f1, load(scores, step * k + 8)))
             if sines:
                 store(scores, step * k + 16, fma(load(features, 32 * k + 16), f1, load(scores, step * k + 16)))
+
+
+@inlined
+def direct_scores(
+    u: Floats,
+    y: Floats,
+    start: int,
+    points: int,
+    rate: float,
+    harmonics: int,
+    sines: bool,
+    slopes: Floats,
+    scores: Floats,
+    features: Floats,
+) -> None:
+    """Scores of the eight curves whose points j are at start + 8j; `rate` is turns per unit of u."""
+    if sines and harmonics == 1:
+        _first_harmonic_scores(u, y, start, points, rate, slopes, scores)
+    else:
+        _all_harmonics_scores(u, y, start, points, rate, harmonics, sines, slopes, scores, features)

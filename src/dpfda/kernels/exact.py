@@ -55,7 +55,7 @@ class Grid:
 
     def total(self, parts: Sequence[Integers]) -> Floats:
         """The doubles nearest to the sum over parts of (high 2^32 + low) g."""
-        high, low = np.sum([self.words(), *parts], axis=0).tolist()
+        high, low = (parts[0] if len(parts) == 1 else np.sum([self.words(), *parts], axis=0)).tolist()
         entries = zip(high, low, self.exponents.tolist(), strict=True)
         return np.array([_scaled((top << 32) + rest, exponent) for top, rest, exponent in entries], dtype=np.float64)
 

@@ -14,6 +14,7 @@ from dpfda.kernels.bounding import (
     count_short,
     measured,
     multiply,
+    put_gradients,
     put_in_unit_ball,
     true_length,
 )
@@ -21,7 +22,7 @@ from dpfda.kernels.direct import direct_scores
 from dpfda.kernels.exact import MOST_ADDITIONS
 from dpfda.kernels.jit import compiled, inlined
 from dpfda.kernels.moments import add_points, moment_scores
-from dpfda.kernels.simd import fma, load, magnitude, mul, splat, store
+from dpfda.kernels.simd import fma, load, mul, splat, store
 from dpfda.kernels.store import Room, Store
 
 Floats = Any
@@ -31,48 +32,27 @@ _BLOCK = 4  # groups that a matrix is applied to at once
 
 
 @inlined
-def group_gradients(
-    packed: Store,
-    group: int,
-    rate: float,
-    harmonics: int,
-    sines: bool,
-    iterate: Floats,
-    scales: Floats,
-    room: Room,
-    gradients: Floats,
-    at: int,
-    stride: int,
-) -> Any:
-    """Gradients of the eight curves of a group, entry e at `at` + stride * e. Returns 0, or NaN for one not finite.
+def group_scores(
+    packed: Store, group: int, rate: float, harmonics: int, sines: bool, iterate: Floats, room: Room
+) -> float:
+    """Scores of the eight curves of a group, in `room.scores`; the number returned makes means of them.
 
-    `iterate` (p rows) has the factors sqrt2 in it, and a column of zeros where the last sine is not in the basis;
-    `scales` are those factors, one for each function that is.
+    `iterate` (p rows) has the factors sqrt2 of the basis in it, and a column of zeros where the last sine is not in the
+    basis.
     """
-    slopes, scores, work = room.slopes, room.scores, room.work
-    p, size = iterate.shape[0], scales.size
+    p = iterate.shape[0]
     for entry in range(iterate.shape[1]):
         slope = mul(load(packed.design, 8 * p * group), splat(iterate[0, entry]))
         for a in range(1, p):
             slope = fma(load(packed.design, 8 * (p * group + a)), splat(iterate[a, entry]), slope)
-        store(slopes, 8 * entry, slope)
-    share = 1.0
-    if group < packed.points.size:
-        points = packed.points[group]
-        share = 1.0 / points
-        direct_scores(packed.u, packed.y, packed.start[group], points, rate, harmonics, sines, slopes, scores, work)
-    else:
-        moment_scores(packed.table, packed.start[group], harmonics, sines, slopes, scores, work)
-    odd = splat(0.0)
-    for a in range(p):
-        design = mul(load(packed.design, 8 * (p * group + a)), splat(share))
-        factor = mul(design, splat(scales[0]))
-        for entry in range(size):
-            value = mul(factor, load(scores, 8 * entry))
-            odd = fma(value, splat(0.0), odd)
-            store(gradients, at + stride * (a * size + entry), value)
-            factor = mul(design, splat(scales[size - 1]))  # the same for all but the first
-    return magnitude(odd)
+        store(room.slopes, 8 * entry, slope)
+    start = packed.start[group]
+    if group >= packed.points.size:
+        moment_scores(packed.table, start, harmonics, sines, room.slopes, room.scores, room.work)
+        return 1.0
+    points = packed.points[group]
+    direct_scores(packed.u, packed.y, start, points, rate, harmonics, sines, room.slopes, room.scores, room.work)
+    return 1.0 / float(points)
 
 
 @compiled
@@ -93,10 +73,10 @@ def truncated_pass(
     low: Integers,
 ) -> None:
     """The sum of gradients, each entry truncated to its radius."""
-    additions = 0
+    p, additions = iterate.shape[0], 0
     for group in range(first, last):
-        odd = group_gradients(packed, group, rate, harmonics, sines, iterate, scales, room, room.gradients, 0, 8)
-        add_truncated(room.gradients, odd, radii, magic, room.lanes)
+        share = group_scores(packed, group, rate, harmonics, sines, iterate, room)
+        add_truncated(packed.design, 8 * p * group, p, share, scales, room.scores, radii, magic, room.lanes)
         additions += 1
         if additions == MOST_ADDITIONS or group == last - 1:
             collect(room.lanes, bits, additions, high, low)
@@ -133,7 +113,7 @@ def whitened_pass(
     Returns how many curves are shorter than `threshold`. Without a spread, `spread_bits` is empty; `norms` is empty
     or takes the length of every lane from group `first` on.
     """
-    size = whitener.shape[0]
+    size, p = whitener.shape[0], iterate.shape[0]
     gradients, whitened = room.gradients, room.whitened
     short, additions = 0, 0
     for block in range(first, last, _BLOCK):
@@ -141,8 +121,9 @@ def whitened_pass(
         if groups < _BLOCK:
             gradients[:] = 0.0
         for i in range(groups):
-            group_gradients(
-                packed, block + i, rate, harmonics, sines, iterate, scales, room, gradients, 8 * i, 8 * _BLOCK
+            share = group_scores(packed, block + i, rate, harmonics, sines, iterate, room)
+            put_gradients(
+                packed.design, 8 * p * (block + i), p, share, scales, room.scores, gradients, 8 * i, 8 * _BLOCK
             )
         multiply(whitener, gradients, whitened)
         for i in range(_BLOCK):

@@ -19,8 +19,8 @@ VERSION = "1"
 
 
 def content_hash(fields: dict[str, Any]) -> str:
-    """SHA-256 of the canonical JSON."""
-    return hashlib.sha256(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    """SHA-256 of the canonical JSON; a value of a wrong type, as damage may leave it, hashes to something else."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True, separators=(",", ":"), default=repr).encode()).hexdigest()
 
 
 def genesis(meta: dict[str, str]) -> str:
@@ -46,14 +46,17 @@ def verify(transaction: Transaction) -> None:
     if meta["head"] != head:
         raise LedgerError(altered("rows are missing at its end"))
     for run, round, payload, digest in transaction.releases():
-        if sha256(payload) != digest:
+        if not isinstance(payload, bytes) or sha256(payload) != digest:
             raise LedgerError(altered(f"the stored release of round {round} of run {run!r} has changed"))
 
 
 def checked_meta(meta: dict[str, str]) -> dict[str, str]:
     """The fixed facts, if they are those of a ledger."""
     if meta.get("version") != VERSION or not {"epsilon", "delta", "created", "note", "head"} <= meta.keys():
-        raise LedgerError("This file is not a ledger of this version of dpfda, or its creation was interrupted.")
+        raise LedgerError(
+            "This file is not a ledger of this version of dpfda, or its creation was interrupted; "
+            "restore it from a backup, or create a new one if it never held a debit."
+        )
     return meta
 
 

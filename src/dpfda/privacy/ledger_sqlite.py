@@ -33,6 +33,7 @@ _ADVICE = {
     "locked": "is in use by another process; wait for it to finish and try again",
     "readonly": "is read-only; make the file and its folder writable for this user",
     "is full": "could not be written because the disk is full; free some space",
+    "disk I/O": "could not be read or written (disk I/O error); check space, quota and disk, and try again",
     "no such table": "has no tables (its creation was interrupted, or it is another file); create a new ledger",
 }
 
@@ -167,7 +168,7 @@ class SqliteStore:
             else:
                 with closing(self._connect()) as connection, _begun(connection, write) as transaction:
                     yield transaction
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote damaged bytes
             raise LedgerError(self._explain(error)) from error
 
     def _connect(self) -> sqlite3.Connection:
@@ -177,7 +178,7 @@ class SqliteStore:
         connection.execute("PRAGMA synchronous = EXTRA")
         return connection
 
-    def _explain(self, error: sqlite3.Error) -> str:
+    def _explain(self, error: sqlite3.Error | UnicodeDecodeError) -> str:
         """One sentence for the operator: what is wrong and what to do."""
         for word, sentence in _ADVICE.items():
             if word in str(error):

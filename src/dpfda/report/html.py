@@ -73,6 +73,8 @@ def _caption(name: str, index: int, study: dict[str, Any]) -> str:
     levels = {each["name"]: each["levels"] for each in study["covariates"] if each["levels"]}
     if category in levels:
         return f"{category}: {level} instead of {levels[category][0]}"
+    if any(each["name"] == name and list(each["bounds"] or ()) == [0, 1] for each in study["covariates"]):
+        return f"{name}: 1 instead of 0"
     return f"Change of {study['y']} for one more unit of {name}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.engine.adaptive.evidence import Coordinates, Evidence, combine_rounds
+from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
 from dpfda.engine.adaptive.geometry import (
     Geometry,
     assumed_geometry,
@@ -21,7 +21,7 @@ from dpfda.engine.adaptive.level import fit_level
 from dpfda.engine.adaptive.matrices import power, with_floor
 from dpfda.engine.adaptive.pooling import Pooled, pool
 from dpfda.engine.adaptive.posterior import Posterior, sobolev_decay, solve
-from dpfda.engine.adaptive.skew import clipping_shift, rest_directions
+from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
 from dpfda.engine.plan import Plan
 from dpfda.engine.quantities import (
     ClippedRest,
@@ -74,14 +74,12 @@ class AdaptiveCoordinator:
                 "length_prior": np.array(self.length_prior),
                 "moves": np.array(self.moves),
                 "covariate_scale": self.covariate_sizes,
-                "rest_directions": self._rest_directions(index).ravel(),
+                "rest_direction": self._rest_direction(),
             }
         return {name: known[name] for name in self.plan.query_sizes(index)}
 
-    def _rest_directions(self, index: int) -> Floats:
-        place = self.plan.slice_of(index, ClippedRest)
-        count = 0 if place is None else place.stop - place.start
-        return rest_directions(self.geometry.information, power(self.shape, -0.5), count)
+    def _rest_direction(self) -> Floats:
+        return rest_direction(self.geometry.information, power(self.shape, -0.5))
 
     def learn(self, index: int, releases: Mapping[str, Release]) -> None:
         """Take in the answers of round `index`."""
@@ -142,7 +140,7 @@ class AdaptiveCoordinator:
         radius = clip_rule(lengths, terms.clip_factor).radius
         learn(lengths, released_count(self.plan, index, release, terms.n))
         shrinkage, clipped, uncertainty = lengths.attenuation(math.log(radius))
-        place, rest = self.plan.slice_of(index, WhitenedGradient), self.plan.slice_of(index, ClippedRest)
+        place = self.plan.slice_of(index, WhitenedGradient)
         self.evidence[name].append(
             Evidence(
                 value=release.values[place],
@@ -155,11 +153,17 @@ class AdaptiveCoordinator:
                 squared_length=math.exp(2 * lengths.log_median),
                 radius=radius,
                 is_first=index == 1,
-                rest=None if rest is None else release.values[rest],
-                rest_sd=0.0 if rest is None else float(release.noise_sd[rest][0]),
-                rest_directions=self._rest_directions(index),
+                rest=self._rest(index, release, terms.clip_factor),
             )
         )
+
+    def _rest(self, index: int, release: Release, clip_factor: float) -> Rest | None:
+        place = self.plan.slice_of(index, ClippedRest)
+        if place is None:
+            return None
+        reach = next(kind.reach for kind in self.plan.rounds[index].measures if isinstance(kind, ClippedRest))
+        value, sd = float(release.values[place][0]), float(release.noise_sd[place][0])
+        return Rest(value, sd, self._rest_direction(), kept_share(reach, clip_factor))
 
     def _learn_covariates(self, index: int, releases: Mapping[str, Release]) -> None:
         products = pool(self.plan, index, CovariateProducts, releases)
@@ -211,10 +215,11 @@ class AdaptiveCoordinator:
     def _give_back(self) -> None:
         """Subtract from the estimate what clipping shifted it by, as far as it was measured."""
         evidence = [item for items in self.evidence.values() for item in items]
-        found = clipping_shift(evidence, self.geometry.information, self.posterior.mean, self._decay())
-        if found is not None:
-            mean, covariance = self.posterior.mean - found[0], self.posterior.covariance + found[1]
-            self.posterior = Posterior(mean, covariance, self.posterior.size)
+        shift, variance = clipping_shift(evidence, self.geometry.information, self.posterior.mean)
+        mean, covariance = self.posterior.mean.copy(), self.posterior.covariance.copy()
+        mean[0] -= shift
+        covariance[0, 0] += variance
+        self.posterior = Posterior(mean, covariance, self.posterior.size)
 
     def _decay(self) -> Floats:
         return sobolev_decay(self.plan.basis, self.plan.n_coefficients, self.plan.alpha)

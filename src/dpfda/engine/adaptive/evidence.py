@@ -8,7 +8,7 @@ is less certain, count less.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,16 @@ class Coordinates:
 
 
 @dataclass(frozen=True)
+class Rest:
+    """The mean of what clipping took along a direction, the sd of its noise, and how much of it was within reach."""
+
+    value: float
+    sd: float
+    direction: Floats
+    kept: float
+
+
+@dataclass(frozen=True)
 class Evidence:
     """One silo's gradient of one round, with what its count told about clipping."""
 
@@ -45,9 +55,7 @@ class Evidence:
     squared_length: float
     radius: float
     is_first: bool
-    rest: Floats | None = None
-    rest_sd: float = 0.0
-    rest_directions: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    rest: Rest | None = None
 
     def measurement(self, information: Floats, centre: Floats | None, extra: Floats | None) -> tuple[Floats, Floats]:
         """h and the inverse of its noise covariance, given the present guess `centre` of the coefficients."""

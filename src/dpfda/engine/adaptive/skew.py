@@ -1,8 +1,9 @@
-"""What clipping takes from a skewed law: the mean of the rest, measured along a few directions and given back.
+"""What clipping takes from a skewed law: measured along one direction, and given back.
 
-Clipped gradients vanish at a centre b_c that is not the mean where the curves are skewed. There the mean of what was
-clipped off is W^{-1/2} A (b_c - b*), so a release of it along the directions W^{-1/2} A e_j tells b_c - b*. Its noise is
-large, and most laws are hardly skewed: a prior of unknown size, chosen by the measurement, keeps small values out.
+Clipped gradients vanish at a centre b_c that is not the mean where the curves are skewed: lognormal curve effects, n = 5000,
+had 16 times the error of least squares. There the mean of what was clipped off is W^{-1/2} A (b_c - b*), so its release
+along W^{-1/2} A e_1 tells by how much the level is off (1.4 times, then). The release is bounded far out and noisy, and
+many laws are hardly skewed: a prior that puts half its weight on next to nothing keeps the noise out.
 """
 
 from __future__ import annotations
@@ -18,38 +19,39 @@ from dpfda.engine.adaptive.posterior import mix_sizes
 
 Floats = NDArray[np.float64]
 
-_SIZES = np.exp(np.linspace(math.log(0.003), math.log(1.0), 16))  # sd of the shift of the level, in radii
+_SIZES = np.geomspace(0.004, 0.2, 16)  # prior sd of the shift, in radii
+_ODDS = np.where(np.arange(16) == 0, 15.0, 1.0)
+_HALVING = 1.0  # in medians: lengths beyond the radius fall off by half; what lies beyond the reach is extrapolated
 
 
-def rest_directions(information: Floats, whitener: Floats, count: int) -> Floats:
-    """Orthonormal rows that span W^{-1/2} A e_j, j < count: where shifts of the first coefficients show."""
-    directions, _ = np.linalg.qr(whitener @ information[:, :count])
-    return np.ascontiguousarray(directions.T)
+def rest_direction(information: Floats, whitener: Floats) -> Floats:
+    """The unit vector along W^{-1/2} A e_1, in which a shift of the level shows."""
+    direction: Floats = whitener @ information[:, 0]
+    return direction / float(np.linalg.norm(direction))
 
 
-def clipping_shift(
-    evidence: Sequence[Evidence], information: Floats, centre: Floats, decay: Floats
-) -> tuple[Floats, Floats] | None:
-    """b_c - b* and its covariance, from all releases of the rest; None where there are none."""
-    measured = [item for item in evidence if item.rest is not None]
-    if not measured:
-        return None
-    count = len(measured[0].rest_directions)
-    precision, weighted, unit = np.zeros((count, count)), np.zeros(count), 0.0
-    for item in measured:
-        assert item.rest is not None
+def kept_share(reach: float, clip_factor: float) -> float:
+    """How much of the clipped rest lies within reach, if lengths beyond the radius fall off exponentially."""
+    return float(1 - 0.5 ** (reach * clip_factor / _HALVING))
+
+
+def clipping_shift(evidence: Sequence[Evidence], information: Floats, centre: Floats) -> tuple[float, float]:
+    """Level of b_c - b* and its variance, from all releases of the rest; zero where there are none."""
+    precision, weighted, unit, beyond = 0.0, 0.0, 0.0, 0.0
+    for item in evidence:
+        if item.rest is None:
+            continue
         whitened = np.linalg.solve(item.coordinates.root, information)
-        near = item.rest_directions @ (np.eye(len(centre)) - item.jacobian(0.0)) @ whitened
-        value = item.rest - near @ (item.iterate - centre)
-        matrix = item.rest_directions @ whitened[:, :count]
-        precision += matrix.T @ matrix / item.rest_sd**2
-        weighted += matrix.T @ value / item.rest_sd**2
-        unit = max(unit, item.radius / abs(float(matrix[0, 0])))
-    import os
-    null=float(os.environ.get('NULL','.5'))
-    top=float(os.environ.get('TOP','.15')); sizes=np.exp(np.linspace(math.log(.004),math.log(top),16))*unit
-    odds=np.full(16,(1-null)/15); odds[0]=null
-    fit = mix_sizes(precision, weighted, [size * decay[:count] for size in sizes],odds)
-    shift, covariance = np.zeros(len(centre)), np.zeros((len(centre),) * 2)
-    shift[:count], covariance[:count, :count] = fit.mean, fit.covariance
-    return shift, covariance
+        near = item.rest.direction @ (np.eye(len(centre)) - item.jacobian(0.0)) @ whitened
+        value = item.rest.value / item.rest.kept - float(near @ (item.iterate - centre))
+        slope = float(item.rest.direction @ whitened[:, 0])
+        sd = item.rest.sd / item.rest.kept
+        precision += (slope / sd) ** 2
+        weighted += slope * value / sd**2
+        unit = max(unit, item.radius / slope)
+        beyond = max(beyond, 1 - item.rest.kept)
+    if precision == 0:
+        return 0.0, 0.0
+    fit = mix_sizes(np.array([[precision]]), np.array([weighted]), [np.array([size * unit]) for size in _SIZES], _ODDS)
+    shift = float(fit.mean[0])
+    return shift, float(fit.covariance[0, 0]) + (beyond * shift) ** 2

@@ -1,0 +1,77 @@
+"""Repetitions per second of the Monte Carlo engine against the plain loop, in one run: python -m benchmarks.monte_carlo
+
+A repetition is: simulate the data, estimate at every budget, compute the errors. The plain loop does what a user would
+write: `simulate_mean`, then `PrivateMean(...).fit` for one budget after the other, then `squared_l2_error`. Both use the
+production plans; `tests/unit/test_experiments_engine.py` shows that their coefficients agree to 1e-10.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+
+from dpfda import NotPrivateWarning, PrivateMean
+from dpfda.experiments.cells import Cell, Method, run_cell
+from dpfda.simulate import mean_1, simulate_mean, squared_l2_error
+
+BUDGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)  # those of the paper's figures
+SIZES = ((250, 10, 3), (1000, 10, 3), (3600, 15, 3), (1000, 10, 15))
+WANTED = 20.0
+
+
+def plain(method: str, n: int, m: int, r: int, repetitions: int) -> None:
+    """One fit at a time."""
+    bounds = (-50, 50) if method == "published" else (-4, 5)
+    for repetition in range(repetitions):
+        for epsilon in BUDGETS:
+            estimator = PrivateMean(
+                epsilon, 1e-3, domain=(0, 1), y_bounds=bounds, basis="fourier", n_basis=r, method=method,
+                points_per_curve=m, y_scale="none", random_state=repetition,
+            )  # fmt: skip
+            estimator.fit(simulate_mean(n, m, rng=repetition))
+            squared_l2_error(estimator.predict, mean_1)
+
+
+def engine(method: str, n: int, m: int, r: int, repetitions: int) -> None:
+    """All budgets and many repetitions at once."""
+    run_cell(Cell(n, m, methods=(Method(method, BUDGETS, repetitions, n_basis=r),)))
+
+
+def per_second(run: Callable[[str, int, int, int, int], None], method: str, size: tuple[int, int, int], seconds: float) -> float:
+    """Repetitions per second of processor time; the machine's other users do not count."""
+    run(method, *size, 1)
+    count, done, begun = 1, 0, time.process_time()
+    while time.process_time() - begun < seconds:
+        run(method, *size, count)
+        done += count
+        count = min(2 * count, 256)
+    return done / (time.process_time() - begun)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3.0, help="for each number")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", NotPrivateWarning)
+    rows = []
+    for method, sizes in (("published", SIZES), ("adaptive", SIZES[:2])):
+        for size in sizes:
+            slow, fast = (per_second(run, method, size, options.seconds) for run in (plain, engine))
+            rows.append({"method": method, "n": size[0], "m": size[1], "r": size[2], "plain": slow, "engine": fast})
+    if options.json:
+        print(json.dumps(rows))
+        return
+    print(f"repetitions per second of processor time, {len(BUDGETS)} budgets each")
+    print(f"{'method':<10} {'n':>5} {'m':>3} {'r':>3} {'plain':>9} {'engine':>9} {'ratio':>7}")
+    for row in rows:
+        ratio = row["engine"] / row["plain"]
+        sizes = f"{row['n']:>5} {row['m']:>3} {row['r']:>3}"
+        print(f"{row['method']:<10} {sizes} {row['plain']:>9.2f} {row['engine']:>9.1f} {ratio:>7.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""One process of a fault run: a coordinator and its silo, resuming a study on a ledger file until it is done.
+
+Everything that leaves the silo is written to a log before anything else happens with it, as if sent to the world.
+Run as a script; whoever starts it may kill it at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from dpfda.algorithms import PublishedConstants, published_plan
+from dpfda.audit.cases import MEAN, ordinary_curves
+from dpfda.engine.plan import Plan
+from dpfda.engine.study import run_study
+from dpfda.errors import BudgetExceeded, DpfdaError
+from dpfda.messages import Query, Release
+from dpfda.privacy.ledger import Ledger
+from dpfda.silo import Silo
+from dpfda.transport.checkpoint import CheckpointTransport
+from dpfda.transport.in_process import InProcessTransport
+
+EPSILON, DELTA, NAME = 1.0, 1e-5, "silo"
+LEDGER_EPSILON = 3.0  # room for rounds that are charged again after a kill
+DONE, REFUSED, FAILED = 0, 3, 4
+
+
+class Witnessed(Silo):
+    """Notes every release that leaves, at the moment it does."""
+
+    log: Path
+
+    def release(self, query: Query) -> Release:
+        answer = super().release(query)
+        with self.log.open("ab", buffering=0) as log:
+            log.write(json.dumps([query.run, query.round, answer.encode().hex()]).encode() + b"\n")
+            os.fsync(log.fileno())
+        return answer
+
+
+def study(folder: Path, ledger: Ledger) -> tuple[Plan, Witnessed]:
+    """The plan and the silo, the same after every restart."""
+    import numpy as np
+
+    silo = Witnessed(
+        ordinary_curves(60, 1, np.random.default_rng(0)),
+        epsilon=EPSILON, delta=DELTA, name=NAME, points_per_curve=3, ledger=ledger,
+    )  # fmt: skip
+    silo.log = folder / "left.jsonl"
+    constants = PublishedConstants(C_T=2.0)
+    return published_plan([silo.terms()], MEAN, domain=(0.0, 1.0), n_basis=3, constants=constants), silo
+
+
+def main(folder: Path, run: str) -> int:
+    """Resume the run where its record ends."""
+    try:
+        ledger = Ledger.open(folder / "ledger.db")
+        plan, silo = study(folder, ledger)
+        transport = CheckpointTransport(InProcessTransport([silo]), folder / f"record {run}")
+        outcome = run_study(plan, transport, run)
+    except BudgetExceeded:
+        return REFUSED
+    except DpfdaError as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return FAILED
+    (folder / f"result {run}.json").write_text(json.dumps(outcome.coefficients.tolist()))
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))

@@ -1,0 +1,215 @@
+"""Faults on purpose: kills, full disks, clocks, races, damage. Counts runs, faults and losses.
+
+`python -m dpfda.audit.faults --runs 100 --output docs/reliability.md` writes the page. Every study here is a process of
+its own on a ledger file, killed with SIGKILL at random moments and started again until it is done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import signal
+import sqlite3
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+
+from dpfda.audit import fault_worker
+from dpfda.audit.fault_worker import DELTA, DONE, FAILED, LEDGER_EPSILON, study
+from dpfda.errors import LedgerError
+from dpfda.privacy import ledger as ledger_module
+from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.noise import OpenDPNoise
+
+Tally = Counter[str]
+_KILLS = 3  # per study, before it is left to finish
+
+
+def forked(work: Callable[[], int]) -> int:
+    """Do the work in a child process; its pid."""
+    child = os.fork()
+    if child == 0:
+        code = 70
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            code = work()
+        finally:
+            os._exit(code)
+    return child
+
+
+def finished(child: int) -> int:
+    """The exit code of a child; negative if it was killed."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def examined(folder: Path, runs: list[str]) -> Tally:
+    """Compare what left the silo with what was paid, and what is stored with what left."""
+    ledger = Ledger.open(folder / "ledger.db")
+    ledger.verify()
+    plan, _ = study(folder, ledger)
+    left: dict[tuple[str, int], set[str]] = {}
+    log = folder / "left.jsonl"
+    for line in log.read_text().splitlines() if log.exists() else []:
+        run, round_, payload = json.loads(line)
+        left.setdefault((run, round_), set()).add(payload)
+    paid = Counter((entry.run, entry.round) for entry in ledger.log())
+    tally: Tally = Counter()
+    tally["released unspent"] = sum(key not in paid for key in left)
+    tally["two answers"] = sum(len(payloads) > 1 for payloads in left.values())
+    tally["releases"] = len(left)
+    tally["overcharged rounds"] = sum(count - 1 for count in paid.values())
+    over = ledger.spent().mu_squared > ledger.budget_mu_squared * (1 + 1e-9)
+    tally["over budget"] = int(over)
+    for run in runs:
+        stored = {round_: payload.hex() for round_, payload in ledger.releases(run).items()}
+        missing = [r for r in range(len(plan.rounds)) if {stored.get(r)} != left.get((run, r), {None})]
+        done = (folder / f"result {run}.json").exists()
+        tally["lost"] += int(not done) + (len(missing) if done else 0)
+    return tally
+
+
+def kills(folder: Path, rng: random.Random) -> Tally:
+    """One study whose process is killed a few times at random moments and started again."""
+    Ledger.create(folder / "ledger.db", LEDGER_EPSILON, DELTA)
+    tally: Tally = Counter({"runs": 1})
+    for attempt in range(_KILLS + 2):
+        child = forked(lambda: fault_worker.main(folder, "run"))
+        if attempt < _KILLS:
+            time.sleep(rng.uniform(0.005, 0.25))
+            os.kill(child, signal.SIGKILL)
+        code = finished(child)
+        tally["faults"] += code == -signal.SIGKILL
+        if code == DONE:
+            break
+    return tally + examined(folder, ["run"])
+
+
+def full_disk(folder: Path, rng: random.Random) -> Tally:
+    """The ledger's disk fills up during a study (a limit on file sizes), then has room again."""
+    path = folder / "ledger.db"
+    Ledger.create(path, LEDGER_EPSILON, DELTA)
+    tally: Tally = Counter({"runs": 1})
+    limit = rng.randrange(512, path.stat().st_size)  # of any file: journal, ledger or record
+
+    def cramped() -> int:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        return fault_worker.main(folder, "run")
+
+    tally["faults"] += finished(forked(cramped)) == FAILED
+    finished(forked(lambda: fault_worker.main(folder, "run")))
+    return tally + examined(folder, ["run"])
+
+
+def clock_back(folder: Path, rng: random.Random) -> Tally:
+    """A study whose clock runs backwards, years at a time."""
+    Ledger.create(folder / "ledger.db", LEDGER_EPSILON, DELTA)
+    times = iter(range(10_000))
+
+    def earlier() -> str:
+        return (datetime.now(UTC) - timedelta(days=1 + rng.randrange(300) * next(times))).isoformat()
+
+    with patch.object(ledger_module, "_now", earlier):
+        finished(forked(lambda: fault_worker.main(folder, "run")))
+    return Counter({"runs": 1, "faults": 1}) + examined(folder, ["run"])
+
+
+def two_coordinators(folder: Path, rng: random.Random) -> Tally:
+    """Two processes drive the same run at once, each with its own record; then one of them drives another run."""
+    Ledger.create(folder / "ledger.db", LEDGER_EPSILON, DELTA)
+    children = [forked(lambda run=run: fault_worker.main(folder, run)) for run in ("run", "run", "other")]  # type: ignore[misc]
+    for child in children:
+        finished(child)
+    for run in ("run", "other"):  # who lost a race comes again
+        finished(forked(lambda run=run: fault_worker.main(folder, run)))  # type: ignore[misc]
+    return Counter({"runs": 2, "faults": 1}) + examined(folder, ["run", "other"])
+
+
+def damage(folder: Path, rng: random.Random) -> Tally:
+    """Bytes of a finished ledger are changed, or its rows edited; opening it must refuse or find nothing changed."""
+    path = folder / "ledger.db"
+    Ledger.create(path, LEDGER_EPSILON, DELTA)
+    finished(forked(lambda: fault_worker.main(folder, "run")))
+    good = path.read_bytes()
+    before = _content(Ledger.open(path))
+    tally: Tally = Counter({"runs": 1})
+    for _ in range(20):
+        path.write_bytes(_damaged(good, rng))
+        tally["faults"] += 1
+        try:
+            tally["undetected"] += _content(Ledger.open(path)) != before
+        except LedgerError as refusal:
+            tally["detected"] += 1
+            tally["without advice"] += ";" not in str(refusal)
+        except Exception:
+            tally["crashes"] += 1
+    for statement in _EDITS:
+        path.write_bytes(good)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(statement)
+        tally["faults"] += 1
+        try:
+            Ledger.open(path)
+            tally["undetected"] += 1
+        except LedgerError:
+            tally["detected"] += 1
+    path.write_bytes(good)
+    return tally + examined(folder, ["run"])
+
+
+_EDITS = (
+    "DELETE FROM debits WHERE seq = (SELECT max(seq) FROM debits)",
+    "DELETE FROM debits",
+    "UPDATE debits SET event = replace(event, '\"mu\": 0', '\"mu\": 1e-9') WHERE seq = 1",
+    "UPDATE debits SET round = round + 100 WHERE seq = 2",
+    "UPDATE meta SET value = '1000.0' WHERE name = 'epsilon'",
+    "UPDATE releases SET payload = zeroblob(10) WHERE round = 0",
+    "UPDATE debits SET actor = x'ff00' WHERE seq = 1",
+    "DELETE FROM meta WHERE name = 'head'",
+)
+
+
+def _damaged(good: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(good)
+    if rng.random() < 0.2:
+        return bytes(changed[: rng.randrange(len(good))])
+    for _ in range(rng.choice([1, 1, 8, 64])):
+        changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed)
+
+
+def _content(ledger: Ledger) -> object:
+    return ledger.epsilon, ledger.delta, ledger.log(), ledger.releases("run"), ledger.spent()
+
+
+KINDS: dict[str, tuple[Callable[[Path, random.Random], Tally], float]] = {
+    "SIGKILL at random moments": (kills, 0.6),
+    "full disk": (full_disk, 0.12),
+    "clock going back": (clock_back, 0.04),
+    "two coordinators at once": (two_coordinators, 0.12),
+    "damaged or edited ledger": (damage, 0.12),
+}
+LOSSES = ("lost", "two answers", "released unspent", "over budget", "undetected", "crashes", "without advice")
+
+
+def run_faults(runs: int, seed: int = 0) -> dict[str, Tally]:
+    """About `runs` studies in all, shared out over the kinds of faults."""
+    found: dict[str, Tally] = {}
+    rng = random.Random(seed)
+    OpenDPNoise().standard_normal(np.zeros(3))  # built once, so that kills hit all rounds and not mostly the first
+    for name, (fault, share) in KINDS.items():
+        tally: Tally = Counter()
+        for _ in range(max(1, round(runs * share))):
+            with tempfile.TemporaryDirectory() as folder:
+                tally.update(fault(Path(folder), rng))
+        found[name] = tally
+    return found

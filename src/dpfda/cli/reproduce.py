@@ -1,0 +1,73 @@
+"""`dpfda reproduce`: the paper's experiments, for its method and for the default one, with a verdict on each claim."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpfda.cli.new_app import example, new_app
+
+app = new_app()
+
+_EXAMPLES = example(
+    "dpfda reproduce all --quick",
+    "dpfda reproduce dense sensitivity --out results",
+    "dpfda reproduce real-data --swan swan.csv",
+)
+FULL, QUICK = "experiments", "out/experiments-quick"
+
+
+@app.command(epilog=_EXAMPLES)
+def reproduce(
+    ctx: typer.Context,
+    names: Annotated[list[str], typer.Argument(help="`all`, `list`, or names of experiments.", show_default=False)],
+    quick: Annotated[bool, typer.Option("--quick", help="About two minutes instead of most of an hour.")] = False,
+    out: Annotated[str | None, typer.Option("--out", help=f"A folder; {FULL}, or {QUICK} with --quick.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Processes that work at the same time.")] = 2,
+    swan: Annotated[str | None, typer.Option("--swan", help="Your copy of the paper's data, in long format.")] = None,
+    adaptive_repetitions: Annotated[
+        int | None, typer.Option("--adaptive-repetitions", help="At most so many repetitions of the default method.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do not use stored results.")] = False,
+) -> None:
+    """Run the paper's experiments and write figures, tables and RESULTS.md. Interrupt it, and it goes on later."""
+    from dpfda import _validate
+    from dpfda.experiments import catalogue
+
+    if names == ["list"]:
+        for name in catalogue.names():
+            typer.echo(f"{name:<12} {catalogue.load(name).title}")
+        return
+    wanted = catalogue.names() if "all" in names else list(dict.fromkeys(names))
+    experiments = [
+        catalogue.load(name, quick=quick, swan=swan, adaptive_at_most=adaptive_repetitions) for name in wanted
+    ]
+    folder = Path(out or (QUICK if quick else FULL))
+    _run(ctx, experiments, folder, jobs=_validate.integer("--jobs", jobs), fresh=fresh)
+
+
+def _run(ctx: typer.Context, experiments: list, folder: Path, *, jobs: int, fresh: bool) -> None:  # type: ignore[type-arg]
+    import tempfile
+
+    from dpfda.experiments.claims import FAILS
+    from dpfda.experiments.document import SUMMARY, Run, write_all
+    from dpfda.experiments.running import missing_points, run_all
+    from dpfda.experiments.store import Store
+
+    with tempfile.TemporaryDirectory() as nowhere:
+        store = Store(Path(nowhere) if fresh else folder / ".cache")
+        begun, count = time.monotonic(), len(missing_points(experiments, store))
+        cells = sum(len(one.points) for one in experiments)
+        ctx.obj.say(f"{len(experiments)} experiments, {cells} cells, {count} of them still to be computed.")
+        with ctx.obj.progress("simulating (estimated seconds)") as advance:
+            results = run_all(experiments, store, jobs=jobs, progress=lambda done, all_: advance(int(done), int(all_) + 1))
+    run = Run(ctx.obj.command, experiments[0].quick, time.monotonic() - begun, count)
+    ctx.obj.say("Drawing figures and writing tables.")
+    written = write_all(folder, results, run)
+    ctx.obj.say(f"Wrote {len(written)} files.")
+    typer.echo(str(folder / SUMMARY))
+    text = (folder / SUMMARY).read_text(encoding="utf-8")
+    ctx.obj.say(f"{text.count(f'**{FAILS}**')} claims do not hold; the reasons are in {SUMMARY}.")

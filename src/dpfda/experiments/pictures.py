@@ -1,0 +1,203 @@
+"""Figures of the experiments: mean squared L2 error with standard errors, logarithmic where errors span decades."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpfda.experiments.running import Results, Series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ERROR = "mean squared $L^2$ error"
+NAMES = {"published": "published method", "adaptive": "default method", "nonprivate": "not private: least squares"}
+AXES = {
+    "n": "subjects n",
+    "m": "visits per subject m",
+    "S": "silos S",
+    "d": "covariates d",
+    "C_R": "$C_R$",
+    "C_T": "$C_T$",
+    "rho": r"$\rho$",
+    "eta": r"$\eta$",
+    "C_alpha": r"$C_\alpha$",
+    "width": "width of y bounds (times)",
+    "n_basis": "basis functions r",
+}
+_LOG_X = ("eta", "C_alpha", "S", "width")
+
+
+def new_figure(rows: int, columns: int, *, width: float = 4.4, height: float = 3.5) -> tuple[Figure, Any]:
+    """A grid of panels."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width * columns, height * rows + 0.4), dpi=110, layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def colours(count: int) -> list[Any]:
+    """As many colours from dark to light."""
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](place) for place in np.linspace(0.0, 0.88, max(count, 1))]
+
+
+def draw_series(axes: Any, series: Sequence[Series], axis: str, colour: Any, label: str, **style: Any) -> None:
+    """One curve with standard errors."""
+    x = [one.coordinates[axis] for one in series]
+    y = [one.mean for one in series]
+    bars = [one.standard_error for one in series]
+    options = {"marker": "o", "markersize": 3, "linewidth": 1.2, "capsize": 2, **style}
+    axes.errorbar(x, y, yerr=bars, color=colour, label=label, **options)
+
+
+def draw_panel(
+    axes: Any, results: Results, sweep: str, method: str, axis: str, budgets: Sequence[float], **where: Any
+) -> None:
+    """Error against one axis, one curve for each budget, with least squares as a dotted line where it was run."""
+    for epsilon, colour in zip(budgets, colours(len(budgets)), strict=True):
+        draw_series(axes, results.select(sweep, method, epsilon, **where), axis, colour, f"ε = {epsilon:g}")
+    reference = results.select(sweep, "nonprivate", **where)
+    if reference:
+        draw_series(axes, reference, axis, "0.35", NAMES["nonprivate"], linestyle=":", marker="", capsize=0)
+    axes.set(xlabel=AXES[axis], ylabel=ERROR, yscale="log", title=NAMES[method])
+    if axis in _LOG_X:
+        axes.set_xscale("log", base=2 if axis in ("S", "width") else 10)
+    tidy(axes)
+
+
+def tidy(axes: Any) -> None:
+    """Grid and legend."""
+    axes.grid(alpha=0.25, which="both")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=7, ncols=2)
+
+
+def _parts(results: Results, sweep: str) -> list[tuple[str, list[float]]]:
+    """The published method at small and at large budgets, then the default method."""
+    published = results.epsilons(sweep, "published")
+    small, large = [e for e in published if e <= 1], [e for e in published if e > 1]
+    parts = [("published", small), ("published", large), ("adaptive", results.epsilons(sweep, "adaptive"))]
+    return [(method, budgets) for method, budgets in parts if budgets]
+
+
+def _mean(results: Results) -> Figure:
+    parts = _parts(results, "visits")
+    figure, panels = new_figure(2, len(parts))
+    for row, (sweep, axis, fixed) in enumerate((("visits", "m", "n = 250"), ("subjects", "n", "m = 10"))):
+        for axes, (method, budgets) in zip(panels[row], parts, strict=True):
+            draw_panel(axes, results, sweep, method, axis, budgets)
+            axes.set_title(f"{NAMES[method]}, {fixed}", fontsize=10)
+    return figure
+
+
+def _visits(results: Results) -> Figure:
+    parts, sizes = _parts(results, "visits"), results.axis("visits", "n")
+    figure, panels = new_figure(len(sizes), len(parts))
+    for row, n in enumerate(sizes):
+        for axes, (method, budgets) in zip(panels[row], parts, strict=True):
+            draw_panel(axes, results, "visits", method, "m", budgets, n=n)
+            axes.set_title(f"{NAMES[method]}, n = {n}", fontsize=10)
+    return figure
+
+
+def _heat(results: Results) -> Figure:
+    methods, sizes = ("published", "adaptive"), results.axis("heat", "m")
+    figure, panels = new_figure(2, len(sizes), width=3.6, height=3.0)
+    for row, method in enumerate(methods):
+        ns, budgets = results.axis("heat", "n"), results.epsilons("heat", method)
+        maps = {m: _log_errors(results, method, m) for m in sizes}
+        low, high = min(one.min() for one in maps.values()), max(one.max() for one in maps.values())
+        for axes, m in zip(panels[row], sizes, strict=True):
+            image = axes.pcolormesh(ns, budgets, maps[m], vmin=low, vmax=high, cmap="magma", shading="nearest")
+            axes.set(xlabel=AXES["n"], ylabel="budget ε")
+            axes.set_title(f"{NAMES[method]}, m = {m}", fontsize=10)
+        figure.colorbar(image, ax=list(panels[row]), label=f"log10 of the {ERROR}")
+    return figure
+
+
+def _log_errors(results: Results, method: str, m: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    ns, budgets = results.axis("heat", "n"), results.epsilons("heat", method)
+    errors = [[results.select("heat", method, eps, m=m, n=n)[0].mean for n in ns] for eps in budgets]
+    return np.log10(np.array(errors))
+
+
+def _sensitivity(results: Results) -> Figure:
+    sweeps = list(dict.fromkeys(one.sweep for one in results.series))
+    figure, panels = new_figure(2, -(-len(sweeps) // 2), width=3.7)
+    for axes, sweep in zip(panels.ravel(), sweeps, strict=False):
+        method = next(one.method for one in results.series if one.sweep == sweep)
+        draw_panel(axes, results, sweep, method, sweep, results.epsilons(sweep, method))
+        axes.set_title(f"{NAMES[method]}, n = 250, m = 10", fontsize=9)
+    for axes in panels.ravel()[len(sweeps) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def _three_sweeps(results: Results, sweeps: Sequence[tuple[str, str, str]]) -> Figure:
+    """Both methods in two rows, one column for each sweep (name, axis, title)."""
+    figure, panels = new_figure(2, len(sweeps))
+    for row, method in enumerate(("published", "adaptive")):
+        for axes, (sweep, axis, title) in zip(panels[row], sweeps, strict=True):
+            if axis == "profile":
+                _profiles(axes, results, sweep, method)
+            else:
+                draw_panel(axes, results, sweep, method, axis, results.epsilons(sweep, method))
+            axes.set_title(f"{NAMES[method]}: {title}", fontsize=9)
+    return figure
+
+
+def _profiles(axes: Any, results: Results, sweep: str, method: str) -> None:
+    profiles, budgets = results.axis(sweep, "profile"), results.epsilons(sweep, method)
+    width = 0.8 / len(budgets)
+    for index, (epsilon, colour) in enumerate(zip(budgets, colours(len(budgets)), strict=True)):
+        series = results.select(sweep, method, epsilon)
+        places = np.arange(len(profiles)) + (index - (len(budgets) - 1) / 2) * width
+        bars = [one.standard_error for one in series]
+        means = [one.mean for one in series]
+        axes.bar(places, means, width, yerr=bars, color=colour, label=f"ε = {epsilon:g}", error_kw={"linewidth": 0.8})
+    labels = [" ".join(f"{share:g}" for share in profile) for profile in profiles]
+    axes.set_xticks(range(len(profiles)), labels, fontsize=7)
+    axes.set(xlabel="budget of each silo, times ε", ylabel=ERROR, yscale="log")
+    tidy(axes)
+
+
+def _federated(results: Results) -> Figure:
+    sweeps = (
+        ("silos", "S", "250 subjects at each silo"),
+        ("split", "S", "2000 subjects in all"),
+        ("budgets", "profile", "250 at each silo"),
+    )
+    return _three_sweeps(results, sweeps)
+
+
+def _covariates(results: Results) -> Figure:
+    sweeps = (
+        ("dimension", "d", "n = 1000"),
+        ("subjects", "n", "d = 2"),
+        ("silos", "S", "d = 2, 500 at each silo"),
+    )
+    return _three_sweeps(results, sweeps)
+
+
+def picture_of(results: Results) -> Figure:
+    """The figure of one experiment."""
+    from dpfda.experiments.pictures_more import dense_figure, real_figure
+
+    table: dict[str, Callable[[Results], Figure]] = {
+        "mean-1": _mean,
+        "mean-2": _mean,
+        "dense": dense_figure,
+        "heat": _heat,
+        "visits": _visits,
+        "sensitivity": _sensitivity,
+        "federated": _federated,
+        "covariates": _covariates,
+        "real-data": real_figure,
+    }
+    figure = table[results.experiment.name](results)
+    figure.suptitle(f"{results.experiment.title} ({results.experiment.source})", fontsize=11)
+    return figure

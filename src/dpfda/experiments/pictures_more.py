@@ -1,0 +1,115 @@
+"""The phase transition with its fitted lines, and the real data with their bands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpfda.experiments.claims import PAPER_BUDGETS, dense_lines
+from dpfda.experiments.pictures import AXES, ERROR, NAMES, colours, draw_series, new_figure, tidy
+from dpfda.experiments.real_data import GRID_POINTS, RealCell
+from dpfda.experiments.running import Results
+from dpfda.experiments.trends import BETWEEN_THEORIES
+from dpfda.theory import rate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PRIVATE, PLAIN = "#c03a2b", "#1b6ca8"
+_SHOWN_BANDS = 3
+
+
+def dense_figure(results: Results) -> Figure:
+    """Errors with lines and breaks for both methods, and what the theory says."""
+    figure, panels = new_figure(1, 3, width=5.0, height=4.4)
+    adaptive = results.epsilons("dense", "adaptive")
+    for axes, method, budgets in (
+        (panels[0, 0], "published", [eps for eps in PAPER_BUDGETS if eps in results.epsilons("dense", "published")]),
+        (panels[0, 2], "adaptive", adaptive),
+    ):
+        _fitted(axes, results, method, budgets)
+    _theory(panels[0, 1], list(PAPER_BUDGETS), results.axis("dense", "n"))
+    return figure
+
+
+def _fitted(axes: Any, results: Results, method: str, budgets: list[float]) -> None:
+    lines = dense_lines(results, method)
+    for epsilon, colour in zip(budgets, colours(len(budgets)), strict=True):
+        series = results.select("dense", method, epsilon)
+        draw_series(axes, series, "n", colour, f"ε = {epsilon:g}", linestyle="", markersize=4)
+        for line in lines.get(epsilon, []):
+            x = np.array([line.start, line.stop])
+            steep = line.gradient < BETWEEN_THEORIES
+            axes.plot(np.exp(x), np.exp(line.at(x)), color=PRIVATE if steep else PLAIN, ls="-" if steep else "--", lw=1.2)
+            place = (np.exp(x.mean()), np.exp(line.at(x.mean())))
+            axes.annotate(f"{line.gradient:.2f}", place, textcoords="offset points", xytext=(6, 5), fontsize=8)
+    reference = results.select("dense", "nonprivate")
+    if reference:
+        draw_series(axes, reference, "n", "0.35", NAMES["nonprivate"], linestyle=":", marker="", capsize=0)
+    axes.plot([], [], color=PRIVATE, label="gradient nearer to -2")
+    axes.plot([], [], color=PLAIN, ls="--", label="gradient nearer to -1")
+    axes.set(xscale="log", yscale="log", xlabel=AXES["n"], ylabel=ERROR)
+    axes.set_title(f"{NAMES[method]}, $m = n^{{1/\\alpha}}$", fontsize=10)
+    _plain_ticks(axes)
+
+
+def _plain_ticks(axes: Any) -> None:
+    from matplotlib.ticker import NullFormatter, ScalarFormatter
+
+    axes.set_xticks([200, 500, 1000, 2000, 3600])
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    tidy(axes)
+
+
+def _theory(axes: Any, budgets: list[float], ns: list[int]) -> None:
+    """The two dense terms of the rate, with the constants left open (both set to fit the ranges shown)."""
+    grid = np.geomspace(ns[0], ns[-1], 60)
+    scale = 3000.0  # ratio of the unknown constants: the private term is this much dearer
+    for epsilon, colour in zip(budgets, colours(len(budgets)), strict=True):
+        terms = [rate("mean", "cdp", n=n, m=n ** (1 / 3), alpha=3, epsilon=epsilon).as_dict() for n in grid]
+        private = np.array([one["private dense"] for one in terms]) * scale
+        plain = np.array([one["non-private dense"] for one in terms])
+        axes.plot(grid, np.maximum(private, plain), color=colour, label=f"ε = {epsilon:g}")
+    axes.set(xscale="log", yscale="log", xlabel=AXES["n"], ylabel="rate (constants unknown)")
+    axes.set_title("theory: the larger of $C_1/(n\\epsilon)^2$ and $C_2/n$", fontsize=10)
+    _plain_ticks(axes)
+
+
+def real_figure(results: Results) -> Figure:
+    """Distances for both methods, and bands of the mechanism for some budgets."""
+    figure, panels = new_figure(len(results.real), 4, width=4.2, height=3.6)
+    for row, (point, found) in zip(panels, results.real, strict=True):
+        assert isinstance(point.cell, RealCell)
+        for column, method in enumerate(point.cell.methods):
+            _distance(row[column], found[f"{method.name} distance"], method.epsilons, method.name)
+            _bands(row[2 + column], point.cell, found, method.name, method.epsilons)
+    return figure
+
+
+def _distance(axes: Any, distance: Any, epsilons: tuple[float, ...], method: str) -> None:
+    error = distance.std(axis=0, ddof=1) / np.sqrt(len(distance))
+    axes.errorbar(epsilons, distance.mean(axis=0), yerr=error, marker="o", ms=4, capsize=2, color=PLAIN, label="mean ± s.e.")
+    axes.set(xlabel="budget ε", ylabel="$L^2$ distance, units of y", xscale="log", yscale="log")
+    axes.set_title(f"{NAMES[method]}: to the training third", fontsize=9)
+    from matplotlib.ticker import NullFormatter, ScalarFormatter
+
+    axes.set_xticks([0.5, 1, 2, 4, 8])
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    tidy(axes)
+
+
+def _bands(axes: Any, cell: RealCell, found: Any, method: str, epsilons: tuple[float, ...]) -> None:
+    grid = np.linspace(*cell.domain, GRID_POINTS)
+    chosen = sorted({0, epsilons.index(1.0), len(epsilons) - 1})[:_SHOWN_BANDS]
+    for index, colour in zip(chosen, colours(len(chosen)), strict=True):
+        curves = found[f"{method} curves"][index]
+        low, high = np.quantile(curves, (0.05, 0.95), axis=0)
+        axes.fill_between(grid, low, high, color=colour, alpha=0.25, lw=0)
+        axes.plot(grid, curves.mean(axis=0), color=colour, lw=1.5, label=f"ε = {epsilons[index]:g}")
+    axes.plot(grid, found["reference"], color="black", ls=":", lw=1.5, label=NAMES["nonprivate"])
+    axes.set(xlabel="age (years)", ylabel="blood lipid (mg/dl)" if cell.swan is None else "estradiol (pg/ml)")
+    axes.set_title(f"{NAMES[method]}: means and 90% bands", fontsize=9)
+    tidy(axes)
