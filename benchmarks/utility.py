@@ -27,7 +27,7 @@ from dpfda import PrivateMean, PrivateVaryingCoefficients, Silo
 from dpfda.basis import Basis, make_basis
 from dpfda.curves import Curves
 from dpfda.engine.plan import SiloTerms
-from dpfda.estimators import DEFAULT_REFERENCE_SIZE
+from dpfda.estimators.base import DEFAULT_REFERENCE_SIZE
 from dpfda.planning import expected_error
 from dpfda.privacy.accounting import mu_for
 from dpfda.simulate import _quadrature

@@ -6,6 +6,8 @@ import hashlib
 import json
 import os
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,7 @@ class Store:
         try:
             with np.load(path) as stored:
                 return {name: stored[name] for name in stored.files}
-        except (OSError, ValueError, EOFError, KeyError):
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
             return None
 
     def write(self, key: Mapping[str, Any], result: Arrays) -> None:

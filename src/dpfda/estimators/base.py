@@ -1,0 +1,222 @@
+"""Parameters and `fit`, the same for both estimators."""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator
+
+from dpfda import _validate
+from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
+from dpfda.basis import make_basis
+from dpfda.curves import Curves
+from dpfda.engine.plan import Plan, Scaling, SiloTerms
+from dpfda.engine.study import Outcome, run_study
+from dpfda.errors import HopelessBudgetWarning, InvalidInput, NotPrivateWarning
+from dpfda.estimators.fitted import FittedFunctions
+from dpfda.estimators.scaling import symmetric_scaling, unit_scaling
+from dpfda.planning import TYPICAL_POINTS, ExpectedError, expected_error_of, hopeless_text, silo_terms
+from dpfda.reference import least_squares
+from dpfda.silo import Silo
+from dpfda.statement import not_private, statement
+from dpfda.transport.in_process import InProcessTransport
+
+METHODS = ("adaptive", "published", "nonprivate")
+BASES = ("cosine", "fourier", "fourier-extension")
+Y_SCALES = ("bounds", "none")
+DEFAULT_REFERENCE_SIZE = 7
+MAX_BASIS = 500
+ADAPTIVE_ALPHA, PUBLISHED_ALPHA = 2.0, 3.0
+
+Data = Curves | Silo | Sequence[Silo] | Sequence[Curves]
+
+
+class CurveEstimator(FittedFunctions, BaseEstimator):  # type: ignore[misc]
+    """What the two estimators share: they differ in their design only."""
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        domain: tuple[float, float] | None = None,
+        y_bounds: tuple[float, float] | None = None,
+        basis: str = "cosine",
+        n_basis: int | None = None,
+        alpha: float | None = None,
+        method: str = "adaptive",
+        extension: float = 1.5,
+        points_per_curve: float | None = None,
+        y_scale: str = "bounds",
+        constants: PublishedConstants | None = None,
+        projection: str = "ellipsoid",
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.y_bounds = y_bounds
+        self.basis = basis
+        self.n_basis = n_basis
+        self.alpha = alpha
+        self.method = method
+        self.extension = extension
+        self.points_per_curve = points_per_curve
+        self.y_scale = y_scale
+        self.constants = constants
+        self.projection = projection
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Data,
+        y: None = None,
+        *,
+        run: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Self:
+        """Estimate from curves, or from silos that each keep their own promise.
+
+        Parameters
+        ----------
+        X : Curves, Silo, or a list of either
+            Raw `Curves` become a silo with this estimator's epsilon and delta; a `Silo` brings its own.
+        run : str, optional
+            Names the study in the ledgers. After a crash, fitting again under the same name to silos with durable ledgers
+            replays the rounds that were answered, free of charge, and goes on. A fresh name is drawn when left out.
+        progress : callable, optional
+            Called as ``progress(rounds_done, rounds_planned)``.
+        """
+        self._check_parameters()
+        if self.method == "nonprivate":
+            return self._fit_reference(X)
+        silos = self._as_silos(X)
+        plan = self._plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
+        self._warn_if_hopeless(plan)
+        name = secrets.token_hex(8) if run is None else _validate.name("run", run)
+        outcome = run_study(plan, InProcessTransport(silos), name, progress)
+        if not outcome.private:
+            warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
+        self.plan_ = plan
+        return self._remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
+
+    def plan(
+        self, *, n: int | Sequence[SiloTerms], m: float, S: int = 1, d: int | None = None, **guesses: Any
+    ) -> ExpectedError:
+        """The error to expect BEFORE anything is spent: bias, sampling, privacy, total. No data are involved.
+
+        Parameters
+        ----------
+        n : int or list of SiloTerms
+            Curves in each of `S` silos with this estimator's epsilon and delta; or the terms of silos that differ.
+        m : float
+            Points per curve (their harmonic mean).
+        d : int, optional
+            Covariates besides the intercept, where `design_bounds` does not tell.
+        spread, noise_sd, signal, density, design_moments : optional
+            Public guesses that sharpen the forecast, see `dpfda.planning.expected_error`.
+        """
+        self._check_parameters()
+        if self.method != "adaptive":
+            raise InvalidInput("method must be 'adaptive' for plan: other methods have no forecast of their error.")
+        terms = silo_terms(n, S, self.epsilon, self.delta)
+        return expected_error_of(self._plan(terms, columns=self._planned_columns(d)), m, **guesses)
+
+    def _planned_columns(self, d: int | None) -> int:
+        return 1 if d is None else 1 + _validate.integer("d", d, minimum=0)
+
+    def _warn_if_hopeless(self, plan: Plan) -> None:
+        """Say so, from public numbers alone, when the budget cannot show a plausible curve."""
+        if plan.method != "adaptive":
+            return
+        expected = expected_error_of(plan, max(1.0, self.points_per_curve or TYPICAL_POINTS))
+        if expected.hopeless:
+            warnings.warn(hopeless_text(expected), HopelessBudgetWarning, 3)
+
+    def _check_parameters(self) -> None:
+        _validate.choice("method", self.method, METHODS)
+        _validate.choice("basis", self.basis, BASES)
+        _validate.choice("y_scale", self.y_scale, Y_SCALES)
+        _validate.choice("projection", self.projection, ("ellipsoid", "cone", "none"))
+        _validate.interval("domain", self.domain)
+        _validate.interval("y_bounds", self.y_bounds)
+        if self.alpha is not None:
+            _validate.within("alpha", self.alpha, 0.5, 10.0)
+        if self.constants is not None and not isinstance(self.constants, PublishedConstants):
+            raise InvalidInput(f"constants must be PublishedConstants, got {type(self.constants).__name__}.")
+        if self.n_basis is not None:
+            _validate.within("n_basis", _validate.integer("n_basis", self.n_basis), 1, MAX_BASIS)
+        if self.points_per_curve is not None:
+            _validate.positive("points_per_curve", self.points_per_curve)
+
+    def _as_silos(self, X: Data) -> list[Silo]:
+        items: list[Any] = [X] if isinstance(X, Curves | Silo) else list(X) if isinstance(X, Sequence) else []
+        if not items or not all(isinstance(item, Curves | Silo) for item in items):
+            raise InvalidInput(
+                f"X must be Curves, a Silo, or a non-empty list of them, got {type(X).__name__}; "
+                "build Curves with Curves.from_long or Curves.from_frame."
+            )
+        if len({id(item) for item in items}) != len(items):
+            raise InvalidInput("X holds the same silo twice; give every silo once.")
+        silos = [item if isinstance(item, Silo) else self._own_silo(item) for item in items]
+        if len({silo.n_coefficients for silo in silos}) != 1:
+            raise InvalidInput("X holds silos whose design vectors have different lengths; give all the same columns.")
+        return [silo.in_fit(f"silo-{number}", self.random_state) for number, silo in enumerate(silos, start=1)]
+
+    def _own_silo(self, curves: Curves) -> Silo:
+        """A silo for raw curves; its owner, who calls fit, is told of unusable input before anything is spent."""
+        if self.epsilon is None or self.delta is None:
+            raise InvalidInput("epsilon and delta must be given to fit raw curves, e.g. epsilon=1, delta=1e-5.")
+        self._check_curves(curves)
+        return Silo(curves, epsilon=self.epsilon, delta=self.delta, points_per_curve=self.points_per_curve)
+
+    def _check_curves(self, curves: Curves) -> None:
+        low, high = _validate.interval("domain", self.domain)
+        if curves.n_points and not (curves.x.min() >= low and curves.x.max() <= high):
+            raise InvalidInput(
+                f"domain ({low:g}, {high:g}) does not hold every x; widen domain to the range that is possible by "
+                "definition (not by looking at the data), or drop the points outside it."
+            )
+
+    def _plan(self, silos: Sequence[Any], *, columns: int) -> Plan:
+        terms: dict[str, Any] = {
+            "domain": _validate.interval("domain", self.domain),
+            "basis": self.basis,
+            "n_basis": self.n_basis,
+            "extension": self.extension,
+        }
+        if self.method == "adaptive":
+            alpha = ADAPTIVE_ALPHA if self.alpha is None else self.alpha
+            return adaptive_plan(
+                silos, symmetric_scaling(self._y_bounds(), self._column_bounds(columns)), alpha=alpha, **terms
+            )
+        return published_plan(
+            silos,
+            unit_scaling(self._y_bounds(), self._column_bounds(columns), scale_y=self.y_scale == "bounds"),
+            alpha=PUBLISHED_ALPHA if self.alpha is None else self.alpha,
+            constants=self.constants,
+            projection=self.projection,  # type: ignore[arg-type]
+            **terms,
+        )
+
+    def _y_bounds(self) -> tuple[float, float]:
+        return _validate.interval("y_bounds", self.y_bounds)
+
+    def _column_bounds(self, columns: int) -> tuple[tuple[float, float], ...]:
+        raise NotImplementedError
+
+    def _fit_reference(self, X: Data) -> Self:
+        if not isinstance(X, Curves):
+            raise InvalidInput("X must be Curves for method='nonprivate': silos never hand out raw data.")
+        self._check_curves(X)
+        warnings.warn("method='nonprivate' protects nobody: do not release its result.", NotPrivateWarning, 3)
+        size = DEFAULT_REFERENCE_SIZE if self.n_basis is None else self.n_basis
+        basis = make_basis(self.basis, size, _validate.interval("domain", self.domain), factor=self.extension)
+        scaling = Scaling(_validate.interval("y_bounds", self.y_bounds), self._column_bounds(X.p))
+        fitted = least_squares(X, basis, scaling)
+        return self._remember(
+            basis, scaling, Outcome(fitted, None, False), not_private("least squares on the raw curves")
+        )

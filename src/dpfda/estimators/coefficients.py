@@ -1,0 +1,135 @@
+"""The coefficient functions of a varying-coefficient model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda import _validate
+from dpfda.algorithms import PublishedConstants
+from dpfda.curves import Curves
+from dpfda.errors import InvalidInput
+from dpfda.estimators.base import CurveEstimator
+
+Floats = NDArray[np.float64]
+
+
+class PrivateVaryingCoefficients(CurveEstimator):
+    """Coefficient functions of y = G' beta(x) + noise under user-level (epsilon, delta)-differential privacy.
+
+    Parameters are those of `PrivateMean`, and:
+
+    design_bounds : sequence of (low, high)
+        PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
+        the pair of column 0 may be left out. A single pair holds for every column but the intercept.
+    intercept : bool
+        The public statement that column 0 of the design is the constant 1 (see `Curves.with_intercept`). It is enforced:
+        the column is clamped to 1.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d + 1, r)
+        One row per design column.
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        domain: tuple[float, float] | None = None,
+        y_bounds: tuple[float, float] | None = None,
+        design_bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+        intercept: bool = True,
+        basis: str = "cosine",
+        n_basis: int | None = None,
+        alpha: float | None = None,
+        method: str = "adaptive",
+        extension: float = 1.5,
+        points_per_curve: float | None = None,
+        y_scale: str = "bounds",
+        constants: PublishedConstants | None = None,
+        projection: str = "ellipsoid",
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            domain=domain,
+            y_bounds=y_bounds,
+            basis=basis,
+            n_basis=n_basis,
+            alpha=alpha,
+            method=method,
+            extension=extension,
+            points_per_curve=points_per_curve,
+            y_scale=y_scale,
+            constants=constants,
+            projection=projection,
+            random_state=random_state,
+        )
+        self.design_bounds = design_bounds
+        self.intercept = intercept
+
+    def predict_coefficients(self, x: ArrayLike) -> Floats:
+        """The coefficient functions at x: an array of shape (len(x), d + 1)."""
+        return self._functions(x)
+
+    def band(
+        self, level: float = 0.95, *, x: ArrayLike | None = None, simultaneous: bool = True
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper limits of every coefficient function at x: two arrays of shape (len(x), d + 1).
+
+        Each function's band holds it with probability `level`, over the whole domain if simultaneous.
+        """
+        return self._bands(level, x, simultaneous)
+
+    def predict(self, x: ArrayLike, design: ArrayLike) -> Floats:
+        """The expected y at x for design rows G (one row per x, or one row for all)."""
+        rows = np.atleast_2d(_validate.numeric("design", design))
+        functions = self._functions(x)
+        if rows.shape[1] != functions.shape[1] or rows.shape[0] not in (1, functions.shape[0]):
+            raise InvalidInput(f"design must have {functions.shape[1]} columns and one row, or one row per x.")
+        product: Floats = (functions * rows).sum(axis=1)
+        return product
+
+    def _check_curves(self, curves: Curves) -> None:
+        filled = curves.counts > 0
+        if self.intercept and not (curves.design[filled, 0] == 1).all():
+            raise InvalidInput(
+                "design must have the constant 1 in column 0: add it with Curves.with_intercept(), or set intercept=False."
+            )
+        super()._check_curves(curves)
+
+    def _column_bounds(self, columns: int) -> tuple[tuple[float, float], ...]:
+        free = columns - 1 if self.intercept else columns
+        given = self._given_bounds(free)
+        if self.intercept and len(given) == columns:
+            given = given[1:]
+        if len(given) != free:
+            raise InvalidInput(
+                f"design_bounds must hold one (low, high) pair for each of the {columns} design columns."
+            )
+        bounds = [_validate.interval(f"design_bounds[{index}]", pair) for index, pair in enumerate(given)]
+        return ((1.0, 1.0), *bounds) if self.intercept else tuple(bounds)
+
+    def _planned_columns(self, d: int | None) -> int:
+        if d is None:
+            d = len(self._given_bounds(0))
+            if d == 0:
+                raise InvalidInput("d must be given: the number of covariates besides the intercept.")
+        return _validate.integer("d", d, minimum=0) + (1 if self.intercept else 0)
+
+    def _given_bounds(self, free: int) -> list[Any]:
+        if self.design_bounds is None:
+            if free == 0:
+                return []
+            raise InvalidInput("design_bounds must be given: one public (low, high) pair per design column.")
+        if not isinstance(self.design_bounds, Sequence | np.ndarray):
+            raise InvalidInput(f"design_bounds must be a sequence of (low, high) pairs, got {self.design_bounds!r}.")
+        bounds = list(self.design_bounds)
+        is_single_pair = len(bounds) == 2 and all(np.isscalar(bound) for bound in bounds)
+        return [tuple(bounds)] * free if is_single_pair else bounds

@@ -1,0 +1,85 @@
+"""What every fitted estimator can do with its functions: evaluate, band, export."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from dpfda import _validate
+from dpfda.basis import Basis
+from dpfda.engine.bands import half_widths
+from dpfda.engine.plan import Scaling
+from dpfda.engine.study import Outcome
+from dpfda.errors import InvalidInput
+from dpfda.statement import PrivacyStatement
+
+BAND_POINTS = 201
+
+Floats = NDArray[np.float64]
+
+
+class FittedFunctions:
+    """Coefficients in the user's units, their covariance where it is known, and the statement that goes with them."""
+
+    @property
+    def basis_(self) -> Basis:
+        """The basis that the coefficients refer to."""
+        check_is_fitted(self, "privacy_")
+        return self._basis
+
+    def _functions(self, x: ArrayLike) -> Floats:
+        """Values of all coefficient functions at x, one column a function."""
+        check_is_fitted(self, "privacy_")
+        points = np.atleast_1d(_validate.numeric("x", x))
+        return self._basis.evaluate(_validate.vector("x", points)) @ self._coefficients.T
+
+    @property
+    def has_band(self) -> bool:
+        """Whether the method released what a confidence band needs."""
+        check_is_fitted(self, "privacy_")
+        return self._covariance is not None
+
+    def _bands(self, level: float, x: ArrayLike | None, simultaneous: bool) -> tuple[Floats, Floats]:
+        """Lower and upper limits of all coefficient functions, one column a function."""
+        check_is_fitted(self, "privacy_")
+        level = _validate.fraction("level", level)
+        if self._covariance is None:
+            raise InvalidInput("band needs method='adaptive': other methods do not release the variance of the curves.")
+        points = self._grid(x)
+        centre, r = self._functions(points), self._basis.size
+        blocks = [slice(start, start + r) for start in range(0, len(self._covariance), r)]
+        unit = self._basis.unit(points)
+        widths = [
+            half_widths(self._basis, self._covariance[block, block], unit, level, simultaneous=simultaneous)
+            for block in blocks
+        ]
+        half = np.column_stack(widths)
+        return centre - half, centre + half
+
+    def _grid(self, x: ArrayLike | None) -> Floats:
+        if x is None:
+            return np.linspace(*self._basis.domain, BAND_POINTS)
+        return _validate.vector("x", np.atleast_1d(_validate.numeric("x", x)))
+
+    def to_skfda(self) -> Any:
+        """The fitted function(s) as scikit-fda's FDataBasis (Fourier bases) or FDataGrid (cosine)."""
+        check_is_fitted(self, "privacy_")
+        return self._basis.to_fdata(self._coefficients)
+
+    def _remember(self, basis: Basis, scaling: Scaling, outcome: Outcome, privacy: PrivacyStatement) -> Self:
+        self._basis = basis
+        self._coefficients = scaling.to_user_units(outcome.coefficients)
+        self._covariance = None
+        if outcome.covariance is not None:
+            mixing = np.kron(scaling.mixing(), np.eye(basis.size))
+            self._covariance = mixing @ outcome.covariance @ mixing.T
+        self.coef_ = self._public_shape(self._coefficients)
+        self.n_basis_ = basis.size
+        self.privacy_ = privacy
+        return self
+
+    def _public_shape(self, coefficients: Floats) -> Floats:
+        return coefficients

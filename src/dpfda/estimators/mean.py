@@ -1,0 +1,84 @@
+"""The mean function."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda.curves import Curves
+from dpfda.errors import InvalidInput
+from dpfda.estimators.base import CurveEstimator
+
+Floats = NDArray[np.float64]
+
+
+class PrivateMean(CurveEstimator):
+    """The mean function of sparsely observed curves under user-level (epsilon, delta)-differential privacy.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The budget for raw curves. Silos bring their own, and these are then unused.
+    domain : (low, high)
+        PUBLIC range of x.
+    y_bounds : (low, high)
+        PUBLIC range of y; values outside are clamped.
+    basis : {"cosine", "fourier", "fourier-extension"}
+        Cosine for most curves, Fourier for periodic ones.
+    n_basis : int, optional
+        Number of basis functions; chosen from public quantities when left out.
+    alpha : float, optional
+        Assumed smoothness (number of square-integrable derivatives): 2 for "adaptive", the paper's 3 for "published".
+    method : {"adaptive", "published", "nonprivate"}
+        "published" is the paper's algorithm; "nonprivate" is least squares, for the owner's eyes only.
+    extension : float
+        Factor by which "fourier-extension" lengthens the domain.
+    points_per_curve : float, optional
+        PUBLIC typical number of points per curve, used by method="published".
+    y_scale : {"bounds", "none"}
+        method="published" only: scale y to [0, 1] by `y_bounds`, or leave it as it is (the paper's simulations).
+    constants : PublishedConstants, optional
+        The paper's tuning constants.
+    projection : {"ellipsoid", "cone", "none"}
+        Data-free set on which iterates of method="published" are projected.
+    random_state : int, optional
+        For simulations: predictable noise; the result is marked not private.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (r,)
+        Coefficients in the basis, in the units of y.
+    privacy_ : PrivacyStatement
+        Unit, neighbouring relation, spending of every silo, mechanism, public inputs, and whether it is private.
+    """
+
+    def predict(self, x: ArrayLike) -> Floats:
+        """The estimated mean function at x."""
+        mean: Floats = self._functions(x)[:, 0]
+        return mean
+
+    def band(
+        self, level: float = 0.95, *, x: ArrayLike | None = None, simultaneous: bool = True
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper limits at x (201 points of the domain by default) for sampling AND privacy noise.
+
+        A simultaneous band holds the whole mean function with probability `level`; a pointwise one each value.
+        """
+        low, high = self._bands(level, x, simultaneous)
+        return low[:, 0], high[:, 0]
+
+    def _public_shape(self, coefficients: Floats) -> Floats:
+        mean: Floats = coefficients[0]
+        return mean
+
+    def _check_curves(self, curves: Curves) -> None:
+        if curves.p != 1 or not (curves.design == 1).all():
+            raise InvalidInput(
+                "X has a design: use PrivateVaryingCoefficients, or build the curves without design= for a mean."
+            )
+        super()._check_curves(curves)
+
+    def _column_bounds(self, columns: int) -> tuple[tuple[float, float], ...]:
+        if columns != 1:
+            raise InvalidInput("X has a design: use PrivateVaryingCoefficients, or build the curves without design=.")
+        return ((1.0, 1.0),)

@@ -1,0 +1,129 @@
+"""`dpfda plan` and `dpfda reproduce` as their users meet them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli_helpers import dpfda
+
+STUDY = ["--n", 500, "--m", 6, "--epsilon", 1, "--delta", "1e-5", "--y-bounds", "0:150"]
+
+SITES = """
+m = 6
+y_bounds = [0, 150]
+
+[[site]]
+name = "north"
+n = 800
+epsilon = 1.0
+delta = 1e-5
+
+[[site]]
+name = "south"
+n = 300
+epsilon = 0.3
+delta = 1e-5
+"""
+
+
+def answers(capsys, *arguments):
+    ran = dpfda(capsys, "plan", *arguments, "--json", "-")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def test_text_has_every_answer(capsys):
+    ran = dpfda(capsys, "plan", *STUDY, "--error", 3)
+    assert ran.code == 0
+    for words in ("Predicted typical distance", "Regime in theory", "What helps most", "The price of privacy", "local",
+                  "For a typical distance of 3", "epsilon ="):  # fmt: skip
+        assert words in ran.out
+
+
+def test_the_wanted_error_is_reached_by_what_is_answered(capsys):
+    target = answers(capsys, *STUDY, "--error", 2)["target"]
+    by_budget = answers(capsys, "--n", 500, "--m", 6, "--epsilon", target["epsilon"], "--delta", "1e-5", "--y-bounds", "0:150")
+    assert by_budget["forecast"]["typical_distance"] == pytest.approx(2, rel=0.02)
+    by_people = answers(capsys, "--n", target["n"], "--m", 6, "--epsilon", 1, "--delta", "1e-5", "--y-bounds", "0:150")
+    assert by_people["forecast"]["typical_distance"] <= 2.02
+
+
+def test_privacy_has_its_price(capsys):
+    price = answers(capsys, *STUDY, "--sites", 5)["price"]
+    rates = price["by_rate"]
+    assert rates["none"] == 1 < rates["cdp"] < rates["fdp"] < rates["ldp"]
+    assert 1 < price["by_forecast"]["cdp"] < price["by_forecast"]["fdp"]
+
+
+def test_unequal_sites_from_a_file(capsys, tmp_path):
+    path = tmp_path / "sites.toml"
+    path.write_text(SITES)
+    found = answers(capsys, "--sites-file", path)
+    weights = {row["site"]: row["weight"] for row in found["weights"]}
+    assert weights["north"] > weights["south"] > 0
+    assert sum(weights.values()) == pytest.approx(1)
+    assert found["study"]["S"] == 2
+
+
+def test_an_error_below_what_sampling_allows_has_no_budget(capsys):
+    target = answers(capsys, *STUDY, "--error", 0.01)["target"]
+    assert target["epsilon"] is None
+    ran = dpfda(capsys, "plan", *STUDY, "--error", 0.01)
+    assert "no budget is enough" in ran.out
+
+
+@pytest.mark.parametrize(("name", "start"), [("phase.png", b"\x89PNG"), ("phase.svg", b"<?xml"), ("phase.pdf", b"%PDF")])
+def test_pictures(capsys, tmp_path, name, start):
+    for against in ("m", "epsilon"):
+        target = tmp_path / against / name
+        assert dpfda(capsys, "plan", *STUDY, "--picture", target, "--against", against).code == 0
+        assert target.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--n", 500, "--m", 6, "--epsilon", 1], "--delta must be given"),
+        ([*STUDY, "--picture", "phase.gif"], "must end in"),
+        ([*STUDY, "--against", "n", "--picture", "phase.png"], "--against must be one of"),
+        ([*STUDY, "--error", -1], "--error must be greater than 0"),
+        (["--sites-file", "nowhere.toml"], "There is no file"),
+        (["--sites-file", "sites.toml", "--n", 3], "leave those options out"),
+        (["--n", 500, "--m", 0, "--epsilon", 1, "--delta", "1e-5"], "--m must lie between"),
+    ],
+)
+def test_mistakes_are_one_sentence(capsys, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sites.toml").write_text(SITES)
+    ran = dpfda(capsys, "plan", *arguments)
+    assert ran.code == 2
+    assert len(ran.complaints) == 1
+    assert words in ran.complaints[0]
+
+
+def test_a_misspelt_setting_of_a_site_is_named(capsys, tmp_path):
+    path = tmp_path / "sites.toml"
+    path.write_text(SITES.replace("epsilon = 0.3", "epsilom = 0.3"))
+    ran = dpfda(capsys, "plan", "--sites-file", path)
+    assert ran.code == 2
+    assert "did you mean 'epsilon'" in ran.err
+
+
+def test_reproduce_lists_and_refuses(capsys):
+    assert "dense" in dpfda(capsys, "reproduce", "list").out
+    ran = dpfda(capsys, "reproduce", "figure-9")
+    assert ran.code == 2
+    assert len(ran.complaints) == 1
+
+
+def test_reproduce_writes_and_resumes(capsys, tmp_path):
+    arguments = ["reproduce", "covariates", "--quick", "--adaptive-repetitions", 2, "--jobs", 1, "--out", tmp_path]
+    first = dpfda(capsys, *arguments)
+    assert first.code == 0, first.err
+    assert (tmp_path / "RESULTS.md").exists()
+    assert (tmp_path / "figures/covariates.svg").exists()
+    before = (tmp_path / "tables/covariates.csv").read_text()
+    again = dpfda(capsys, *arguments)
+    assert " 0 of them still to be computed" in again.err
+    assert (tmp_path / "tables/covariates.csv").read_text() == before

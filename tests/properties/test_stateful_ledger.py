@@ -1,0 +1,121 @@
+"""Any interleaving of debits, stores, replays, crashes and reopenings leaves a ledger that tells the truth."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from dpfda.errors import BudgetExceeded, LedgerError, ProtocolError
+from dpfda.privacy import GaussianEvent, Ledger, mu_for, mu_squared
+
+EPSILON, DELTA = 1.0, 1e-5
+BUDGET = mu_for(EPSILON, DELTA) ** 2
+RUNS = st.sampled_from(["a", "b"])
+ROUNDS = st.integers(0, 3)
+DIGESTS = st.sampled_from(["terms:q", "terms:other", "new terms:q"])
+SHARES = st.sampled_from([0.001, 0.1, 0.4, 1.0])
+PARTS = st.sampled_from([None, None, 0, 1])
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """The model: events by run, digests by round, stored payloads. A crash drops the object, never the file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp())
+        self.path = self.folder / "ledger.db"
+        self.ledger = Ledger.create(self.path, EPSILON, DELTA)
+        self.events: dict[str, list[GaussianEvent]] = {}
+        self.digests: dict[tuple[str, int], str] = {}
+        self.kept: dict[tuple[str, int], bytes] = {}
+        self.open: list[tuple[object, bytes]] = []
+        self.count = 0
+
+    def total(self, events) -> float:
+        return sum(mu_squared(run) for run in events.values() if run)
+
+    @rule(run=RUNS, round_=ROUNDS, digest=DIGESTS, share=SHARES, part=PARTS)
+    def debit(self, run, round_, digest, share, part) -> None:
+        event = GaussianEvent((BUDGET * share) ** 0.5, part)
+        others = {key: value for key, value in self.digests.items() if key[0] == run}
+        known = others.get((run, round_))
+        terms = {value.rpartition(":")[0] for value in others.values()}
+        try:
+            debit = self.ledger.debit(run, round_, event, digest)
+        except ProtocolError:
+            last = max((key[1] for key in others), default=-1)
+            assert (
+                (known is not None and known != digest)
+                or (terms and digest.rpartition(":")[0] not in terms)
+                or round_ < last
+            )
+            return
+        except BudgetExceeded:
+            planned = {**self.events, run: [*self.events.get(run, []), event]}
+            assert self.total(planned) > BUDGET * (1 - 1e-9)
+            return
+        assert known in (None, digest)
+        if debit.replay:
+            assert (run, round_) in self.kept
+            return
+        assert (run, round_) not in self.kept
+        self.events.setdefault(run, []).append(event)
+        self.digests[run, round_] = digest
+        self.count += 1
+        self.open.append((debit, f"{run} {round_} {self.count}".encode()))
+
+    @precondition(lambda self: self.open)
+    @rule(data=st.data())
+    def store(self, data) -> None:
+        debit, payload = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        kept = self.ledger.store(debit, payload)
+        assert kept == self.kept.setdefault((debit.run, debit.round), payload)
+
+    @rule(run=RUNS, round_=ROUNDS, digest=DIGESTS)
+    def stored(self, run, round_, digest) -> None:
+        try:
+            payload = self.ledger.stored(run, round_, digest)
+        except ProtocolError:
+            return
+        assert payload == self.kept.get((run, round_))
+
+    @rule()
+    def crash(self) -> None:
+        """The process dies: what was debited and not stored is gone, and stays charged."""
+        self.open.clear()
+        self.ledger = Ledger.open(self.path)
+
+    @rule()
+    def second_process(self) -> None:
+        """Another object on the same file; debits of the first stay valid."""
+        self.ledger = Ledger.open(self.path)
+
+    @rule()
+    def create_again(self) -> None:
+        with pytest.raises(LedgerError):
+            Ledger.create(self.path, 1000.0, DELTA)
+
+    @invariant()
+    def tells_the_truth(self) -> None:
+        spent = self.ledger.spent()
+        assert spent.mu_squared == pytest.approx(self.total(self.events), rel=1e-12)
+        assert spent.mu_squared <= BUDGET * (1 + 1e-12)
+        assert spent.debits == self.count
+
+    def teardown(self) -> None:
+        self.ledger.verify()
+        Ledger.open(self.path).verify()
+        assert self.path.stat().st_mode & 0o777 == 0o600
+        shutil.rmtree(self.folder)
+
+
+TestLedger = LedgerMachine.TestCase
+TestLedger.settings = settings(
+    max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)

@@ -1,0 +1,114 @@
+"""Any interleaving of joins, questions, crashes and restarts: one answer per round, each paid for, never over budget."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from dpfda import BudgetExceeded, Curves, Ledger, ProtocolError, Silo
+from dpfda.basis import make_basis
+from dpfda.engine.plan import Plan, Round, Scaling, SiloTerms
+from dpfda.engine.quantities import LevelHistogram, ShareBelow, ShortShare, WhitenedGradient
+from dpfda.messages import Query
+
+N, EPSILON, DELTA, NAME = 6, 1.0, 1e-5, "clinic"
+RUNS = st.sampled_from(["a", "b", "c"])
+VALUES = st.sampled_from([0.0, 0.5, 1e6, np.nan, np.inf, -1e7])
+
+
+class Killed(BaseException):
+    """The process dies here."""
+
+
+def plan(kind: int) -> Plan:
+    """Plans of one shape and different terms: the third is too dear, the fourth uses batches."""
+    rounds = [
+        (Round((ShareBelow(),)),) * 3,
+        (Round((LevelHistogram(4),)), Round((WhitenedGradient(), ShortShare())), Round((WhitenedGradient(), ShortShare()))),
+        (Round((ShareBelow(),)),) * 3,
+        tuple(Round((ShareBelow(),), part, 3) for part in range(3)),
+    ][kind]
+    share = (0.2, 0.1, 0.5, 0.6)[kind]
+    shares = tuple((share,) * len(planned.measures) for planned in rounds)
+    terms = (SiloTerms(NAME, N, EPSILON, DELTA, shares=shares),)
+    return Plan("adaptive", f"plan {kind}", make_basis("cosine", 1), 1, Scaling((-1.0, 1.0), ((1.0, 1.0),)), rounds, terms)
+
+
+PLANS = [plan(kind) for kind in range(4)]
+
+
+def question(run: str, round_: int, kind: int, value: float) -> Query:
+    sizes = PLANS[kind].query_sizes(round_) if round_ < 3 else {"iterate": 1}
+    return Query(run, round_, {name: np.full(size, value) for name, size in sizes.items()})
+
+
+class SiloMachine(RuleBasedStateMachine):
+    """The coordinator's view: what it was told, and what the ledger says about it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        rng = np.random.default_rng(0)
+        ids = np.repeat(np.arange(N), 2)
+        self.curves = Curves.from_long(ids, rng.uniform(size=ids.size), rng.normal(size=ids.size))
+        self.ledger = Ledger.in_memory(2 * EPSILON, DELTA)
+        self.answers: dict[tuple[str, int], bytes] = {}
+        self.restart()
+
+    @rule()
+    def restart(self) -> None:
+        self.silo = Silo(self.curves, epsilon=EPSILON, delta=DELTA, name=NAME, ledger=self.ledger)
+
+    @rule(run=RUNS, kind=st.integers(0, 3))
+    def join(self, run, kind) -> None:
+        try:
+            self.silo.join(PLANS[kind], run)
+        except BudgetExceeded:
+            return
+        except ProtocolError:
+            return
+        assert kind != 2, "a plan that is too dear was joined"
+
+    @rule(run=RUNS, round_=st.integers(0, 3), kind=st.integers(0, 3), value=VALUES)
+    def ask(self, run, round_, kind, value) -> None:
+        before = self.ledger.spent().debits
+        try:
+            answer = self.silo.release(question(run, round_, kind, value)).encode()
+        except (ProtocolError, BudgetExceeded):
+            assert self.ledger.spent().debits == before, "a refusal was charged"
+            return
+        known = self.answers.setdefault((run, round_), answer)
+        assert known == answer, "two answers to one round"
+
+    @rule(run=RUNS, round_=st.integers(0, 2), kind=st.integers(0, 3), when=st.sampled_from(["debit", "draw", "store"]))
+    def die(self, run, round_, kind, when) -> None:
+        """Killed after the debit, while drawing, or before the answer is stored; then started again."""
+        place = {"debit": Silo, "draw": Silo, "store": Ledger}[when]
+        name = {"debit": "_noise", "draw": "_noise", "store": "store"}[when]
+        with patch.object(place, name, side_effect=Killed):
+            try:
+                self.silo.release(question(run, round_, kind, 0.0))
+            except (Killed, ProtocolError, BudgetExceeded):
+                pass
+        self.restart()
+
+    @invariant()
+    def everything_is_paid(self) -> None:
+        paid = {(entry.run, entry.round) for entry in self.ledger.log()}
+        assert set(self.answers) <= paid
+        spent = self.ledger.spent()
+        assert spent.mu_squared <= spent.budget_mu_squared * (1 + 1e-12)
+        stored = {(run, number) for run in "abc" for number in self.ledger.releases(run)}
+        assert stored == set(self.answers)
+
+    def teardown(self) -> None:
+        self.ledger.verify()
+
+
+TestSilo = SiloMachine.TestCase
+TestSilo.settings = settings(
+    max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+)
