@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system demo demo-federated test test-all check format bench clean
+.PHONY: help setup setup-system demo demo-federated test test-all check format bench audit clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -33,10 +33,10 @@ demo-federated: setup  ## one server and three sites with real data and mutual T
 	$(BIN)/python -m dpfda.cli.main federate-demo
 
 test: setup      ## the test suite (tests marked slow are left to test-all)
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 test-all: setup  ## every test
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -n 2
 
 check: setup     ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .
@@ -50,6 +50,11 @@ format: setup    ## let ruff fix and format
 
 bench: setup     ## benchmarks; tables go to docs/
 	$(BIN)/python -m benchmarks.utility
+
+audit: setup     ## attack every privacy claim and inject faults (about 15 min); pages go to docs/
+	$(BIN)/python -m dpfda audit --output docs/audit.md
+	$(BIN)/python -m dpfda.audit.reliability --runs 100 --output docs/reliability.md
+	$(BIN)/python -m dpfda.audit.proofs
 
 clean:           ## remove .venv and caches
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -27,7 +27,7 @@ from dpfda.messages import Query, Release
 from dpfda.silo import Silo
 from dpfda.transport.checkpoint import Transcript
 from dpfda.transport.flare.coordinator import RunOptions, StudyRun
-from dpfda.transport.flare.processes import start_site, stop
+from dpfda.transport.flare.processes import ended_politely, start_site, stop
 from dpfda.transport.in_process import InProcessTransport
 
 R, N, POINTS = 50, 200, 5
@@ -128,8 +128,9 @@ def main() -> None:
     arguments = parser.parse_args()
     print("| sites | rounds | median s a round | longest | bytes out | bytes back | MB a site | set-up s |")
     print("|---|---|---|---|---|---|---|---|")
-    for count in arguments.sites:
-        with_processes(count)
+    with ended_politely():
+        for count in arguments.sites:
+            with_processes(count)
     if arguments.in_process:
         in_process(arguments.in_process)
 

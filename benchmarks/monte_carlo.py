@@ -40,7 +40,9 @@ def engine(method: str, n: int, m: int, r: int, repetitions: int) -> None:
     run_cell(Cell(n, m, methods=(Method(method, BUDGETS, repetitions, n_basis=r),)))
 
 
-def per_second(run: Callable[[str, int, int, int, int], None], method: str, size: tuple[int, int, int], seconds: float) -> float:
+def per_second(
+    run: Callable[[str, int, int, int, int], None], method: str, size: tuple[int, int, int], seconds: float
+) -> float:
     """Repetitions per second of processor time; the machine's other users do not count."""
     run(method, *size, 1)
     count, done, begun = 1, 0, time.process_time()

@@ -9,9 +9,11 @@ import pytest
 from scipy import stats
 
 from dpfda.audit.broken import BROKEN
-from dpfda.audit.command import FULL, QUICK, audit
+from dpfda.audit.command import FULL, QUICK, Verdict, audit
+from dpfda.audit.findings import Violation
 from dpfda.audit.report import markdown, summary
 from dpfda.audit.statistics import FALSE_ALARM, LEVEL, TESTS, Separation, dependent, separation, wrong_size
+from dpfda.cli.main import run
 from dpfda.engine.quantities import KINDS
 from dpfda.privacy.accounting import mu_for
 
@@ -38,12 +40,12 @@ def test_the_search_attains_nearly_the_whole_sensitivity(verdict) -> None:
     """Else the audit would be blind. Moments of a design cannot be opposite, so theirs is smaller."""
     attained = {result.name: result.attained for result in verdict.results}
     for name in KINDS:
-        assert attained[name] > (0.6 if name in ("design-moments", "entrywise-gradient") else 0.9), name
+        assert attained[name] > (0.7 if name == "design-moments" else 0.99), name
 
 
 def test_lower_bounds_stay_below_the_claims(verdict) -> None:
     for result in verdict.results:
-        assert 0 <= result.epsilon_found
+        assert result.epsilon_found >= 0
         assert not result.test.violates(result.mu)
 
 
@@ -66,9 +68,11 @@ def test_the_page_says_it_all(verdict) -> None:
 # ---------------------------------------------------------------- the tests behind the verdict
 
 
-def test_the_levels_add_up() -> None:
-    per_release = 2 * (1 + 1) + 4
-    assert (20 * per_release + 4 * 2 * 12) <= TESTS
+def test_the_levels_add_up(verdict) -> None:
+    """A release: sizes on two sides (all, by entry), freshness, last bits, claim. A study: three per round, claim."""
+    studies = sum("transcript" in result.name for result in verdict.results)
+    releases = len(verdict.results) - studies
+    assert releases * (2 * 2 + 3) + studies * (3 * 20 + 1) + 3 * 2 <= TESTS
     assert pytest.approx(FALSE_ALARM) == LEVEL * TESTS
 
 
@@ -109,3 +113,18 @@ def test_size_and_dependence_tests_fail_when_they_should() -> None:
     assert any("entry 1" in seen for seen in wrong_size(lame))
     assert dependent(noise[:, 0], noise[:, 0])
     assert not dependent(noise[:, 0], noise[:, 1])
+
+
+# ---------------------------------------------------------------- the command
+
+
+@pytest.mark.parametrize(("refusals", "code"), [([], 0), ([Violation("refusals", "somewhere", "they differ")], 1)])
+def test_the_command_writes_its_page_and_fails_when_a_claim_is_refuted(
+    refusals, code, tmp_path, monkeypatch, capsys
+) -> None:
+    verdict = Verdict("quick", refusals=refusals, caught={"some mistake": Violation("check", "place", "seen")})
+    monkeypatch.setattr("dpfda.audit.command.audit", lambda effort, say: verdict)
+    page = tmp_path / "audit.md"
+    assert run(["audit", "--quick", "--output", str(page)]) == code
+    assert markdown(verdict).splitlines()[4] == page.read_text().splitlines()[4]
+    assert ("PASSED" if code == 0 else "FAILED") in capsys.readouterr().out

@@ -43,10 +43,8 @@ def test_the_corpus_is_there() -> None:
     assert len(list(CORPUS.iterdir())) >= 20
 
 
-CELL = st.one_of(
-    st.floats(allow_nan=True).map(str), st.integers().map(str), st.sampled_from(["", "NA", "inf", "-0", "1e400", "1,5", '"', "'", "\x00"]),
-    st.text(max_size=5),
-)  # fmt: skip
+ODD = ["", "NA", "inf", "-0", "1e400", "1,5", '"', "'", "\x00"]
+CELL = st.one_of(st.floats(allow_nan=True).map(str), st.integers().map(str), st.sampled_from(ODD), st.text(max_size=5))
 
 
 @given(rows=st.lists(st.tuples(CELL, CELL, CELL), max_size=6), separator=st.sampled_from([",", ";", "\t"]))

@@ -32,9 +32,7 @@ def make_silo(**options) -> Silo:
 
 
 def honest_plan(silo) -> Plan:
-    return published_plan(
-        [silo.terms()], SCALING, domain=(0.0, 1.0), n_basis=R, constants=PublishedConstants(C_T=1.0)
-    )
+    return published_plan([silo.terms()], SCALING, domain=(0.0, 1.0), n_basis=R, constants=PublishedConstants(C_T=1.0))
 
 
 def cheap_plan(rounds, share, part=None, parts=1, scaling=SCALING) -> Plan:
@@ -93,7 +91,9 @@ def test_a_greedy_coordinator_ends_at_the_budget_and_answered_rounds_stay_availa
     outcomes = {"answered": 0, "refused": 0}
     for attempt in range(1500):
         run = f"run {rng.integers(0, 60)}"
-        plan = cheap_plan([(ShareBelow(),)] * 4, float(rng.choice([0.01, 0.02])), *[(None, 1), (0, 2), (1, 2)][attempt % 3])
+        plan = cheap_plan(
+            [(ShareBelow(),)] * 4, float(rng.choice([0.01, 0.02])), *[(None, 1), (0, 2), (1, 2)][attempt % 3]
+        )
         query = Query(run, int(rng.integers(0, 4)), {"iterate": rng.uniform(-1, 1, 1).round(1)})
         try:
             silo.join(plan, run)

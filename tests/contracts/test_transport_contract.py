@@ -25,11 +25,10 @@ from dpfda.messages import Query, Release
 from dpfda.transport import InProcessTransport
 
 TRANSPORTS = {"in-process": InProcessTransport, "flare": "real site processes; see tests/flare/world.py"}
-FLARE = pytest.mark.xdist_group("flare")  # one deployment for all of them
 R = 3
 
 
-@pytest.fixture(params=[name if name != "flare" else pytest.param(name, marks=FLARE) for name in TRANSPORTS])
+@pytest.fixture(params=TRANSPORTS)
 def connect(request):
     if request.param == "flare":
         return request.getfixturevalue("flare").connect

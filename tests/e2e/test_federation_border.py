@@ -25,8 +25,6 @@ from dpfda.federation.study import ServerAddress
 from dpfda.transport.flare.processes import start_site, stop, wait_until
 from dpfda.transport.flare.provision import provision
 
-pytestmark = pytest.mark.xdist_group("flare")
-
 VALUE, MARK = 3.14159265358979, "CANARYMARK"
 TERMS = tuple(SiloTerms(name, 60, 1.0, 1e-3, 4.0) for name in SITES)
 
@@ -82,7 +80,7 @@ def test_clients_with_wrong_papers_stay_outside(flare, tmp_path):
     provision("test", ["alpha", "delta"], ServerAddress("127.0.0.1", world.address.port, 1), tmp_path)
     impostor = tmp_path / "impostor"
     shutil.copytree(world.kit("alpha"), impostor, ignore=shutil.ignore_patterns("*-*-*-*-*"))
-    (impostor / "local" / "dpfda" / "policy.json").unlink()
+    (impostor / "local" / "dpfda" / "policy.json").unlink(missing_ok=True)
     config = impostor / "startup" / "fed_client.json"
     config.write_text(config.read_text().replace('"alpha"', '"delta"'))
     (tmp_path / "kits" / "delta" / "local" / "dpfda").mkdir()

@@ -32,8 +32,6 @@ from dpfda.transport.flare.coordinator import RunOptions, StudyRun
 from dpfda.transport.flare.processes import start_site, stop
 from dpfda.transport.in_process import InProcessTransport
 
-pytestmark = pytest.mark.xdist_group("crashes")
-
 SITES, ROUNDS, N = ("north", "middle", "south"), 6, 120
 OPTIONS = RunOptions(for_sites=60.0, for_late_sites=15.0, after_enough=1.0, in_all=60.0)
 

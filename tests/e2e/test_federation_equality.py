@@ -21,8 +21,6 @@ from dpfda.federation.site import open_silo
 from dpfda.silo import Silo
 from dpfda.transport.in_process import InProcessTransport
 
-pytestmark = pytest.mark.xdist_group("flare")
-
 UNEQUAL = (
     SiloTerms("alpha", 120, 1.0, 1e-3, 4.0),
     SiloTerms("beta", 200, 2.0, 1e-4, 6.0),

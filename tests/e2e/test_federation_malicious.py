@@ -21,8 +21,6 @@ from dpfda.federation.site import open_ledger
 from dpfda.messages import Query
 from dpfda.transport.flare.processes import wait_until
 
-pytestmark = pytest.mark.xdist_group("flare")
-
 SITE, R = "alpha", 4
 TERMS = tuple(SiloTerms(name, 60, 1.0, 1e-3, 4.0) for name in SITES)
 

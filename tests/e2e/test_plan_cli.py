@@ -43,7 +43,9 @@ def test_text_has_every_answer(capsys):
 
 def test_the_wanted_error_is_reached_by_what_is_answered(capsys):
     target = answers(capsys, *STUDY, "--error", 2)["target"]
-    by_budget = answers(capsys, "--n", 500, "--m", 6, "--epsilon", target["epsilon"], "--delta", "1e-5", "--y-bounds", "0:150")
+    by_budget = answers(
+        capsys, "--n", 500, "--m", 6, "--epsilon", target["epsilon"], "--delta", "1e-5", "--y-bounds", "0:150"
+    )
     assert by_budget["forecast"]["typical_distance"] == pytest.approx(2, rel=0.02)
     by_people = answers(capsys, "--n", target["n"], "--m", 6, "--epsilon", 1, "--delta", "1e-5", "--y-bounds", "0:150")
     assert by_people["forecast"]["typical_distance"] <= 2.02
@@ -73,7 +75,9 @@ def test_an_error_below_what_sampling_allows_has_no_budget(capsys):
     assert "no budget is enough" in ran.out
 
 
-@pytest.mark.parametrize(("name", "start"), [("phase.png", b"\x89PNG"), ("phase.svg", b"<?xml"), ("phase.pdf", b"%PDF")])
+@pytest.mark.parametrize(
+    ("name", "start"), [("phase.png", b"\x89PNG"), ("phase.svg", b"<?xml"), ("phase.pdf", b"%PDF")]
+)
 def test_pictures(capsys, tmp_path, name, start):
     for against in ("m", "epsilon"):
         target = tmp_path / against / name

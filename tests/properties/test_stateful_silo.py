@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from unittest.mock import patch
 
 import numpy as np
@@ -28,14 +29,20 @@ def plan(kind: int) -> Plan:
     """Plans of one shape and different terms: the third is too dear, the fourth uses batches."""
     rounds = [
         (Round((ShareBelow(),)),) * 3,
-        (Round((LevelHistogram(4),)), Round((WhitenedGradient(), ShortShare())), Round((WhitenedGradient(), ShortShare()))),
+        (
+            Round((LevelHistogram(4),)),
+            Round((WhitenedGradient(), ShortShare())),
+            Round((WhitenedGradient(), ShortShare())),
+        ),
         (Round((ShareBelow(),)),) * 3,
         tuple(Round((ShareBelow(),), part, 3) for part in range(3)),
     ][kind]
     share = (0.2, 0.1, 0.5, 0.6)[kind]
     shares = tuple((share,) * len(planned.measures) for planned in rounds)
     terms = (SiloTerms(NAME, N, EPSILON, DELTA, shares=shares),)
-    return Plan("adaptive", f"plan {kind}", make_basis("cosine", 1), 1, Scaling((-1.0, 1.0), ((1.0, 1.0),)), rounds, terms)
+    return Plan(
+        "adaptive", f"plan {kind}", make_basis("cosine", 1), 1, Scaling((-1.0, 1.0), ((1.0, 1.0),)), rounds, terms
+    )
 
 
 PLANS = [plan(kind) for kind in range(4)]
@@ -88,11 +95,9 @@ class SiloMachine(RuleBasedStateMachine):
         """Killed after the debit, while drawing, or before the answer is stored; then started again."""
         place = {"debit": Silo, "draw": Silo, "store": Ledger}[when]
         name = {"debit": "_noise", "draw": "_noise", "store": "store"}[when]
-        with patch.object(place, name, side_effect=Killed):
-            try:
-                self.silo.release(question(run, round_, kind, 0.0))
-            except (Killed, ProtocolError, BudgetExceeded):
-                pass
+        failures = suppress(Killed, ProtocolError, BudgetExceeded)
+        with patch.object(place, name, side_effect=Killed), failures:
+            self.silo.release(question(run, round_, kind, 0.0))
         self.restart()
 
     @invariant()

@@ -109,7 +109,8 @@ def test_a_break_is_found_where_it_is_and_not_where_there_is_none():
     assert first.gradient == pytest.approx(-2, abs=0.1)
     assert second.gradient == pytest.approx(-1, abs=0.1)
     assert 1200 <= np.exp(second.start) <= 1800
-    assert len(lines_with_break(x, -1.8 * x + 0.02 * rng.standard_normal(x.size))) == 1
+    straight = [len(lines_with_break(x, -1.8 * x + 0.02 * rng.standard_normal(x.size))) for _ in range(1000)]
+    assert np.mean(np.array(straight) == 2) < 0.01 + 4 * np.sqrt(0.01 / 1000)
     assert sorted_gradients([first, second]) == ([first.gradient], [second.gradient])
 
 

@@ -60,7 +60,10 @@ def test_lanes_equal_production_fits_of_a_mean(size):
         PrivateMean(eps, 1e-3, domain=(0, 1), y_bounds=(-50, 50), basis="fourier", n_basis=size, method="published",
                     points_per_curve=m, y_scale="none") for eps in BUDGETS
     ]  # fmt: skip
-    fitted = [[one.set_params(random_state=s).fit(curves[0]).coef_ for one in make] for s, curves in zip(seeds, data, strict=True)]
+    fitted = [
+        [one.set_params(random_state=s).fit(curves[0]).coef_ for one in make]
+        for s, curves in zip(seeds, data, strict=True)
+    ]
     agrees([one.plan_ for one in make], fitted, data, seeds)
 
 
@@ -123,7 +126,9 @@ def test_data_are_shared_by_methods_and_budgets():
 
 
 def test_a_cell_does_not_depend_on_how_it_is_cut_into_portions(monkeypatch):
-    cell = Cell(100, 4, methods=(Method("published", BUDGETS, 5, n_basis=3), Method("nonprivate", (1.0,), 3, n_basis=3)))
+    cell = Cell(
+        100, 4, methods=(Method("published", BUDGETS, 5, n_basis=3), Method("nonprivate", (1.0,), 3, n_basis=3))
+    )
     whole = run_cell(cell)
     monkeypatch.setattr("dpfda.experiments.cells._DOUBLES_AT_ONCE", 4000)
     parts = run_cell(cell)

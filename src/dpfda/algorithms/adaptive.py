@@ -30,9 +30,9 @@ from dpfda.engine.quantities import (
 from dpfda.privacy.accounting import mu_for
 
 BUDGET_GROWTH = 1 / 0.6
-import os
-REST_SHARE, REST_R = eval(os.environ.get('REST','(.5,1.5)'))
 MAX_ADAPTIVE_BASIS = 25
+REST_REACH = 1.5  # radii beyond the radius: lengths to 2.5 radii count in full when clipping is corrected for skewness
+REST_PRECISION = 200.0  # n mu below which the correction would only add noise
 
 
 def adaptive_plan(
@@ -51,7 +51,7 @@ def adaptive_plan(
     r = n_basis if n_basis is not None else adaptive_n_basis(silos, basis, columns)
     functions = make_basis(basis, r, domain, factor=extension)
     rounds = _rounds(precision, columns, has_moments=functions.moment_count > 0)
-    members = [_with_shares(terms, rounds, columns * r) for terms in silos]
+    members = [_with_shares(terms, rounds, columns * r, precision) for terms in silos]
     return Plan(
         method="adaptive",
         algorithm="adaptive " + ("mean" if columns == 1 else "varying coefficients"),
@@ -108,13 +108,13 @@ def _rounds(precision: float, columns: int, *, has_moments: bool) -> list[Round]
             measures.append(CovariateProducts(radius=1.5 * math.sqrt(columns)))
         if number == count - 1:
             measures.append(SpreadMatrix())
-        if number == count and REST_SHARE > 0:
-            measures.append(ClippedRest(REST_R))
+        if number == count and precision >= REST_PRECISION:
+            measures.append(ClippedRest(REST_REACH))
         rounds.append(Round(tuple(measures)))
     return rounds
 
 
-def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int) -> SiloTerms:
+def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: float) -> SiloTerms:
     """What each measure costs this silo: just enough for the helpers, the rest to the gradients, growing."""
     mu = mu_for(terms.epsilon, terms.delta)
     precision, last = terms.n * mu, len(rounds) - 1
@@ -129,7 +129,7 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int) -> SiloTe
         CovariateProducts: enough(0.08, 80 * _columns(rounds), 0.01),
         ShortShare: enough(0.07 / last, 22),
         SpreadMatrix: enough(0.03, 15 * size),
-        ClippedRest: (x := REST_SHARE * math.sqrt(3 / size) * min(1.0, math.sqrt(precision / 1500))*min(1.0,(precision/200)**2)) / (1 + x),
+        ClippedRest: _rest_share(pooled, size),
     }
     spent = sum(helpers[type(kind)] for planned in rounds for kind in planned.measures if type(kind) in helpers)
     growth = BUDGET_GROWTH ** np.arange(last)
@@ -139,6 +139,12 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int) -> SiloTe
         for index, planned in enumerate(rounds)
     ]
     return dataclasses.replace(terms, shares=tuple(shares), clip_factor=clip_factor(terms.n, mu, size))
+
+
+def _rest_share(pooled: float, size: int) -> float:
+    """Weighs the one noisy coordinate of the rest against the `size` of the gradients; 4% more error if nothing is skewed."""
+    odds = 0.5 * math.sqrt(3 / size) * min(1.0, pooled / 1500) ** 0.75
+    return odds / (1 + odds)
 
 
 def _columns(rounds: Sequence[Round]) -> int:

@@ -50,9 +50,11 @@ def membership_attacks(runs: int) -> list[Membership]:
     from dpfda.errors import InvalidInput
     from dpfda.simulate import simulate_mean
 
+    simulated = simulate_mean(60, 5, rng=1)
+    unit, y_bounds = (0.0, 1.0), (-3.0, 5.0)
     found = [
-        member_of("simulated, n = 60", simulate_mean(60, 5, rng=1), (0.0, 1.0), (-3.0, 5.0), epsilon=eps, delta=1e-5, runs=runs)
-        for eps in (1.0, 4.0)
+        member_of("simulated, n = 60", simulated, unit, y_bounds, epsilon=epsilon, delta=1e-5, runs=runs)
+        for epsilon in (1.0, 4.0)
     ]
     try:
         info, curves = dataset_info("blackmore"), load_dataset("blackmore")

@@ -18,6 +18,7 @@ from dpfda import silo as silo_module
 from dpfda.engine import descent
 from dpfda.engine.plan import SiloTerms
 from dpfda.engine.quantities import EntrywiseGradient, WhitenedGradient
+from dpfda.measures import measure
 from dpfda.model import curve_gradients
 from dpfda.privacy.accounting import GaussianEvent
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity
@@ -85,7 +86,7 @@ def _half_sensitivity() -> Iterator[None]:
 
 
 def _clip_after_averaging() -> AbstractContextManager[Any]:
-    right = silo_module.measure
+    right = measure
 
     def wrong(kind: Any, curves: Any, question: Any) -> BoundedSum:
         stated = right(kind, curves, question)
@@ -151,7 +152,7 @@ def _projection_on_data() -> Iterator[None]:
     def project(plan: Any, iterate: Floats) -> Floats:
         inside = right(plan, iterate)
         seen = sum(float(np.clip(curves.y, -2, 2).sum()) + curves.n_points for curves in held[-2:])
-        return inside * (1 - 1e-3 / (1 + abs(seen)))
+        return np.asarray(inside * (1 - 1e-3 / (1 + abs(seen))))
 
     with patch.object(Silo, "__init__", remember), patch.object(descent, "project", project):
         yield
@@ -177,7 +178,10 @@ def _telling_refusals() -> Iterator[None]:
             raise ValueError("there is no such bin")
         return right(self, kept)
 
-    with patch.object(silo_module, "_refuse_absurd", lambda plan: None), patch.object(HistogramBound, "sum_chunks", wrong):
+    with (
+        patch.object(silo_module, "_refuse_absurd", lambda plan: None),
+        patch.object(HistogramBound, "sum_chunks", wrong),
+    ):
         yield
 
 

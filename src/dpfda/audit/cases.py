@@ -81,13 +81,9 @@ def default_arrays(plan: Plan, index: int) -> dict[str, Floats]:
     """A valid query for any round; the search then changes it."""
     arrays = {name: np.ones(size) for name, size in plan.query_sizes(index).items()}
     size = plan.n_coefficients * plan.basis.size
-    special = {"whitener": np.eye(size).ravel(), "length_prior": np.array([-1.0, 0.3])}
-    for name in arrays:
-        if name in special:
-            arrays[name] = special[name]
-        elif name in ("iterate", "moves"):
-            arrays[name] = np.zeros(arrays[name].size)
-    return arrays
+    special: dict[str, Floats] = {"whitener": np.eye(size).ravel(), "length_prior": np.array([-1.0, 0.3])}
+    special |= {name: np.zeros(arrays[name].size) for name in arrays if name in ("iterate", "moves")}
+    return {name: special.get(name, ones) for name, ones in arrays.items()}
 
 
 def _alone(kind: type[Measure]) -> Planner:

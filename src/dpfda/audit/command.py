@@ -36,8 +36,8 @@ class Effort:
     membership: int
 
 
-QUICK = Effort("quick", 2, 80, 40, 800, 4, 12, 60, 1, 0)
-FULL = Effort("full", 12, 300, 800, 3000, 100, 200, None, 20, 150)
+QUICK = Effort("quick", 5, 80, 40, 800, 4, 12, 60, 1, 0)
+FULL = Effort("full", 20, 300, 800, 3000, 100, 200, None, 20, 100)
 _LEAST = Effort("least", 2, 60, 150, 150, 3, 6, None, 0, 0)
 STRONG = "share-below"  # the cheapest release that attains its whole sensitivity: most runs, so the sharpest bound
 _LEAST_SINGLES, _LEAST_STUDIES = ("published mean", "whitened-gradient"), ("transcript, quantile", "published VCM")
@@ -59,7 +59,9 @@ class Verdict:
     def violations(self) -> list[Violation]:
         """Every claim that was refuted."""
         members = [
-            Violation("membership", attack.name, f"{attack.true_rate:.3f} true at {attack.false_rate:.3f} false positives")
+            Violation(
+                "membership", attack.name, f"{attack.true_rate:.3f} true at {attack.false_rate:.3f} false positives"
+            )
             for attack in self.memberships
             if not attack.within
         ]

@@ -40,6 +40,12 @@ class Witnessed(Silo):
         return answer
 
 
+def ledger_at(folder: Path) -> str:
+    """The ledger of a fault run: a file in its folder, or the URL that stands there."""
+    url = folder / "ledger.url"
+    return url.read_text() if url.exists() else str(folder / "ledger.db")
+
+
 def study(folder: Path, ledger: Ledger) -> tuple[Plan, Witnessed]:
     """The plan and the silo, the same after every restart."""
     import numpy as np
@@ -56,7 +62,7 @@ def study(folder: Path, ledger: Ledger) -> tuple[Plan, Witnessed]:
 def main(folder: Path, run: str) -> int:
     """Resume the run where its record ends."""
     try:
-        ledger = Ledger.open(folder / "ledger.db")
+        ledger = Ledger.open(ledger_at(folder), timeout=5.0)
         plan, silo = study(folder, ledger)
         transport = CheckpointTransport(InProcessTransport([silo]), folder / f"record {run}")
         outcome = run_study(plan, transport, run)

@@ -6,7 +6,6 @@ its own on a ledger file, killed with SIGKILL at random moments and started agai
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import resource
@@ -24,58 +23,15 @@ from unittest.mock import patch
 import numpy as np
 
 from dpfda.audit import fault_worker
-from dpfda.audit.fault_worker import DELTA, DONE, FAILED, LEDGER_EPSILON, study
+from dpfda.audit.fault_database import database_kills
+from dpfda.audit.fault_worker import DELTA, DONE, FAILED, LEDGER_EPSILON
+from dpfda.audit.forks import Tally, examined, finished, forked
 from dpfda.errors import LedgerError
 from dpfda.privacy import ledger as ledger_module
 from dpfda.privacy.ledger import Ledger
 from dpfda.privacy.noise import OpenDPNoise
 
-Tally = Counter[str]
 _KILLS = 3  # per study, before it is left to finish
-
-
-def forked(work: Callable[[], int]) -> int:
-    """Do the work in a child process; its pid."""
-    child = os.fork()
-    if child == 0:
-        code = 70
-        try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            code = work()
-        finally:
-            os._exit(code)
-    return child
-
-
-def finished(child: int) -> int:
-    """The exit code of a child; negative if it was killed."""
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def examined(folder: Path, runs: list[str]) -> Tally:
-    """Compare what left the silo with what was paid, and what is stored with what left."""
-    ledger = Ledger.open(folder / "ledger.db")
-    ledger.verify()
-    plan, _ = study(folder, ledger)
-    left: dict[tuple[str, int], set[str]] = {}
-    log = folder / "left.jsonl"
-    for line in log.read_text().splitlines() if log.exists() else []:
-        run, round_, payload = json.loads(line)
-        left.setdefault((run, round_), set()).add(payload)
-    paid = Counter((entry.run, entry.round) for entry in ledger.log())
-    tally: Tally = Counter()
-    tally["released unspent"] = sum(key not in paid for key in left)
-    tally["two answers"] = sum(len(payloads) > 1 for payloads in left.values())
-    tally["releases"] = len(left)
-    tally["overcharged rounds"] = sum(count - 1 for count in paid.values())
-    over = ledger.spent().mu_squared > ledger.budget_mu_squared * (1 + 1e-9)
-    tally["over budget"] = int(over)
-    for run in runs:
-        stored = {round_: payload.hex() for round_, payload in ledger.releases(run).items()}
-        missing = [r for r in range(len(plan.rounds)) if {stored.get(r)} != left.get((run, r), {None})]
-        done = (folder / f"result {run}.json").exists()
-        tally["lost"] += int(not done) + (len(missing) if done else 0)
-    return tally
 
 
 def kills(folder: Path, rng: random.Random) -> Tally:
@@ -198,10 +154,11 @@ KINDS: dict[str, tuple[Callable[[Path, random.Random], Tally], float]] = {
     "two coordinators at once": (two_coordinators, 0.12),
     "damaged or edited ledger": (damage, 0.12),
 }
+_DATABASE_SHARE = 0.1
 LOSSES = ("lost", "two answers", "released unspent", "over budget", "undetected", "crashes", "without advice")
 
 
-def run_faults(runs: int, seed: int = 0) -> dict[str, Tally]:
+def run_faults(runs: int, seed: int = 0, *, databases: bool = True) -> dict[str, Tally]:
     """About `runs` studies in all, shared out over the kinds of faults."""
     found: dict[str, Tally] = {}
     rng = random.Random(seed)
@@ -212,4 +169,5 @@ def run_faults(runs: int, seed: int = 0) -> dict[str, Tally]:
             with tempfile.TemporaryDirectory() as folder:
                 tally.update(fault(Path(folder), rng))
         found[name] = tally
-    return found
+    killed = database_kills(max(1, round(runs * _DATABASE_SHARE)), rng) if databases else None
+    return found if killed is None else {**found, "SIGKILL of the ledger's PostgreSQL": killed}

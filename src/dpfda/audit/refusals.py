@@ -53,7 +53,9 @@ def _unlike_data_sets() -> list[Curves]:
         (np.zeros(0), np.zeros(0), [0] * (n + 1)),
         (np.full(3, 1e308), np.zeros(3), [0, 0, 0, 3]),
     ]
-    return [Curves(x, y, np.array(offsets), design * (1e300 if k == 2 else 1)) for k, (x, y, offsets) in enumerate(shapes)]
+    return [
+        Curves(x, y, np.array(offsets), design * (1e300 if k == 2 else 1)) for k, (x, y, offsets) in enumerate(shapes)
+    ]
 
 
 def _hostile(rng: np.random.Generator, queries: int) -> Iterator[tuple[str, Plan, Arrays]]:

@@ -62,7 +62,9 @@ def audit_release(pair: Pair, runs: int) -> Result:
     notes.expect(not low_bits_differ(*points), "last bits", "the last bits tell the data sets apart")
     test = _tested(noises, means)
     notes.expect(
-        not test.violates(event.mu), "claimed curve", f"mu is at least {test.mu_at_least(1e-6):.3f}, claimed {event.mu:.3f}"
+        not test.violates(event.mu),
+        "claimed curve",
+        f"mu is at least {test.mu_at_least(1e-6):.3f}, claimed {event.mu:.3f}",
     )
     return Result(
         pair.case.name, gaussian_epsilon(event.mu, DELTA), DELTA, event.mu, pair.change, test, tuple(notes.found)
@@ -127,4 +129,3 @@ def _tested(noises: list[Floats], means: list[Floats]) -> Separation:
     first = noises[0] @ direction - middle
     second = noises[1] @ direction + middle
     return separation(first, second)
-

@@ -6,12 +6,35 @@ import argparse
 import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dpfda.audit.faults import LOSSES, Tally, run_faults
+from dpfda.audit.faults import LOSSES, run_faults
+from dpfda.audit.forks import Tally
 
 _COLUMNS = ("runs", "faults", "releases", "overcharged rounds", "detected", *LOSSES)
+
+
+_HEAD = """\
+# Reliability
+
+Written by `python -m dpfda.audit.reliability --runs {runs}` on {day}; do not edit.
+
+{counts}
+
+Each study is a coordinator and a silo in a process of their own, on a ledger file and a checkpoint folder. What leaves
+the silo is written to a log at once; after the faults the study is resumed to its end, and log, ledger and result are
+compared. Kills of separate FLARE processes are in the tests of the federation.
+"""
+_LEGEND = """\
+
+*Overcharged rounds*: debits whose answer was lost with the process and had to be drawn again; the price of the order
+debit, draw, store. *Detected*: damage that was refused with instructions; the rest of it hit unused bytes and changed
+nothing that the ledger says. The columns after it must be zero: results or answers *lost*; *two answers* to one
+question; *released unspent*; *over budget*; damage *undetected*; *crashes* in place of a refusal; refusals *without
+advice*.
+"""
 
 
 def main(arguments: list[str]) -> int:
@@ -21,8 +44,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--no-databases", action="store_true", help="do not start and kill a PostgreSQL server")
     options = parser.parse_args(arguments)
-    found = run_faults(options.runs, options.seed)
+    found = run_faults(options.runs, options.seed, databases=not options.no_databases)
     page = markdown(found, options.runs)
     if options.output:
         options.output.write_text(page, encoding="utf-8")
@@ -30,36 +54,21 @@ def main(arguments: list[str]) -> int:
     return int(any(tally[loss] for tally in found.values() for loss in LOSSES))
 
 
-def markdown(found: dict[str, Tally], runs: int) -> str:
+def markdown(found: Mapping[str, Mapping[str, int]], runs: int) -> str:
     """The page."""
     total: Tally = Counter()
     for tally in found.values():
         total.update(tally)
     losses = sum(total[loss] for loss in LOSSES)
+    counts = f"**{total['runs']} studies, {total['faults']} faults, {losses} losses.**"
     lines = [
-        "# Reliability",
-        "",
-        f"Written by `python -m dpfda.audit.reliability --runs {runs}` on {datetime.now(UTC):%Y-%m-%d}; do not edit.",
-        "",
-        f"**{total['runs']} studies, {total['faults']} faults, {losses} losses.**",
-        "",
-        "Each study is a coordinator and a silo in a process of their own, on a ledger file and a checkpoint folder. What leaves",
-        "the silo is written to a log at once; after the faults the study is resumed to its end, and log, ledger and result are",
-        "compared. Kills of separate FLARE processes and of PostgreSQL are in the tests of the federation and of the ledger.",
-        "",
+        _HEAD.format(runs=runs, day=f"{datetime.now(UTC):%Y-%m-%d}", counts=counts),
         "| fault | " + " | ".join(_COLUMNS) + " |",
         "|---" * (len(_COLUMNS) + 1) + "|",
     ]
     for name, tally in [*found.items(), ("all", total)]:
-        lines.append(f"| {name} | " + " | ".join(str(tally[column]) for column in _COLUMNS) + " |")
-    lines += [
-        "",
-        "*Overcharged rounds*: debits whose answer was lost with the process and had to be drawn again; the price of the order",
-        "debit, draw, store. *Detected*: damage that was refused with instructions. The columns after it must be zero: results or",
-        "answers *lost*; *two answers* to one question; *released unspent*; *over budget*; damage *undetected*; *crashes* in",
-        "place of a refusal; refusals *without advice*.",
-    ]
-    return "\n".join(lines) + "\n"
+        lines.append(f"| {name} | " + " | ".join(str(tally.get(column, 0)) for column in _COLUMNS) + " |")
+    return "\n".join([*lines, _LEGEND])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,39 @@ from dpfda.audit.statistics import CONFIDENCE, FALSE_ALARM
 _PACKAGES = ("opendp", "numpy", "scipy", "dp-accounting")
 
 
+_METHOD = """\
+The real release path (silo, ledger, OpenDP noise) is run on neighbouring data sets that a search made as different as
+it could, and a likelihood-ratio test that knows both tries to tell them apart. A claim is refuted when
+Phi^-1(TPR) - Phi^-1(FPR), by Clopper-Pearson limits, exceeds the claimed mu. A correct library fails this audit with
+probability at most {alarm}, all tests together. Empirical bounds on epsilon are lower bounds at {confidence}
+confidence: what an attacker was seen to learn, not what is guaranteed; see [guarantee.md](guarantee.md).
+"""
+_COLUMNS = (
+    "release",
+    "claimed eps",
+    "delta",
+    "claimed mu",
+    "sensitivity attained",
+    "runs",
+    "empirical eps >=",
+    "verdict",
+)
+_LEGEND = """\
+
+*Sensitivity attained*: the largest whitened change that the search found, in units of what is paid for (1 is all of
+it; more would be a violation). Epsilon is that of the release's own mu; the published methods spend less than they
+promise. Hostile plans and questions put to unlike data sets: {hostile}; answers and refusals that differed: {differed}.
+"""
+_MEMBERSHIP = """\
+## Membership inference
+
+The attacker knows all other curves and both candidates (all of y at its lower or at its upper bound), and sees the
+released curve only.
+
+| data | eps | delta | runs | true positives | false positives | allowed by e^eps | within |
+|---|---|---|---|---|---|---|---|"""
+
+
 def markdown(verdict: Verdict) -> str:
     """The page that `dpfda audit` writes."""
     return "\n".join(_lines(verdict)) + "\n"
@@ -37,12 +70,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     versions = ", ".join([f"dpfda {__version__}", *(f"{name} {version(name)}" for name in _PACKAGES)])
     yield f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {versions}."
     yield ""
-    yield "The real release path (silo, ledger, OpenDP noise) is run on neighbouring data sets that a search made as different"
-    yield "as it could, and a likelihood-ratio test that knows both tries to tell them apart. A claim is refuted when"
-    yield "Phi^-1(TPR) - Phi^-1(FPR), by Clopper-Pearson limits, exceeds the claimed mu. A correct library fails this audit with"
-    yield f"probability at most {FALSE_ALARM:g}, all tests together. Empirical bounds on epsilon are lower bounds at {CONFIDENCE:.0%}"
-    yield "confidence: what an attacker was seen to learn, not what is guaranteed; the guarantee is in [guarantee.md](guarantee.md)."
-    yield ""
+    yield _METHOD.format(alarm=f"{FALSE_ALARM:g}", confidence=f"{CONFIDENCE:.0%}")
     yield from _claims(verdict)
     yield from _attacks(verdict)
     yield from _broken(verdict)
@@ -50,33 +78,21 @@ def _lines(verdict: Verdict) -> Iterator[str]:
 
 
 def _claims(verdict: Verdict) -> Iterator[str]:
-    yield "| release | claimed eps | delta | claimed mu | sensitivity attained | runs (two sides) | empirical eps >= | verdict |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield f"| {' | '.join(_COLUMNS)} |"
+    yield "|---" * len(_COLUMNS) + "|"
     for result in verdict.results:
         word = "refuted" if result.violations else "holds"
         yield (
             f"| {result.name} | {result.epsilon:.3g} | {result.delta:g} | {result.mu:.3f} | {result.attained:.4f} "
             f"| 2 x {result.test.runs} | {result.epsilon_found:.2f} | {word} |"
         )
-    yield ""
-    yield "*Sensitivity attained*: the largest whitened change that the search found, in units of what is paid for (1 is all of it;"
-    yield "more would be a violation). Epsilon is that of the release's own mu; the published methods spend less than they promise."
-    yield f"Hostile plans and questions put to unlike data sets: {verdict.hostile}; all answers and refusals agreed" + (
-        "." if not verdict.refusals else ", except those below."
-    )
-    yield ""
+    yield _LEGEND.format(hostile=verdict.hostile, differed=len(verdict.refusals))
 
 
 def _attacks(verdict: Verdict) -> Iterator[str]:
     if not verdict.memberships:
         return
-    yield "## Membership inference"
-    yield ""
-    yield "The attacker knows all other curves and both candidates (all of y at its lower or upper bound), and sees the released"
-    yield "curve only."
-    yield ""
-    yield "| data | eps | delta | runs | true positives | false positives | allowed by e^eps | within |"
-    yield "|---|---|---|---|---|---|---|---|"
+    yield _MEMBERSHIP
     for attack in verdict.memberships:
         yield (
             f"| {attack.name} | {attack.epsilon:g} | {attack.delta:g} | 2 x {attack.runs} | {attack.true_rate:.3f} "

@@ -61,9 +61,12 @@ def wrong_size(noise: Floats) -> list[str]:
     found = []
     if _chi_square_p(float((noise**2).sum()), noise.size) < LEVEL:
         found.append(f"noise has {math.sqrt(float((noise**2).mean())):.3f} times its stated sd")
-    for column in range(noise.shape[1]):
-        if _chi_square_p(float((noise[:, column] ** 2).sum()), len(noise)) < LEVEL / noise.shape[1]:
-            found.append(f"entry {column} has {math.sqrt(float((noise[:, column] ** 2).mean())):.3f} times its sd")
+    squares = (noise**2).sum(axis=0)
+    found += [
+        f"entry {column} has {math.sqrt(float(square) / len(noise)):.3f} times its sd"
+        for column, square in enumerate(squares)
+        if _chi_square_p(float(square), len(noise)) < LEVEL / squares.size
+    ]
     return found
 
 
@@ -77,7 +80,7 @@ def dependent(first: Floats, second: Floats) -> bool:
 
 def low_bits_differ(first: NDArray[np.int64], second: NDArray[np.int64]) -> bool:
     """Fisher's exact test: does the parity of the released grid points tell the data sets apart?"""
-    table = [[int((side % 2).sum()), int(side.size - (side % 2).sum())] for side in (first, second)]
+    table = np.array([[(side % 2).sum(), side.size - (side % 2).sum()] for side in (first, second)])
     return bool(stats.fisher_exact(table).pvalue < LEVEL)
 
 

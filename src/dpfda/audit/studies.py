@@ -118,7 +118,9 @@ def audit_study(case: Case, rng: np.random.Generator, *, runs: int, tries: int) 
     notes = Collector(case.name)
     pair, attained = worst_neighbours(case, rng, tries)
     claimed = float(np.sqrt(mu_squared(pair.plan.events(NAME))))
-    notes.expect(attained <= 1 + TOLERANCE, "sensitivity", f"one curve moves the transcript {attained:.6g} times as far")
+    notes.expect(
+        attained <= 1 + TOLERANCE, "sensitivity", f"one curve moves the transcript {attained:.6g} times as far"
+    )
     scores, noises = [], []
     for side, curves in enumerate(pair.data_sets()):
         side_scores, side_noises = _many_runs(pair, curves, side, runs)
@@ -129,7 +131,9 @@ def audit_study(case: Case, rng: np.random.Generator, *, runs: int, tries: int) 
     _check_post_processing(pair, notes)
     test = separation(*map(np.array, scores))
     notes.expect(
-        not test.violates(claimed), "claimed curve", f"mu is at least {test.mu_at_least(LEVEL):.3f}, claimed {claimed:.3f}"
+        not test.violates(claimed),
+        "claimed curve",
+        f"mu is at least {test.mu_at_least(LEVEL):.3f}, claimed {claimed:.3f}",
     )
     return Result(case.name, gaussian_epsilon(claimed, DELTA), DELTA, claimed, attained, test, tuple(notes.found))
 
@@ -200,12 +204,16 @@ def _check_books(pair: Neighbours, notes: Collector) -> None:
             "ledger", "its entries are not the plan's events",
         )  # fmt: skip
         notes.expect(
-            abs(reopened.spent().mu_squared - owed[-1]) <= 1e-9 * owed[-1], "ledger", "a reopened ledger shows another sum"
+            abs(reopened.spent().mu_squared - owed[-1]) <= 1e-9 * owed[-1],
+            "ledger",
+            "a reopened ledger shows another sum",
         )
     notes.expect(owed[-1] <= mu_for(EPSILON, DELTA) ** 2 * (1 + 1e-12), "price", "the plan costs more than the claim")
     second_opinion = price_by_pld(events, DELTA)
     notes.expect(
-        second_opinion <= EPSILON * (1 + _PLD_ERROR), "price", f"numerical composition gives epsilon {second_opinion:.3f}"
+        second_opinion <= EPSILON * (1 + _PLD_ERROR),
+        "price",
+        f"numerical composition gives epsilon {second_opinion:.3f}",
     )
 
 

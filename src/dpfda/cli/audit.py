@@ -16,7 +16,9 @@ app = new_app()
 def audit(
     ctx: typer.Context,
     quick: Annotated[bool, typer.Option("--quick", help="Under a minute instead of about ten.")] = False,
-    output: Annotated[str, typer.Option("--output", help="Where to write the page (Markdown).", show_default=False)] = "",
+    output: Annotated[
+        str, typer.Option("--output", help="Where to write the page (Markdown).", show_default=False)
+    ] = "",
 ) -> None:
     """Run the real release path on worst-case data and test every privacy claim; exit code 1 if one is refuted."""
     from dpfda.audit.command import FULL, QUICK

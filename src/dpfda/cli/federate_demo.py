@@ -39,7 +39,9 @@ def federate_demo(
     from dpfda.transport.flare.provision import require_flare
 
     require_flare()
-    with tempfile.TemporaryDirectory(prefix="dpfda-demo-") as folder:
+    from dpfda.transport.flare.processes import ended_politely
+
+    with tempfile.TemporaryDirectory(prefix="dpfda-demo-") as folder, ended_politely():
         run_demo(Path(folder), ctx.obj, epsilon, delta)
 
 

@@ -66,17 +66,23 @@ def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_
     sites: Any = ()
     if sites_file is not None:
         if given["n"] is not None or given["epsilon"] is not None or given["delta"] is not None or given["S"] != 1:
-            raise InvalidInput("--sites-file already states n, epsilon and delta of every site; leave those options out.")
+            raise InvalidInput(
+                "--sites-file already states n, epsilon and delta of every site; leave those options out."
+            )
         sites, table = read_sites(sites_file)
         given = {**given, **typical(sites)}
-        given["m"], given["alpha"] = (table.get(name) if given[name] is None else given[name] for name in ("m", "alpha"))
+        given["m"], given["alpha"] = (
+            table.get(name) if given[name] is None else given[name] for name in ("m", "alpha")
+        )
         given["d"] = table.get("covariates") if given["d"] is None else given["d"]
         guesses = {**{"spread": table.get("spread"), "noise_sd": table.get("noise"), "signal": table.get("signal")},
                    **{name: value for name, value in guesses.items() if value is not None}}  # fmt: skip
         y_bounds = table.get("y_bounds") if y_bounds is None else y_bounds
     for name in ("n", "m", "epsilon", "delta"):
         if given[name] is None:
-            raise InvalidInput(f"--{name} must be given, for example: dpfda plan --n 500 --m 6 --epsilon 1 --delta 1e-5")
+            raise InvalidInput(
+                f"--{name} must be given, for example: dpfda plan --n 500 --m 6 --epsilon 1 --delta 1e-5"
+            )
     epsilon, delta = _validate.privacy_pair(given["epsilon"], given["delta"])
     return Study(
         n=_validate.integer("--n", given["n"]),

@@ -14,9 +14,17 @@ from dpfda.engine.plan import SiloTerms
 from dpfda.errors import InvalidInput
 from dpfda.federation.toml_tables import known_only, read_toml, required
 from dpfda.planning import ExpectedError, expected_error
-from dpfda.theory import Setting, Site, heterogeneous_optimal_r, heterogeneous_upper, optimal_r, price_of_privacy, regime
+from dpfda.theory import (
+    Setting,
+    Site,
+    heterogeneous_optimal_r,
+    heterogeneous_upper,
+    optimal_r,
+    price_of_privacy,
+    regime,
+    what_helps_most,
+)
 from dpfda.theory import rate as rate_terms
-from dpfda.theory import what_helps_most
 
 _CHANGES = {"n": "twice the subjects at every site", "m": "twice the visits of each subject", "S": "twice the sites",
             "epsilon": "twice the budget"}  # fmt: skip
@@ -47,12 +55,13 @@ class Study:
     def expected(self, **changes: Any) -> ExpectedError:
         """The planner's forecast for this study, or for one that differs in n, m, S or epsilon."""
         changed = dataclasses.replace(self, **changes)
+        guesses: Any = dict(self.guesses)
         terms: Any = changed.n
         if self.sites:
             terms = _scaled(self.sites, changed.n / self.n, changed.S / self.S, changed.epsilon / self.epsilon)
         return expected_error(
             terms, changed.m, y_bounds=self.y_bounds, epsilon=changed.epsilon, delta=self.delta, S=changed.S, d=self.d,
-            **dict(self.guesses),
+            **guesses,
         )  # fmt: skip
 
 

@@ -26,7 +26,9 @@ def print_answers(found: dict[str, Any], terminal: Terminal, *, units: str) -> N
     out.print(f"[bold]{study['n']:,} subjects{sites}, {study['m']:g} visits each, {promise}[/bold]")
     if study["sites"]:
         out.print("(sites differ: sizes and budget above are those of equal sites that stand for them)", style="dim")
-    out.print(f"\nPredicted typical distance from the truth: [bold]{forecast['typical_distance']:.3g}[/bold] (unit: {units})")
+    out.print(
+        f"\nPredicted typical distance from the truth: [bold]{forecast['typical_distance']:.3g}[/bold] (unit: {units})"
+    )
     parts = ", ".join(f"{name} {forecast[name] / forecast['total']:.0%}" for name in ("privacy", "sampling", "bias"))
     out.print(f"of the squared error: {parts}. A forecast with the default method, good to a factor of about 2.")
     if forecast["hopeless"]:
@@ -46,8 +48,8 @@ def _exits(theory: dict[str, Any]) -> str:
         return "No other term would take over by changing one size alone."
     near = min(theory["exits"], key=lambda way: max(way["factor"], 1 / way["factor"]))
     return (
-        f"Nearest boundary: {_NAMES[near['variable']]} times {near['factor']:.3g}, where the {near['next_dominant']} term takes "
-        "over (rates are up to constants and logarithms)."
+        f"Nearest boundary: {_NAMES[near['variable']]} times {near['factor']:.3g}, where the {near['next_dominant']} term "
+        "takes over (rates are up to constants and logarithms)."
     )
 
 

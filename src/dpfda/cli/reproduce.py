@@ -63,7 +63,9 @@ def _run(ctx: typer.Context, experiments: list, folder: Path, *, jobs: int, fres
         cells = sum(len(one.points) for one in experiments)
         ctx.obj.say(f"{len(experiments)} experiments, {cells} cells, {count} of them still to be computed.")
         with ctx.obj.progress("simulating (estimated seconds)") as advance:
-            results = run_all(experiments, store, jobs=jobs, progress=lambda done, all_: advance(int(done), int(all_) + 1))
+            results = run_all(
+                experiments, store, jobs=jobs, progress=lambda done, all_: advance(int(done), int(all_) + 1)
+            )
     run = Run(ctx.obj.command, experiments[0].quick, time.monotonic() - begun, count)
     ctx.obj.say("Drawing figures and writing tables.")
     written = write_all(folder, results, run)

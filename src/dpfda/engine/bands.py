@@ -18,9 +18,11 @@ _SEED = 20_240_915  # the simulation of the critical value is deterministic: a b
 def half_widths(basis: Basis, covariance: Floats, u: Floats, level: float, *, simultaneous: bool) -> Floats:
     """Half widths at points u of a band for the function with this coefficient covariance.
 
+    The covariance may be for more functions than the basis has: the first ones of the same kind.
     Simultaneous: c times the pointwise sd, c being the `level` quantile of the largest standardised deviation over the
     whole domain, by simulation from the normal law of the coefficients.
     """
+    basis = basis.resized(len(covariance))
     sd = _pointwise_sd(basis, covariance, u)
     if not simultaneous:
         return sd * float(ndtri((1 + level) / 2))

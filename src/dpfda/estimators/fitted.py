@@ -49,7 +49,8 @@ class FittedFunctions:
         if self._covariance is None:
             raise InvalidInput("band needs method='adaptive': other methods do not release the variance of the curves.")
         points = self._grid(x)
-        centre, r = self._functions(points), self._basis.size
+        centre = self._functions(points)
+        r = len(self._covariance) // centre.shape[1]  # the basis and what may lie beyond it
         blocks = [slice(start, start + r) for start in range(0, len(self._covariance), r)]
         unit = self._basis.unit(points)
         widths = [
@@ -74,7 +75,7 @@ class FittedFunctions:
         self._coefficients = scaling.to_user_units(outcome.coefficients)
         self._covariance = None
         if outcome.covariance is not None:
-            mixing = np.kron(scaling.mixing(), np.eye(basis.size))
+            mixing = np.kron(scaling.mixing(), np.eye(len(outcome.covariance) // len(self._coefficients)))
             self._covariance = mixing @ outcome.covariance @ mixing.T
         self.coef_ = self._public_shape(self._coefficients)
         self.n_basis_ = basis.size

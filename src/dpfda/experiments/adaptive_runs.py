@@ -69,4 +69,6 @@ class AdaptiveRuns:
             released_count(self.plan, earlier, answered.get(earlier), terms.n)
             for earlier in self.plan.counted_before(index)
         ]
-        return clip_rule(follow(question["length_prior"], question["moves"], counts), terms.clip_factor)
+        return clip_rule(
+            follow(question["length_prior"].tolist(), question["moves"].tolist(), counts), terms.clip_factor
+        )

@@ -24,6 +24,7 @@ from dpfda.simulate import Function, mean_1, mean_2, simulate_mean, simulate_vcm
 Floats = NDArray[np.float64]
 
 MEANS: dict[str, Function] = {"mu_1": mean_1, "mu_2": mean_2}
+PAPER = PublishedConstants()
 _UNCLAMPED = (-50.0, 50.0)  # the paper clamps nothing: bounds that its simulated y never reach
 _DOUBLES_AT_ONCE = 3_000_000
 _DATA, _NOISE = 1, 2
@@ -39,7 +40,7 @@ class Method:
     basis: str = "fourier"
     n_basis: int | None = None
     y_bounds: tuple[float, float] = (-4.0, 5.0)
-    constants: PublishedConstants = PublishedConstants()
+    constants: PublishedConstants = PAPER
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,7 @@ class Cell:
         if self.d == 0:
             return [simulate_mean(self.n, self.m, rng=rng, mean=MEANS[self.mean]) for _ in self.profile]
         return [
-            simulate_vcm(self.n, self.m, self.d, rng=rng, coefficients=self.truth, process_sd=0.5)
-            for _ in self.profile
+            simulate_vcm(self.n, self.m, self.d, rng=rng, coefficients=self.truth, process_sd=0.5) for _ in self.profile
         ]
 
     def noise_seed(self, method: str, repetition: int, index: int) -> int:
@@ -200,4 +200,3 @@ def squared_errors(coefficients: Floats, basis: Basis, truth: Sequence[Function]
 def _nodes() -> tuple[Floats, Floats]:
     roots, weights = np.polynomial.legendre.leggauss(96)
     return (roots + 1) / 2, weights / 2
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,9 +13,15 @@ from dpfda.experiments.running import Results
 from dpfda.experiments.trends import falls
 
 _STABLE = 1.5  # "matters little": largest over smallest error within a factor of this
+_NEAR = 0.05  # "near": within this share of the level of y
+_ORDERS = (
+    "its weights compare orders of variances; T^2, radii and log(1/delta) are left out, so that a noisy silo keeps a full "
+    "weight wherever the order of the sampling variance is the larger one"
+)
 _NOT_PRINTED = {
     "eta": "0.05 here; smaller eta gives larger radii and more noise",
-    "C_alpha": "1000 here; below 409 the set does not hold mu_1, and the error cannot vanish; above, it matters at eps of 1 and below only, where noise leaves the set",
+    "C_alpha": "1000 here; below 409 the set does not hold mu_1, and the error cannot vanish; "
+    "above, it matters at eps of 1 and below only, where noise leaves the set",
 }
 
 
@@ -26,7 +33,9 @@ def _sensitivity(results: Results) -> Iterable[Claim]:
         text = _spread(results, name, "published")
         yield Claim("sensitivity", f"(constant not printed) {name}", "published", f"{text}; {words}", SHOWN)
     for name, words in (("width", "bounds of y 0.5 to 8 times as wide"), ("n_basis", "3 to 11 basis functions")):
-        yield Claim("sensitivity", f"(the user's choices) {words}", "adaptive", _spread(results, name, "adaptive"), SHOWN)
+        yield Claim(
+            "sensitivity", f"(the user's choices) {words}", "adaptive", _spread(results, name, "adaptive"), SHOWN
+        )
 
 
 def _errors(results: Results, sweep: str, method: str, epsilon: float) -> list[float]:
@@ -53,10 +62,15 @@ def _truncation(results: Results) -> Iterable[Claim]:
     added = [worse.mean - better.mean for worse, better in pairs]
     ratios = ", ".join(f"{worse.mean / better.mean:.3g} (eps = {worse.epsilon:g})" for worse, better in pairs)
     text = f"added error {added[0]:.3g} at eps = {epsilons[0]:g}, {added[-1]:.2g} at {epsilons[-1]:g}; as a ratio: {ratios}"
-    shrinks = all(later < earlier for earlier, later in zip(added, added[1:], strict=False))
+    shrinks = all(later < earlier for earlier, later in itertools.pairwise(added))
     why = "in absolute terms; relative to the error it is nearly the same at every eps, as noise dominates throughout"
     yield Claim(
-        "sensitivity", "The effect of C_R is smaller for larger eps", "published", text, HOLDS if shrinks else FAILS, why
+        "sensitivity",
+        "The effect of C_R is smaller for larger eps",
+        "published",
+        text,
+        HOLDS if shrinks else FAILS,
+        why,
     )
 
 
@@ -104,9 +118,15 @@ def _splitting(results: Results, method: str) -> Claim:
         ratio = line[-1].mean / line[0].mean
         good += ratio > 1
         parts.append(f"{ratio:.3g} (eps = {epsilon:g})")
-    text = f"error at S = {silos[-1]} over error at S = 1: {', '.join(parts)}; theory: up to {silos[-1]} where noise rules"
+    text = (
+        f"error at S = {silos[-1]} over error at S = 1: {', '.join(parts)}; theory: up to {silos[-1]} where noise rules"
+    )
     return Claim(
-        "federated", "Splitting 2000 subjects over silos costs (FDP against CDP)", method, text, verdict(good, len(epsilons))
+        "federated",
+        "Splitting 2000 subjects over silos costs (FDP against CDP)",
+        method,
+        text,
+        verdict(good, len(epsilons)),
     )
 
 
@@ -120,8 +140,11 @@ def _poor_silo(results: Results, method: str) -> Claim:
         harmed = falls(with_it.errors, without.errors).p_value < 0.01
         good += not harmed
         parts.append(f"{with_it.mean / without.mean:.2f} (eps = {epsilon:g})")
-    text = "error with the poor silo over error without it: " + ", ".join(parts) + "; not worse at level 0.01"
-    return Claim("federated", "A silo with a tenth of the budget does no harm", method, text, verdict(good, len(epsilons)))
+    text = "error with the poor silo over error without it: " + ", ".join(parts)
+    text += f"; not worse at level 0.01 for {good} of {len(epsilons)} budgets"
+    seen = verdict(good, len(epsilons))
+    why = "" if seen == HOLDS or method == "adaptive" else _ORDERS
+    return Claim("federated", "A silo with a tenth of the budget does no harm", method, text, seen, why)
 
 
 def _covariates(results: Results) -> Iterable[Claim]:
@@ -146,7 +169,9 @@ def _dimension(results: Results, method: str) -> Claim:
         pairs.append((line[-1], line[0]))
         gradients.append(_gradient([d + 1 for d in sizes], [one.mean for one in line]))
     text, seen = compare(results, pairs)
-    text = f"from d = {sizes[-1]} to {sizes[0]} it {text}; gradient in log(d + 1) {np.mean(gradients):.2f} (theory 1 to 2)"
+    text = (
+        f"from d = {sizes[-1]} to {sizes[0]} it {text}; gradient in log(d + 1) {np.mean(gradients):.2f} (theory 1 to 2)"
+    )
     return Claim("covariates", "Error grows with the number d of covariates", method, text, seen)
 
 
@@ -168,15 +193,27 @@ def _real_method(data: str, method: str, epsilons: tuple[float, ...], found: dic
     widths = [float(np.ptp(np.quantile(one, (0.05, 0.95), axis=0), axis=0).mean()) for one in curves]
     text = f"mean width of the 90% band {widths[0]:.3g} at eps = {epsilons[0]:g}, {widths[-1]:.3g} at {epsilons[-1]:g}"
     yield Claim(
-        "real-data", "The 90% band of the mechanism narrows with eps", method, text, HOLDS if widths[-1] < widths[0] else FAILS
+        "real-data",
+        "The 90% band of the mechanism narrows with eps",
+        method,
+        text,
+        HOLDS if widths[-1] < widths[0] else FAILS,
     )
-    away = [float(np.sqrt(((one.mean(axis=0) - found["reference"]) ** 2).mean())) for one in curves]
-    close = [distance < width / 2 for distance, width in zip(away, widths, strict=True)]
-    text = f"mean of runs is {away[0]:.3g} (eps = {epsilons[0]:g}) and {away[-1]:.3g} (eps = {epsilons[-1]:g}) away, less than "
-    text += f"half the band at {sum(close)} of {len(close)} budgets"
-    yield Claim(
-        "real-data", "The average of private curves is near the non-private one", method, text, verdict(sum(close), len(close))
-    )
+    yield _average_curve(method, epsilons, curves, found["reference"])
+
+
+def _average_curve(method: str, epsilons: tuple[float, ...], curves: Any, reference: Any) -> Claim:
+    """How far the mean of the runs is from the non-private curve, beyond the Monte Carlo error of that mean."""
+    squared = ((curves.mean(axis=1) - reference) ** 2).mean(axis=-1)
+    chance = (curves.var(axis=1, ddof=1) / curves.shape[1]).mean(axis=-1)
+    away = np.sqrt(np.maximum(squared - chance, 0.0)) / float(reference.mean())
+    good = int((away < _NEAR).sum())
+    text = f"bias beyond Monte Carlo error {away[0]:.1%} of the level at eps = {epsilons[0]:g}, {away[-1]:.1%} at "
+    text += f"{epsilons[-1]:g}; below {_NEAR:.0%} at {good} of {len(away)} budgets"
+    seen = verdict(good, len(away))
+    why = "T rounds of step rho leave a part (1 - rho)^T of the start at zero, more where the extension is ill-conditioned"
+    claim = "The average of private curves is near the non-private one"
+    return Claim("real-data", claim, method, text, seen, "" if seen == HOLDS or method == "adaptive" else why)
 
 
 MORE: dict[str, Callable[[Results], Iterable[Claim]]] = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfda import __version__
 from dpfda.algorithms import PublishedConstants
-from dpfda.experiments.claims import FAILS, HOLDS, PARTLY, SHOWN, Claim, claims_of
+from dpfda.experiments.claims import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim, claims_of
 from dpfda.experiments.pictures import picture_of
 from dpfda.experiments.real_data import RealCell
 from dpfda.experiments.running import Results
@@ -117,10 +117,10 @@ def _conditions() -> str:
 
 
 def _count(claims: Sequence[Claim]) -> str:
-    lines = ["| method | holds | in part | does not hold |", "|---|---|---|---|"]
+    lines = ["| method | holds | in part | does not hold | undecided |", "|---|---|---|---|---|"]
     for method in ("published", "adaptive"):
         counts = Counter(claim.verdict for claim in claims if claim.method == method and claim.verdict != SHOWN)
-        lines.append(f"| {method} | {counts[HOLDS]} | {counts[PARTLY]} | {counts[FAILS]} |")
+        lines.append(f"| {method} | {counts[HOLDS]} | {counts[PARTLY]} | {counts[FAILS]} | {counts[UNDECIDED]} |")
     return "\n".join(lines)
 
 
@@ -144,7 +144,10 @@ def _rows(claims: Sequence[Claim]) -> list[str]:
 
 
 def _repetitions(results: Sequence[Results]) -> str:
-    lines = ["| experiment | cells | " + " | ".join(("published", "adaptive", "nonprivate")) + " |", "|---|---|---|---|---|"]
+    lines = [
+        "| experiment | cells | " + " | ".join(("published", "adaptive", "nonprivate")) + " |",
+        "|---|---|---|---|---|",
+    ]
     for one in results:
         counts = {method.name: method.repetitions for point in one.experiment.points for method in point.cell.methods}
         cells = [str(counts.get(name, "-")) for name in ("published", "adaptive", "nonprivate")]

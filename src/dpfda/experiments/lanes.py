@@ -36,9 +36,7 @@ class Moments:
     @staticmethod
     def stack(repetitions: Sequence[Moments]) -> Moments:
         """Repetitions of one silo along a new first axis."""
-        return Moments(
-            np.stack([one.matrices for one in repetitions]), np.stack([one.vectors for one in repetitions])
-        )
+        return Moments(np.stack([one.matrices for one in repetitions]), np.stack([one.vectors for one in repetitions]))
 
 
 def curve_moments(curves: PreparedCurves, basis: Basis) -> Moments:
@@ -58,7 +56,7 @@ def _grams(features: Floats, offsets: NDArray[np.int64]) -> Floats:
     r, counts = features.shape[1], np.diff(offsets)
     if r > 5 and counts.size and (counts == counts[0]).all() and counts[0] > 0:
         blocks = features.reshape(counts.size, counts[0], r)
-        return np.matmul(blocks.transpose(0, 2, 1), blocks) / counts[0]
+        return np.asarray(np.matmul(blocks.transpose(0, 2, 1), blocks) / counts[0])
     products = np.einsum("jk,jl->jkl", features, features).reshape(len(features), r * r)
     return mean_per_curve(products, offsets).reshape(-1, r, r)
 

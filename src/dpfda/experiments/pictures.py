@@ -64,16 +64,27 @@ def draw_panel(
     if reference:
         draw_series(axes, reference, axis, "0.35", NAMES["nonprivate"], linestyle=":", marker="", capsize=0)
     axes.set(xlabel=AXES[axis], ylabel=ERROR, yscale="log", title=NAMES[method])
+    _set_x(axes, axis)
+    tidy(axes)
+
+
+def _set_x(axes: Any, axis: str) -> None:
+    """Logarithmic or whole numbers, where these are what the axis means."""
+    from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
     if axis in _LOG_X:
         axes.set_xscale("log", base=2 if axis in ("S", "width") else 10)
-    tidy(axes)
+        if axis in ("S", "width"):
+            axes.xaxis.set_major_formatter(ScalarFormatter())
+    elif axis in ("n", "m", "d", "n_basis"):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
 
 
 def tidy(axes: Any) -> None:
     """Grid and legend."""
     axes.grid(alpha=0.25, which="both")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=7, ncols=2)
+    axes.legend(framealpha=0.85, edgecolor="none", fontsize=7, ncols=2)
 
 
 def _parts(results: Results, sweep: str) -> list[tuple[str, list[float]]]:
@@ -122,7 +133,7 @@ def _heat(results: Results) -> Figure:
 def _log_errors(results: Results, method: str, m: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     ns, budgets = results.axis("heat", "n"), results.epsilons("heat", method)
     errors = [[results.select("heat", method, eps, m=m, n=n)[0].mean for n in ns] for eps in budgets]
-    return np.log10(np.array(errors))
+    return np.asarray(np.log10(np.array(errors)))
 
 
 def _sensitivity(results: Results) -> Figure:
@@ -199,5 +210,5 @@ def picture_of(results: Results) -> Figure:
         "real-data": real_figure,
     }
     figure = table[results.experiment.name](results)
-    figure.suptitle(f"{results.experiment.title} ({results.experiment.source})", fontsize=11)
+    figure.suptitle(f"{results.experiment.title}. {results.experiment.source}", fontsize=11)
     return figure

@@ -38,11 +38,17 @@ def _fitted(axes: Any, results: Results, method: str, budgets: list[float]) -> N
     for epsilon, colour in zip(budgets, colours(len(budgets)), strict=True):
         series = results.select("dense", method, epsilon)
         draw_series(axes, series, "n", colour, f"ε = {epsilon:g}", linestyle="", markersize=4)
+        where = 0.2 + 0.6 * budgets.index(epsilon) / len(
+            budgets
+        )  # so that numbers on neighbouring lines do not collide
         for line in lines.get(epsilon, []):
             x = np.array([line.start, line.stop])
             steep = line.gradient < BETWEEN_THEORIES
-            axes.plot(np.exp(x), np.exp(line.at(x)), color=PRIVATE if steep else PLAIN, ls="-" if steep else "--", lw=1.2)
-            place = (np.exp(x.mean()), np.exp(line.at(x.mean())))
+            axes.plot(
+                np.exp(x), np.exp(line.at(x)), color=PRIVATE if steep else PLAIN, ls="-" if steep else "--", lw=1.2
+            )
+            middle = x[0] + where * (x[1] - x[0])
+            place = (np.exp(middle), np.exp(line.at(middle)))
             axes.annotate(f"{line.gradient:.2f}", place, textcoords="offset points", xytext=(6, 5), fontsize=8)
     reference = results.select("dense", "nonprivate")
     if reference:
@@ -66,7 +72,7 @@ def _plain_ticks(axes: Any) -> None:
 def _theory(axes: Any, budgets: list[float], ns: list[int]) -> None:
     """The two dense terms of the rate, with the constants left open (both set to fit the ranges shown)."""
     grid = np.geomspace(ns[0], ns[-1], 60)
-    scale = 3000.0  # ratio of the unknown constants: the private term is this much dearer
+    scale = 13_500.0  # ratio of the unknown constants: the private term is this much dearer
     for epsilon, colour in zip(budgets, colours(len(budgets)), strict=True):
         terms = [rate("mean", "cdp", n=n, m=n ** (1 / 3), alpha=3, epsilon=epsilon).as_dict() for n in grid]
         private = np.array([one["private dense"] for one in terms]) * scale
@@ -90,7 +96,9 @@ def real_figure(results: Results) -> Figure:
 
 def _distance(axes: Any, distance: Any, epsilons: tuple[float, ...], method: str) -> None:
     error = distance.std(axis=0, ddof=1) / np.sqrt(len(distance))
-    axes.errorbar(epsilons, distance.mean(axis=0), yerr=error, marker="o", ms=4, capsize=2, color=PLAIN, label="mean ± s.e.")
+    axes.errorbar(
+        epsilons, distance.mean(axis=0), yerr=error, marker="o", ms=4, capsize=2, color=PLAIN, label="mean ± s.e."
+    )
     axes.set(xlabel="budget ε", ylabel="$L^2$ distance, units of y", xscale="log", yscale="log")
     axes.set_title(f"{NAMES[method]}: to the training third", fontsize=9)
     from matplotlib.ticker import NullFormatter, ScalarFormatter

@@ -79,9 +79,7 @@ class Results:
 def _series(point: Point, arrays: Arrays) -> Iterator[Series]:
     for method in point.cell.methods:
         for index, epsilon in enumerate(method.epsilons):
-            yield Series(
-                point.sweep, dict(point.coordinates), method.name, epsilon, arrays[method.name][:, index]
-            )
+            yield Series(point.sweep, dict(point.coordinates), method.name, epsilon, arrays[method.name][:, index])
 
 
 def missing_points(experiments: Sequence[Experiment], store: Store) -> list[Point]:

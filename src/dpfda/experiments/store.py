@@ -51,5 +51,7 @@ class Store:
 
 def digest(key: Mapping[str, Any]) -> str:
     """A short hash of a configuration."""
-    text = json.dumps({"engine": ENGINE, "version": __version__, **key}, sort_keys=True, separators=(",", ":"), default=str)
+    text = json.dumps(
+        {"engine": ENGINE, "version": __version__, **key}, sort_keys=True, separators=(",", ":"), default=str
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,7 @@ from scipy.stats import norm, wilcoxon
 Floats = NDArray[np.float64]
 
 LEAST_POINTS = 4  # a line through fewer says little
+BREAK_LEVEL = 0.01  # how often a break may be found where there is none
 BETWEEN_THEORIES = -1.5  # gradients below it are nearer to -2 than to -1
 LEVELLING = 0.1  # levelled off: what is still to be gained is less than this share of all that m gains
 
@@ -31,34 +33,54 @@ class Line:
         return self.intercept + self.gradient * np.asarray(x, dtype=np.float64)
 
 
-def lines_with_break(x: ArrayLike, y: ArrayLike, deviations: ArrayLike | None = None) -> list[Line]:
-    """One line, or two with a break, whichever has the smaller BIC.
+def lines_with_break(x: ArrayLike, y: ArrayLike) -> list[Line]:
+    """Two lines with the best break if a break is significant at level 0.01, else one line.
 
-    Every break that leaves four points on each side is tried. Two lines cost three parameters more than one: two for the
-    second line and one for the place of the break. Points are weighted by one over their standard deviations if these
-    are given.
+    Every break that leaves four points on each side is tried. The statistic is the sum of squares around one line over
+    the least sum around two; its law without a break is that of straight lines with normal errors at the same x.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    weights = np.ones_like(x) if deviations is None else 1 / np.asarray(deviations, dtype=np.float64)
-    best, least = [_line(x, y, weights)], _bic(x, y, weights, [_line(x, y, weights)], 2)
-    for cut in range(LEAST_POINTS, len(x) - LEAST_POINTS + 1):
-        pair = [_line(x[:cut], y[:cut], weights[:cut]), _line(x[cut:], y[cut:], weights[cut:])]
-        score = _bic(x, y, weights, pair, 5, cut)
-        if score < least:
-            best, least = pair, score
-    return best
+    makers = _residual_makers(tuple(x))
+    if not makers or _gain(makers, y[:, None])[0] <= _critical_gain(tuple(x)):
+        return [_line(x, y)]
+    cut = LEAST_POINTS + int(np.argmin([float(((maker @ y) ** 2).sum()) for maker in makers[1:]]))
+    return [_line(x[:cut], y[:cut]), _line(x[cut:], y[cut:])]
 
 
-def _line(x: Floats, y: Floats, weights: Floats) -> Line:
-    gradient, intercept = np.polyfit(x, y, 1, w=weights)
+def _line(x: Floats, y: Floats) -> Line:
+    gradient, intercept = np.polyfit(x, y, 1)
     return Line(float(gradient), float(intercept), float(x[0]), float(x[-1]))
 
 
-def _bic(x: Floats, y: Floats, weights: Floats, lines: Sequence[Line], parameters: int, cut: int | None = None) -> float:
-    cut = len(x) if cut is None else cut
-    fitted = np.concatenate([lines[0].at(x[:cut]), lines[-1].at(x[cut:])])
-    squares = float(((weights * (y - fitted)) ** 2).sum() / (weights**2).sum())
-    return len(x) * math.log(max(squares, 1e-300)) + parameters * math.log(len(x))
+@lru_cache(maxsize=16)
+def _residual_makers(x: tuple[float, ...]) -> list[Floats]:
+    """The matrices that leave residuals: around one line, then around two for every break; none for few points."""
+    points = np.asarray(x)
+    if len(points) < 2 * LEAST_POINTS:
+        return []
+
+    def maker(points: Floats) -> Floats:
+        design = np.column_stack([np.ones_like(points), points])
+        return np.asarray(np.eye(len(points)) - design @ np.linalg.pinv(design))
+
+    makers = [maker(points)]
+    for cut in range(LEAST_POINTS, len(points) - LEAST_POINTS + 1):
+        both = np.zeros((len(points), len(points)))
+        both[:cut, :cut], both[cut:, cut:] = maker(points[:cut]), maker(points[cut:])
+        makers.append(both)
+    return makers
+
+
+def _gain(makers: Sequence[Floats], y: Floats) -> Floats:
+    """Sum of squares around one line over the least around two, for every column of y."""
+    squares = np.array([((maker @ y) ** 2).sum(axis=0) for maker in makers])
+    return np.asarray(squares[0] / np.maximum(squares[1:].min(axis=0), 1e-300))
+
+
+@lru_cache(maxsize=16)
+def _critical_gain(x: tuple[float, ...]) -> float:
+    draws = np.random.default_rng(0).standard_normal((len(x), 20_000))
+    return float(np.quantile(_gain(_residual_makers(x), draws), 1 - BREAK_LEVEL))
 
 
 def sorted_gradients(lines: Sequence[Line]) -> tuple[list[float], list[float]]:

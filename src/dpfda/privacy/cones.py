@@ -82,7 +82,7 @@ class OuterProductBound:
     def sensitivity(self, n: int) -> Sensitivity:
         """How far replacing one of n rows can move the triangle of the sum."""
         ball = EllipsoidBound(np.ones(self.width), self.radius**2).sensitivity(n)
-        slack = ball.scale[0] / (2 * self.radius**2) - 1  # of a sum of n rows of this width and length, relative to 2 R^2
+        slack = ball.scale[0] / (2 * self.radius**2) - 1  # of n rows of this width and length, relative to 2 R^2
         widened = 1 + math.sqrt(2) * slack  # the same error relative to the smaller sqrt2 R^2
         return Sensitivity.ellipsoid(np.ones(self.width), math.sqrt(2) * self.radius**2 * widened * (1 + _ROUNDING))
 

@@ -41,7 +41,10 @@ def phase_figure(setting: Setting, against: Against = "m") -> Figure:
 
     figure = Figure(figsize=(8.4, 6.0), dpi=130, layout="constrained")
     axes: Any = figure.add_subplot()
-    n, other = _range(setting.n, least=1.0), _range(_value(setting, against), least=0.0 if against == "epsilon" else 1.0)
+    n, other = (
+        _range(setting.n, least=1.0),
+        _range(_value(setting, against), least=0.0 if against == "epsilon" else 1.0),
+    )
     names, logs = _log_terms(setting, against, n, other)
     ruler = logs.argmax(axis=0)
     axes.pcolormesh(
@@ -77,12 +80,15 @@ def _log_terms(setting: Setting, against: Against, n: Floats, other: Floats) -> 
     logs = []
     for name in names:
         monomial = monomials[name]
-        fixed = dataclasses.replace(setting, n=1.0, **{against: 1.0})
+        fixed = dataclasses.replace(
+            setting,
+            n=1.0,
+            m=1.0 if against == "m" else setting.m,
+            epsilon=1.0 if against == "epsilon" else setting.epsilon,
+        )
         constant = monomial.log_at(fixed.values)
         logs.append(
-            constant
-            + monomial.exponent("n") * np.log(n)[None, :]
-            + monomial.exponent(against) * np.log(other)[:, None]
+            constant + monomial.exponent("n") * np.log(n)[None, :] + monomial.exponent(against) * np.log(other)[:, None]
         )
     return names, np.array(logs)
 
@@ -111,4 +117,5 @@ def _title(setting: Setting, against: Against) -> str:
     what = "mean" if setting.problem == "mean" else f"{setting.d:g} covariates"
     fixed = f"ε = {setting.epsilon:g}" if against == "m" else f"m = {setting.m:g}"
     sites = f", {setting.S:g} sites" if setting.S > 1 else ""
-    return f"Which term of the minimax rate rules: {what}, {model} privacy, {fixed}{sites}\n(rates: up to constants and logarithms)"
+    title = f"Which term of the minimax rate rules: {what}, {model} privacy, {fixed}{sites}"
+    return f"{title}\n(rates: up to constants and logarithms)"

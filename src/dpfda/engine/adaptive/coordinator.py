@@ -8,19 +8,20 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.engine.adaptive.density import fit_density
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
 from dpfda.engine.adaptive.geometry import (
+    CovariateMatrix,
     Geometry,
     assumed_geometry,
     clipping_shape,
     covariate_matrix,
     covariate_sizes,
-    design_gram,
 )
 from dpfda.engine.adaptive.level import fit_level
 from dpfda.engine.adaptive.matrices import power, with_floor
 from dpfda.engine.adaptive.pooling import Pooled, pool
-from dpfda.engine.adaptive.posterior import Posterior, sobolev_decay, solve
+from dpfda.engine.adaptive.posterior import Posterior, Prior, sobolev_covariance, solve, with_tail
 from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
 from dpfda.engine.plan import Plan
 from dpfda.engine.quantities import (
@@ -41,7 +42,8 @@ from dpfda.privacy.quantiles import LengthFilter
 Floats = NDArray[np.float64]
 
 _SPREAD_TRACE, _SPREAD_TRACE_SD = 1.2, 0.35  # E |v|^2 / median^2 of whitened gradients, before it is measured
-_REFINEMENTS = 2
+_REFINEMENTS = 4
+_TYPICAL_SIZE = 0.2
 
 
 class AdaptiveCoordinator:
@@ -57,8 +59,8 @@ class AdaptiveCoordinator:
 
     @property
     def covariance(self) -> Floats | None:
-        """Covariance of the coefficients: sampling and privacy noise, as far as released numbers tell."""
-        return self.posterior.covariance
+        """Covariance of the coefficients, those beyond the basis included: sampling, privacy noise and truncation."""
+        return with_tail(self.posterior, self.plan.basis, self.plan.alpha)
 
     def coefficients(self) -> Floats:
         """The last estimate."""
@@ -107,10 +109,11 @@ class AdaptiveCoordinator:
     def _start(self, releases: Mapping[str, Release]) -> None:
         """Round 0: level and spread of y, design density, sizes of the covariates."""
         self.level = fit_level(pool(self.plan, 0, LevelHistogram, releases))
-        self.gram = design_gram(self.plan.basis, self._pooled(0, DesignMoments, releases))
+        self.density = fit_density(self.plan.basis, self._pooled(0, DesignMoments, releases))
         squares = self._pooled(0, CovariateSquares, releases)
         self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
-        self._set_geometry(np.diag(self.covariate_sizes**2))
+        columns = self.plan.n_coefficients
+        self._set_geometry(CovariateMatrix(np.diag(self.covariate_sizes**2), np.zeros((0, columns, columns))))
         self.iterate = np.zeros(self.size)
         self.iterate[0] = self.level.value
         first = math.log(self.level.spread / math.sqrt(self.geometry.spread[0, 0]) * math.sqrt(self.size))
@@ -118,8 +121,8 @@ class AdaptiveCoordinator:
         self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
         self.shape = clipping_shape(self.geometry, self.geometry.spread)
 
-    def _set_geometry(self, covariates: Floats) -> None:
-        self.geometry: Geometry = assumed_geometry(self.plan.basis, self.gram, covariates)
+    def _set_geometry(self, covariates: CovariateMatrix) -> None:
+        self.geometry: Geometry = assumed_geometry(self.plan.basis, self.density, covariates)
 
     def _spread(self) -> Floats:
         """The covariance of gradients in units of the median length squared."""
@@ -194,21 +197,29 @@ class AdaptiveCoordinator:
 
     def _estimate(self) -> Posterior:
         """Combine all rounds of all silos; the second pass knows how far each round was from the end."""
-        information, decay = self.geometry.information, self._decay()
-        level_sd = math.hypot(2 * self.level.spread, self.level.sd) + 0.02
+        information, prior = self.geometry.information, self._prior()
         posterior: Posterior | None = None
         extra: dict[str, Floats] = {}
+        root = prior.root(_TYPICAL_SIZE)
+        away = root @ root.T
         for _ in range(_REFINEMENTS):
-            measurements = []
+            precision, weighted = np.zeros((self.size, self.size)), np.zeros(self.size)
             for name, evidence in self.evidence.items():
                 if not evidence:
                     continue
                 centre = None if posterior is None else posterior.mean
                 value, noise = combine_rounds(evidence, information, centre, extra.get(name))
                 sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
-                measurements.append((value, noise + sampling))
+                inverse = np.linalg.inv(noise + sampling)
+                precision += inverse
+                weighted += inverse @ value
                 extra[name] = noise
-            posterior = solve(measurements, information, self.level.value, level_sd, decay)
+            covariance = np.linalg.inv(precision)
+            value = covariance @ weighted
+            covariance = covariance + self.geometry.doubt(away)
+            posterior = solve(value, covariance, information, prior)
+            step = posterior.mean - self.iterate
+            away = np.outer(step, step) + posterior.covariance
         assert posterior is not None
         return posterior
 
@@ -221,8 +232,10 @@ class AdaptiveCoordinator:
         covariance[0, 0] += variance
         self.posterior = Posterior(mean, covariance, self.posterior.size)
 
-    def _decay(self) -> Floats:
-        return sobolev_decay(self.plan.basis, self.plan.n_coefficients, self.plan.alpha)
+    def _prior(self) -> Prior:
+        kernel = sobolev_covariance(self.plan.basis, self.plan.alpha)
+        level_sd = math.hypot(2 * self.level.spread, self.level.sd) + 0.02
+        return Prior(kernel, self.plan.n_coefficients, self.level.value, level_sd)
 
     def _advance(self, coordinates: Coordinates) -> None:
         """Move to the estimate, kept within the bounds of y, and choose the next coordinates."""

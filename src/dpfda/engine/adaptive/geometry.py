@@ -8,35 +8,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.basis import Basis
+from dpfda.engine.adaptive.density import DesignDensity
 from dpfda.engine.adaptive.matrices import power, with_floor
 from dpfda.engine.adaptive.pooling import Pooled
-from dpfda.engine.moments import gram_matrix, moment_frequencies, uniform_moments
 from dpfda.privacy.cones import from_triangle
 
 Floats = NDArray[np.float64]
 
-_DENSITY_VARIATION = 0.25  # prior sd of a design moment at frequency 1, falling with the frequency
-_THINNEST = 0.02  # smallest eigenvalue that the information may have
+_STEADY = 0.05  # smallest eigenvalue that the coordinates for clipping see
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """The information matrix A = E[G G^T] (x) E[Phi Phi^T] and the covariance of gradients at the truth, up to a factor."""
+    """The information matrix A = E[G G^T] (x) E[Phi Phi^T] and the covariance of gradients at the truth, up to a factor.
+
+    `steady` is A with thin directions filled up: clipping must not follow what hardly any curve tells about.
+    `slopes` say in which directions A is uncertain: the true one is A + sum_j N(0, 1) slopes[j].
+    """
 
     information: Floats
     spread: Floats
+    steady: Floats
+    slopes: Floats
 
-
-def design_gram(basis: Basis, moments: Pooled | None) -> Floats:
-    """E[Phi Phi^T] from noisy moments: each shrunk towards the uniform design by its known noise, then made definite."""
-    uniform = uniform_moments(basis)
-    if moments is None:
-        return basis.gram()
-    cycles = moment_frequencies(basis) * basis.angle / (2 * np.pi)
-    variation = (_DENSITY_VARIATION / np.maximum(cycles, 0.5)) ** 2
-    shrunk = uniform + moments.values * variation / (variation + moments.sd**2)  # released as differences from uniform
-    noise = float(np.sqrt((moments.sd**2).mean()))
-    return with_floor(gram_matrix(basis, shrunk), float(np.clip(noise, _THINNEST, 0.5)))
+    def doubt(self, displacement: Floats) -> Floats:
+        """Covariance of (A - A_true) d for displacements d from the iterate with second moments `displacement`."""
+        moved = self.slopes @ displacement @ self.slopes.transpose(0, 2, 1)
+        return np.asarray(moved.sum(axis=0))
 
 
 def covariate_sizes(squares: Pooled | None, columns: int) -> Floats:
@@ -48,22 +46,37 @@ def covariate_sizes(squares: Pooled | None, columns: int) -> Floats:
     return np.concatenate([[1.0], np.sqrt(np.clip(mean, 0.003, 1.0))])
 
 
-def covariate_matrix(products: Pooled, sizes: Floats) -> Floats:
+@dataclass(frozen=True)
+class CovariateMatrix:
+    """E[G G^T], and directions in which it is uncertain."""
+
+    matrix: Floats
+    slopes: Floats
+
+
+def covariate_matrix(products: Pooled, sizes: Floats) -> CovariateMatrix:
     """E[G G^T] from its noisy triangle in units of the column sizes, made definite at the level of its noise."""
     noise = float(products.sd.max())
     matrix = with_floor(from_triangle(products.values), max(0.05, noise * np.sqrt(sizes.size)))
-    result: Floats = matrix * np.outer(sizes, sizes)
-    return result
+    scale = np.outer(sizes, sizes)
+    slopes = [from_triangle(unit * noise) * scale for unit in np.eye(products.sd.size)]
+    return CovariateMatrix(matrix * scale, np.stack(slopes))
 
 
-def assumed_geometry(basis: Basis, gram: Floats, covariates: Floats) -> Geometry:
+def assumed_geometry(basis: Basis, density: DesignDensity, covariates: CovariateMatrix) -> Geometry:
     """Information, and a spread of gradients half like independent noise, half like smooth random curves."""
-    information = np.kron(covariates, gram)
+    gram = density.gram
     frequencies = basis.frequencies.astype(np.float64)
     smooth = np.where(frequencies == 0, 1.0, 0.25 * np.maximum(frequencies, 1.0) ** -2.0)
-    coefficients = np.kron(np.linalg.inv(covariates), 0.5 * np.linalg.inv(gram) + 0.5 * np.diag(smooth))
-    spread = information @ coefficients @ information
-    return Geometry(information, spread * (len(spread) / np.trace(spread)))
+    spread = np.kron(covariates.matrix, 0.5 * gram + 0.5 * (gram * smooth) @ gram)
+    slopes = [np.kron(covariates.matrix, slope) for slope in density.slopes]
+    slopes += [np.kron(slope, gram) for slope in covariates.slopes]
+    return Geometry(
+        information=np.kron(covariates.matrix, gram),
+        spread=spread * (len(spread) / np.trace(spread)),
+        steady=np.kron(covariates.matrix, with_floor(gram, _STEADY)),
+        slopes=np.stack(slopes) if slopes else np.zeros((0, *spread.shape)),
+    )
 
 
 def clipping_shape(geometry: Geometry, spread: Floats, previous: Floats | None = None) -> Floats:
@@ -71,8 +84,8 @@ def clipping_shape(geometry: Geometry, spread: Floats, previous: Floats | None =
 
     Scaled so that lengths keep their size from one W to the next.
     """
-    inverse = np.linalg.inv(geometry.information)
+    inverse = np.linalg.inv(geometry.steady)
     in_coefficients = inverse @ spread @ inverse.T
-    shape = geometry.information @ power(in_coefficients, 0.5) @ geometry.information
+    shape = geometry.steady @ power(in_coefficients, 0.5) @ geometry.steady
     wanted = float(len(spread)) if previous is None else float(np.trace(np.linalg.solve(previous, spread)))
     return shape * (float(np.trace(np.linalg.solve(shape, spread))) / wanted)

@@ -13,7 +13,7 @@ from dpfda.errors import TransportError
 from dpfda.federation.status import Status
 from dpfda.federation.workspace import StudyFolder
 from dpfda.transport.flare.job import write_job
-from dpfda.transport.flare.processes import start_server, stop, wait_until
+from dpfda.transport.flare.processes import ended_politely, start_server, stop, stop_leftover, wait_until
 from dpfda.transport.flare.session import CoordinatorSession
 
 _POLL = 0.5
@@ -53,14 +53,19 @@ class StudyRun:
 
     def to_end(self) -> None:
         """Start the server, run jobs until every round is on record, stop the server."""
-        self._server = start_server(self._folder.server, self._folder.root / "server.log")
-        try:
-            self._session.connect(60.0)
-            self._wait_for_sites()
-            self._run_jobs()
-        finally:
-            self._session.close()
-            stop([self._server])
+        pid_file = self._folder.root / "server.pid"
+        stop_leftover(pid_file, self._folder.server)
+        with ended_politely():
+            self._server = start_server(self._folder.server, self._folder.root / "server.log")
+            pid_file.write_text(f"{self._server.pid}\n")
+            try:
+                self._session.connect(60.0)
+                self._wait_for_sites()
+                self._run_jobs()
+            finally:
+                self._session.close()
+                stop([self._server])
+                pid_file.unlink(missing_ok=True)
 
     def _run_jobs(self) -> None:
         fruitless = 0

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,32 @@ def stop(processes: Sequence[Any], grace: float = 5.0) -> None:
     for process in processes:
         if isinstance(process, subprocess.Popen):
             process.wait(timeout=grace)
+
+
+def stop_leftover(pid_file: Path, kit: Path) -> None:
+    """End the process of an earlier call that was killed, if the id in the file is still that of this kit's process."""
+    with contextlib.suppress(OSError, ValueError, psutil.Error):
+        process = psutil.Process(int(pid_file.read_text()))
+        if str(kit) in process.cmdline():
+            stop([process])
+
+
+@contextlib.contextmanager
+def ended_politely() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal run the `finally` blocks that end child processes."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kept = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
 
 def wait_until(condition: Any, seconds: float, step: float = 0.2) -> bool:

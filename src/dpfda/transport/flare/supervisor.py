@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpfda.transport.flare.processes import start_site, stop
+from dpfda.transport.flare.processes import start_site, stop, stop_leftover
 
 _PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 _STEADY = 60.0  # after so many seconds a crash counts as a new one
@@ -19,7 +19,8 @@ _STEADY = 60.0  # after so many seconds a crash counts as a new one
 def supervise(kit: Path, site: str, say: Callable[[str], None]) -> None:
     """Start the client, and again whenever it dies, until SIGINT or SIGTERM."""
     wanted = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    stop_leftover(kit / "site.pid", kit)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: wanted.set())
     crashes = 0
     while not wanted.is_set():

@@ -1,0 +1,87 @@
+"""A curve's contribution is a function of that curve alone, bit for bit: gap G3 and the slack for float summation.
+
+If the length of one curve could change another's rounding, an iterate that makes terms cancel would turn that into a
+change beyond the sensitivity. Checked through the sums, so that it holds for any implementation of the measures.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpfda.audit.cases import NAME, Case, default_arrays, make_silo, ordinary_curves, single_cases
+from dpfda.audit.search import TOLERANCE, Subject, bounded, examiner, replaced
+from dpfda.curves import Curves
+from dpfda.messages import Query
+from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
+from dpfda.privacy.cones import OuterProductBound
+
+CASES = [case for case in single_cases() if not case.name.startswith("published")]
+UNIT_ROUNDOFF = 2.0**-53
+
+
+def sums(case: Case, curves: Curves, arrays) -> np.ndarray:
+    silo = make_silo(curves)
+    return bounded(examiner(curves, case.plan(silo), "run"), Query("run", 0, arrays))[0]
+
+
+def alone(curves: Curves, index: int) -> Curves:
+    points = slice(int(curves.offsets[index]), int(curves.offsets[index + 1]))
+    return Curves(curves.x[points], curves.y[points], np.array([0, points.stop - points.start]), curves.design[[index]])
+
+
+def cancelling(case: Case, curves: Curves) -> dict[str, np.ndarray]:
+    """A question at which large terms cancel: rounding shows."""
+    arrays = default_arrays(case.plan(make_silo(curves)), 0)
+    if "iterate" in arrays:
+        arrays["iterate"] = np.resize([1e6, -1e6, 999_999.7], arrays["iterate"].size)
+    return arrays
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_sum_is_the_sum_of_each_curve_alone(case) -> None:
+    rng = np.random.default_rng(0)
+    curves = ordinary_curves(40, 2, rng)
+    arrays = cancelling(case, curves)
+    together = sums(case, curves, arrays)
+    parts = np.array([sums(case, alone(curves, index), arrays) for index in range(curves.n)])
+    limit = 2 * curves.n * UNIT_ROUNDOFF * np.abs(parts).sum(axis=0)
+    assert (np.abs(together - parts.sum(axis=0)) <= limit + 1e-300).all()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("points", [1, 2, 7, 131_073, 262_144])
+def test_another_curve_s_length_does_not_move_the_rest(case, points) -> None:
+    """Replace the first curve by one that shifts all later points, or fills a chunk by itself; the rest stays."""
+    rng = np.random.default_rng(1)
+    curves = ordinary_curves(12, 2, rng)
+    arrays = cancelling(case, curves)
+    empty = replaced(curves, Subject(np.zeros(0), np.zeros(0), np.array([1.0, 0.0])))
+    long = Subject(np.full(points, 0.3), np.full(points, 0.7), np.array([1.0, 0.5]))
+    changed = replaced(curves, long)
+    moved = sums(case, changed, arrays) - sums(case, empty, arrays)
+    own = sums(case, alone(changed, 0), arrays) - sums(case, alone(empty, 0), arrays)
+    size = np.abs(sums(case, alone(changed, 0), arrays)) + 12 * np.abs(own).max() + 1e-300
+    assert (np.abs(moved - own) <= 40 * UNIT_ROUNDOFF * np.maximum(size, np.abs(sums(case, changed, arrays)))).all()
+    silo = make_silo(changed)
+    _, scale = bounded(examiner(changed, case.plan(silo), "run"), Query("run", 0, arrays))
+    assert np.linalg.norm(moved / scale) <= 1 + TOLERANCE
+    assert case.plan(silo).event(NAME, 0).mu > 0
+
+
+@pytest.mark.parametrize("n", [10, 1000, 100_000])
+@pytest.mark.parametrize(
+    "bound", [EntrywiseBound([1.0, 0.1]), EllipsoidBound([1.0, 0.1], 1.0), OuterProductBound(1, 1.0)], ids=str
+)
+def test_the_slack_covers_the_worst_order_of_a_sum(bound, n) -> None:
+    """Added one by one, the least favourable order, against the exact sum: within what the sensitivity sets aside."""
+    values = np.random.default_rng(2).uniform(0.5, 1.0, n)
+    running = float(np.add.accumulate(values)[-1])
+    error = abs(running - math.fsum(values))
+    scale = bound.sensitivity(n).scale[0]
+    change = {EntrywiseBound: math.sqrt(2 * 2.2), EllipsoidBound: 2.0, OuterProductBound: math.sqrt(2)}[type(bound)]
+    slack = scale / change - 1
+    assert 2 * error / change <= slack + 1e-9
+    assert slack >= n * n * UNIT_ROUNDOFF * (1 if not isinstance(bound, OuterProductBound) else math.sqrt(2)) - 1e-12
