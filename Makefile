@@ -49,7 +49,11 @@ format: setup    ## let ruff fix and format
 	$(BIN)/ruff format .
 
 bench: setup     ## benchmarks; tables go to docs/
-	$(BIN)/python -m benchmarks.utility
+	$(BIN)/python -m benchmarks.utility --jobs 2
+	$(BIN)/python -m benchmarks.real_data
+	$(BIN)/python -m benchmarks.monte_carlo
+	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.federation
 
 audit: setup     ## attack every privacy claim and inject faults (about 15 min); pages go to docs/
 	$(BIN)/python -m dpfda audit --output docs/audit.md

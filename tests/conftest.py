@@ -101,3 +101,11 @@ def flare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         yield world
     finally:
         world.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests on real FLARE processes are marked, so that `make test` can run them by themselves, in one deployment."""
+    for item in items:
+        parameter = getattr(getattr(item, "callspec", None), "params", {}).get("connect")
+        if parameter == "flare" or item.path.name.startswith("test_federation_"):
+            item.add_marker("federation")

@@ -62,8 +62,9 @@ class Question:
 
 
 def measure(kind: Any, curves: PreparedCurves, question: Question) -> BoundedSum:
-    """The bounded sum of one planned measure."""
-    return _MEASURES[type(kind)](kind, curves, question)
+    """The bounded sum of one planned measure; silent about overflow, because a warning would depend on the data."""
+    with np.errstate(all="ignore"):
+        return _MEASURES[type(kind)](kind, curves, question)
 
 
 def _entrywise_gradient(kind: EntrywiseGradient, curves: PreparedCurves, question: Question) -> BoundedSum:
@@ -77,8 +78,9 @@ def _level_histogram(kind: LevelHistogram, curves: PreparedCurves, question: Que
 
     def bins(chunk: PreparedCurves) -> NDArray[np.int64]:
         means = mean_per_curve(chunk.y[:, None], chunk.offsets)[:, 0]
-        number = np.clip(np.floor((means + 1) / 2 * kind.bins), 0, kind.bins - 1).astype(np.int64)
-        return np.where(np.diff(chunk.offsets) > 0, number, -1)
+        counted = (np.diff(chunk.offsets) > 0) & np.isfinite(means)
+        places = np.floor((np.where(counted, means, 0.0) + 1) / 2 * kind.bins)
+        return np.where(counted, np.clip(places, 0, kind.bins - 1).astype(np.int64), -1)
 
     return HistogramBound(kind.bins).sum_chunks(map(bins, curves.chunks()))
 

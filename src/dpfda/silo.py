@@ -203,7 +203,7 @@ class Silo:
             released_count(plan, index, earlier.get(index), self._curves.n)
             for index in plan.counted_before(query.round)
         ]
-        lengths = follow(query.arrays["length_prior"], query.arrays["moves"], counts)
+        lengths = follow(query.arrays["length_prior"].tolist(), query.arrays["moves"].tolist(), counts)
         return clip_rule(lengths, plan.terms(self.name).clip_factor)
 
     def _noise(self, round_: int) -> NoiseSource:

@@ -95,7 +95,7 @@ def test_clients_with_wrong_papers_stay_outside(flare, tmp_path):
         refused = {"another-root.log": "CertificateError", "another-name.log": "is closed"}
         for name, words in refused.items():
             path = tmp_path / name
-            assert wait_until(lambda path=path, words=words: words in path.read_text(), 20)
+            assert wait_until(lambda path=path, words=words: words in path.read_text(), 90)
         assert not wait_until(lambda: "delta" in world.session.sites(), 3)
         assert set(world.session.sites()) == set(SITES)
     finally:

@@ -31,6 +31,9 @@ from dpfda.privacy.accounting import mu_for
 
 BUDGET_GROWTH = 1 / 0.6
 MAX_ADAPTIVE_BASIS = 25
+SPENT = (
+    0.997  # of mu^2: a hair less than all, so that a numerical accountant, which rounds up, agrees from epsilon 0.1 on
+)
 REST_REACH = 1.5  # radii beyond the radius: lengths to 2.5 radii count in full when clipping is corrected for skewness
 REST_PRECISION = 200.0  # n mu below which the correction would only add noise
 
@@ -76,7 +79,7 @@ def adaptive_n_basis(silos: Sequence[SiloTerms], basis: str, columns: int) -> in
         private = (terms.n * mu_for(terms.epsilon, terms.delta)) ** 2 / 8
         size += 1 / (1 / terms.n + 1 / private)
     r = round(2.2 * (size / columns) ** 0.2)
-    r = min(max(r, 4), MAX_ADAPTIVE_BASIS)
+    r = int(min(max(r, 4), MAX_ADAPTIVE_BASIS))
     return r if basis == "cosine" else r + 1 - r % 2
 
 
@@ -133,7 +136,7 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: f
     }
     spent = sum(helpers[type(kind)] for planned in rounds for kind in planned.measures if type(kind) in helpers)
     growth = BUDGET_GROWTH ** np.arange(last)
-    gradients = (1 - spent) * (1 - 1e-9) * growth / growth.sum()  # a hair less than all: sums round
+    gradients = (SPENT - spent) * growth / growth.sum()
     shares = [
         tuple(helpers.get(type(kind), float(gradients[max(index - 1, 0)])) for kind in planned.measures)
         for index, planned in enumerate(rounds)
@@ -142,9 +145,9 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: f
 
 
 def _rest_share(pooled: float, size: int) -> float:
-    """Weighs the one noisy coordinate of the rest against the `size` of the gradients; 4% more error if nothing is skewed."""
+    """Weighs the rest's one coordinate against the gradients' `size`; costs 4% of error where nothing is skewed."""
     odds = 0.5 * math.sqrt(3 / size) * min(1.0, pooled / 1500) ** 0.75
-    return odds / (1 + odds)
+    return float(odds / (1 + odds))
 
 
 def _columns(rounds: Sequence[Round]) -> int:

@@ -37,7 +37,7 @@ class Effort:
 
 
 QUICK = Effort("quick", 5, 80, 40, 800, 4, 12, 60, 1, 0)
-FULL = Effort("full", 20, 300, 800, 3000, 100, 200, None, 20, 100)
+FULL = Effort("full", 20, 300, 2000, 5000, 250, 300, None, 20, 100)
 _LEAST = Effort("least", 2, 60, 150, 150, 3, 6, None, 0, 0)
 STRONG = "share-below"  # the cheapest release that attains its whole sensitivity: most runs, so the sharpest bound
 _LEAST_SINGLES, _LEAST_STUDIES = ("published mean", "whitened-gradient"), ("transcript, quantile", "published VCM")

@@ -43,4 +43,4 @@ def critical_value(basis: Basis, covariance: Floats, level: float) -> float:
 def _pointwise_sd(basis: Basis, covariance: Floats, u: Floats) -> Floats:
     features = basis.evaluate_unit(u)
     variance = np.einsum("xa,ab,xb->x", features, covariance, features)
-    return np.sqrt(np.maximum(variance, 1e-300))
+    return np.asarray(np.sqrt(np.maximum(variance, 1e-300)), dtype=np.float64)

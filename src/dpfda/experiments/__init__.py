@@ -6,6 +6,6 @@
 | `catalogue` | configurations to cells |
 | `cells`, `lanes`, `adaptive_runs`, `real_data` | the Monte Carlo engine |
 | `running`, `store` | two processes, progress, resuming |
-| `trends`, `claims` | statistics, and the paper's sentences held against them |
-| `pictures`, `document` | figures, tables and RESULTS.md |
+| `trends`, `claims*` | statistics, and the paper's sentences held against them |
+| `pictures*`, `document` | figures, tables and RESULTS.md |
 """

@@ -11,18 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda.experiments.running import Results, Series
-from dpfda.experiments.trends import (
-    Line,
-    falls,
-    levelling,
-    lines_with_break,
-    monotone_share,
-    sorted_gradients,
-)
+from dpfda.experiments.trends import falls, levelling, monotone_share
 from dpfda.simulate import mean_2
 
 LEVEL, LEVEL_FEW, MANY = 1e-4, 0.01, 60
-PAPER_BUDGETS = (1.0, 3.0, 4.0, 8.0)  # those whose gradients the paper averages
 METHODS = ("published", "adaptive")
 MINOR = 0.2  # a "minor" improvement: less than a fifth
 HOLDS, PARTLY, FAILS, SHOWN, UNDECIDED = "holds", "in part", "does not hold", "shown", "undecided"
@@ -54,12 +46,13 @@ def verdict(good: int, total: int) -> str:
 
 def claims_of(results: Results) -> list[Claim]:
     """All rows of one experiment."""
+    from dpfda.experiments.claims_dense import dense_claims
     from dpfda.experiments.claims_more import MORE
 
     table: dict[str, Callable[[Results], Iterable[Claim]]] = {
         "mean-1": _mean,
         "mean-2": _mean,
-        "dense": _dense,
+        "dense": dense_claims,
         "heat": _heat,
         "visits": _visits,
         **MORE,
@@ -161,99 +154,6 @@ def _not_fourier(results: Results) -> Iterable[Claim]:
         yield Claim(
             "mean-2", "A mean that is no Fourier polynomial is estimated satisfactorily", method, text, seen, why
         )
-
-
-def dense_lines(results: Results, method: str, sweep: str = "dense", **where: float) -> dict[float, list[Line]]:
-    """Lines through log error over log n for every budget of at least 1 (below it, for the default method, all)."""
-    found = {}
-    for epsilon in results.epsilons(sweep, method):
-        series = results.select(sweep, method, epsilon, **where)
-        if len(series) < 2 or (method == "published" and epsilon < 1):
-            continue
-        n = np.log([one.coordinates["n"] for one in series])
-        found[epsilon] = lines_with_break(n, np.log([one.mean for one in series]))
-    return found
-
-
-def _average(lines: Iterable[list[Line]]) -> tuple[list[float], list[float]]:
-    steep: list[float] = []
-    flat: list[float] = []
-    for pair in lines:
-        private, plain = sorted_gradients(pair)
-        steep += private
-        flat += plain
-    return steep, flat
-
-
-def _mean_of(values: Sequence[float]) -> str:
-    return f"{np.mean(values):.2f} ({len(values)} lines)" if values else "none (0 lines)"
-
-
-def _dense(results: Results) -> Iterable[Claim]:
-    fitted = dense_lines(results, "published")
-    chosen = {epsilon: lines for epsilon, lines in fitted.items() if epsilon in PAPER_BUDGETS}
-    (steep, flat), (all_steep, all_flat) = _average(chosen.values()), _average(fitted.values())
-    for name, one, every, paper, theory in (
-        ("private", steep, all_steep, -1.81, -2),
-        ("non-private", flat, all_flat, -1.06, -1),
-    ):
-        text = f"{_mean_of(one)} over eps = 1, 3, 4, 8; {_mean_of(every)} over all eps from 1 to 8"
-        near = bool(one) and abs(np.mean(one) - paper) < 0.15
-        near_all = bool(every) and abs(np.mean(every) - paper) < 0.15
-        seen = HOLDS if near else PARTLY if near_all or (every and abs(np.mean(every) - theory) < 0.3) else FAILS
-        why = _why_gradient(name) if seen != HOLDS else ""
-        sentence = f"Average fitted gradient in the {name} dense regime is {paper} (theory {theory})"
-        yield Claim("dense", sentence, "published", text, seen, why)
-    yield from _breaks(fitted)
-    yield from _dense_constants(results)
-    yield _dense_adaptive(results)
-
-
-def _why_gradient(name: str) -> str:
-    if name == "private":
-        return "noise falls like T^2 R^2/n^2 with T and R growing like log n"
-    return (
-        "where noise no longer dominates, what is left of the start, (1 - rho)^(2T), falls like n^-0.84 at C_T = 4, and "
-        "some noise remains at n = 3600: the gradient is a mixture"
-    )
-
-
-def _breaks(fitted: dict[float, list[Line]]) -> Iterable[Claim]:
-    words = ", ".join(f"eps = {eps:g}: {len(lines)}" for eps, lines in fitted.items() if eps in PAPER_BUDGETS)
-    wanted = {1.0: 1, 3.0: 2, 4.0: 2, 8.0: 1}
-    good = sum(len(fitted[eps]) == count for eps, count in wanted.items() if eps in fitted)
-    yield Claim(
-        "dense", "One line at eps = 1 and 8, two at eps = 3 and 4", "published", f"lines (break at level 0.01): {words}",
-        HOLDS if good == 4 else PARTLY if good >= 2 else FAILS,
-        "" if good == 4 else "where the break falls depends on constants that the paper does not print (eta, see below)",
-    )  # fmt: skip
-    turns = [(eps, float(np.exp(lines[1].start))) for eps, lines in fitted.items() if len(lines) == 2]
-    if len(turns) >= 5:
-        correlation = float(np.corrcoef(*np.array(turns).T)[0, 1])
-        text = f"{len(turns)} budgets with a break; correlation of its n with eps {correlation:.2f}"
-        seen = HOLDS if correlation < -0.3 else FAILS
-    else:
-        text, seen = f"only {len(turns)} budgets with a break: too few to tell", UNDECIDED
-    yield Claim("dense", "The break comes at smaller n for larger eps", "published", text, seen)
-
-
-def _dense_constants(results: Results) -> Iterable[Claim]:
-    for eta in results.axis("eta", "eta"):
-        steep, flat = _average(dense_lines(results, "published", "eta", eta=eta).values())
-        text = f"private {_mean_of(steep)}, non-private {_mean_of(flat)}, all eps from 1 to 8"
-        yield Claim("dense", f"(constant not printed) the gradients with eta = {eta:g}", "published", text, SHOWN)
-
-
-def _dense_adaptive(results: Results) -> Claim:
-    lines = dense_lines(results, "adaptive")
-    overall = {epsilon: np.mean([line.gradient for line in pair]) for epsilon, pair in lines.items()}
-    text = ", ".join(f"eps = {epsilon:g}: {value:.2f}" for epsilon, value in overall.items())
-    seen = HOLDS if overall[max(overall)] > BETWEEN > overall[min(overall)] else FAILS
-    sentence = "The same for the default method: gradient near -2 at small eps, near -1 at large eps"
-    return Claim("dense", sentence, "adaptive", text, seen)
-
-
-BETWEEN = -1.3
 
 
 def _heat(results: Results) -> Iterable[Claim]:

@@ -70,21 +70,26 @@ def draw_panel(
 
 def _set_x(axes: Any, axis: str) -> None:
     """Logarithmic or whole numbers, where these are what the axis means."""
-    from matplotlib.ticker import MaxNLocator, ScalarFormatter
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     if axis in _LOG_X:
         axes.set_xscale("log", base=2 if axis in ("S", "width") else 10)
         if axis in ("S", "width"):
-            axes.xaxis.set_major_formatter(ScalarFormatter())
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     elif axis in ("n", "m", "d", "n_basis"):
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8, steps=[1, 2, 5, 10]))
 
 
 def tidy(axes: Any) -> None:
-    """Grid and legend."""
+    """Grid, and a legend at the top with room of its own, so that it hides nothing."""
     axes.grid(alpha=0.25, which="both")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(framealpha=0.85, edgecolor="none", fontsize=7, ncols=2)
+    count = len(axes.get_legend_handles_labels()[1])
+    rows = -(-count // 3)
+    low, high = axes.get_ylim()
+    room = 0.09 * rows + 0.04
+    axes.set_ylim(low, high * (high / low) ** room if axes.get_yscale() == "log" else high + (high - low) * room)
+    axes.legend(loc="upper center", frameon=False, fontsize=7, ncols=3, columnspacing=1.2, handlelength=1.6)
 
 
 def _parts(results: Results, sweep: str) -> list[tuple[str, list[float]]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.experiments.claims import PAPER_BUDGETS, dense_lines
+from dpfda.experiments.claims_dense import PAPER_BUDGETS, dense_lines
 from dpfda.experiments.pictures import AXES, ERROR, NAMES, colours, draw_series, new_figure, tidy
 from dpfda.experiments.real_data import GRID_POINTS, RealCell
 from dpfda.experiments.running import Results
@@ -61,10 +61,10 @@ def _fitted(axes: Any, results: Results, method: str, budgets: list[float]) -> N
 
 
 def _plain_ticks(axes: Any) -> None:
-    from matplotlib.ticker import NullFormatter, ScalarFormatter
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axes.set_xticks([200, 500, 1000, 2000, 3600])
-    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     tidy(axes)
 
@@ -101,10 +101,10 @@ def _distance(axes: Any, distance: Any, epsilons: tuple[float, ...], method: str
     )
     axes.set(xlabel="budget ε", ylabel="$L^2$ distance, units of y", xscale="log", yscale="log")
     axes.set_title(f"{NAMES[method]}: to the training third", fontsize=9)
-    from matplotlib.ticker import NullFormatter, ScalarFormatter
+    from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axes.set_xticks([0.5, 1, 2, 4, 8])
-    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     tidy(axes)
 

@@ -55,14 +55,17 @@ def checked_meta(meta: dict[str, str]) -> dict[str, str]:
     if meta.get("version") != VERSION or not {"epsilon", "delta", "created", "note", "head"} <= meta.keys():
         raise LedgerError(
             "This file is not a ledger of this version of dpfda, or its creation was interrupted; "
-            "restore it from a backup, or create a new one if it never held a debit."
+            "create a new one only if it never held a debit: an older copy would forget what was spent since."
         )
     return meta
 
 
 def altered(what: str) -> str:
     """One sentence for the operator."""
-    return f"The ledger was altered ({what}); stop releasing, keep the file and restore it from a backup."
+    return (
+        f"The ledger was altered ({what}); stop releasing and keep the file: what was spent must be settled from it "
+        "and from the log of releases."
+    )
 
 
 def checked_head(transaction: Transaction, rows: list[Row]) -> str:

@@ -183,7 +183,10 @@ class SqliteStore:
         for word, sentence in _ADVICE.items():
             if word in str(error):
                 return f"The ledger {self.path} {sentence}."
-        return f"The ledger {self.path} is damaged or not a ledger ({error}); restore it from a backup."
+        return (
+            f"The ledger {self.path} is damaged or not a ledger ({error}); stop releasing and keep the file: "
+            "an older copy would forget what was spent since."
+        )
 
 
 @contextmanager

@@ -19,10 +19,11 @@ from dpfda.engine.adaptive.geometry import (
     covariate_sizes,
 )
 from dpfda.engine.adaptive.level import fit_level
-from dpfda.engine.adaptive.matrices import power, with_floor
+from dpfda.engine.adaptive.matrices import power
 from dpfda.engine.adaptive.pooling import Pooled, pool
 from dpfda.engine.adaptive.posterior import Posterior, Prior, sobolev_covariance, solve, with_tail
 from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
+from dpfda.engine.adaptive.spread import mean_square, pool_scaled, shrunk_spread, trace_sd
 from dpfda.engine.plan import Plan
 from dpfda.engine.quantities import (
     ClippedRest,
@@ -41,7 +42,7 @@ from dpfda.privacy.quantiles import LengthFilter
 
 Floats = NDArray[np.float64]
 
-_SPREAD_TRACE, _SPREAD_TRACE_SD = 1.2, 0.35  # E |v|^2 / median^2 of whitened gradients, before it is measured
+_SPREAD_TRACE = 1.2  # E |v|^2 / median^2 of whitened gradients, before it is measured
 _REFINEMENTS = 4
 _TYPICAL_SIZE = 0.2
 
@@ -134,7 +135,7 @@ class AdaptiveCoordinator:
         whitener = power(self.shape, -0.5)
         directions = whitener @ self._spread() @ whitener.T
         return Coordinates(
-            self.shape, power(self.shape, 0.5), np.linalg.inv(self.shape), directions / np.trace(directions)
+            self.shape, power(self.shape, 0.5), power(self.shape, -1.0), directions / np.trace(directions)
         )
 
     def _record(self, index: int, name: str, release: Release, coordinates: Coordinates) -> None:
@@ -174,19 +175,20 @@ class AdaptiveCoordinator:
 
     def _learn_spread(self, index: int, releases: Mapping[str, Release], coordinates: Coordinates) -> None:
         """The covariance of whitened gradients: measured, freed of clipping, shrunk towards the assumed one."""
-        scaled, restored = {}, []
+        scaled, restored, cuts = {}, [], []
         place = self.plan.slice_of(index, SpreadMatrix)
         for name, release in releases.items():
             last = self.evidence[name][-1]
-            radius = last.noise_sd * self.plan.terms(name).n * self.plan.measure_mus(name, index)[0] / 2
-            unit = radius**2 / last.squared_length
+            unit = last.radius**2 / last.squared_length
             scaled[name] = (release.values[place] * unit, release.noise_sd[place] * unit)
             restored.append(np.linalg.inv(last.jacobian(0.0)))
-        matrix, noise = _pool_scaled(self.plan, scaled)
-        restore = sum(restored) / len(restored)
-        matrix = restore @ from_triangle(matrix) @ restore.T
+            cuts.append(math.sqrt(unit))
+        values, noise = pool_scaled(self.plan, scaled)
+        clipped, restore = from_triangle(values), np.mean(restored, axis=0)
+        trace = mean_square(float(np.trace(clipped)), trace_sd(noise, self.size), sum(cuts) / len(cuts))
         noise *= float(np.trace(restore @ restore)) / self.size
-        whitened = _shrunk_spread(matrix, noise, self._assumed_directions(coordinates))
+        matrix = restore @ clipped @ restore.T
+        whitened = shrunk_spread(matrix, noise, self._assumed_directions(coordinates), trace)
         self.measured_spread = coordinates.root @ whitened @ coordinates.root
 
     def _assumed_directions(self, coordinates: Coordinates) -> Floats:
@@ -255,28 +257,6 @@ class AdaptiveCoordinator:
         level, r = self.level.value, self.plan.basis.size
         curve = self.plan.basis.evaluate_unit(np.linspace(0, 1, 101)) @ coefficients[:r] - level
         factor = min(1.0, (1 - level) / max(curve.max(), 1e-9), (1 + level) / max(-curve.min(), 1e-9))
-        kept = coefficients * factor
+        kept: Floats = coefficients * factor
         kept[0] += (1 - factor) * level
         return kept
-
-
-def _pool_scaled(plan: Plan, scaled: Mapping[str, tuple[Floats, Floats]]) -> tuple[Floats, float]:
-    n = np.array([plan.terms(name).n for name in scaled], dtype=np.float64)
-    sd = np.array([float(noise[0]) for _, noise in scaled.values()])
-    weights = 1 / (sd**2 + 0.3 / n)
-    weights /= weights.sum()
-    total = sum(weight * value for weight, (value, _) in zip(weights, scaled.values(), strict=True))
-    return np.asarray(total), float(np.sqrt((weights**2 * sd**2).sum()))
-
-
-def _shrunk_spread(matrix: Floats, noise: float, directions: Floats) -> Floats:
-    """Trace and shape by Wiener weights: noise against what the assumption may be wrong by."""
-    size = len(matrix)
-    trace_variance = 2 * size * noise**2
-    trace = float(np.trace(matrix)) / trace_variance + _SPREAD_TRACE / _SPREAD_TRACE_SD**2
-    trace = float(np.clip(trace / (1 / trace_variance + 1 / _SPREAD_TRACE_SD**2), 0.5, 3.0))
-    signal = (0.5 * trace / size) ** 2
-    weight = signal / (signal + 2 * noise**2)
-    measured = float(np.trace(matrix))
-    matrix = matrix * (trace / max(measured, 0.3 * trace)) if measured > 0 else np.zeros_like(matrix)
-    return with_floor(trace * directions * (1 - weight) + weight * matrix, 0.1 * trace / size)

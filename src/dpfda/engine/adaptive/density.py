@@ -7,7 +7,6 @@ back to the level with a narrow band (nlswork beyond 18 years: -0.9 of log wage,
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +22,7 @@ Floats = NDArray[np.float64]
 _VARIATION = 0.25  # prior sd of a design moment at frequency 1, falling with the frequency
 _GRID = 96
 _UNEVENNESS = 5.0  # prior sd of a grid cell's mass around the uniform design's; makes the fit unique
+_POSITIVE = 0.5  # what positivity leaves of the moments' sd: with all of it 250 curves had ratio 3.1, so 2.0
 _TOTAL = 1e3  # weight of total mass 1
 _THINNEST = 1e-4  # eigenvalues below are rounding and fit error, not data
 
@@ -51,14 +51,12 @@ def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
             _GRID / _UNEVENNESS * np.eye(_GRID),
         ]
     )
-    wanted = [(uniform + moments.values) / moments.sd, uniform / prior_sd, [_TOTAL], np.full(_GRID, 1 / _UNEVENNESS)]
-    mass, _ = nnls(rows, np.concatenate(wanted))
+    even = np.full(_GRID, 1 / _UNEVENNESS)
+    wanted = np.hstack([(uniform + moments.values) / moments.sd, uniform / prior_sd, _TOTAL, even])
+    mass, _ = nnls(rows, wanted)
     left = features.T @ np.linalg.solve(rows.T @ rows, features)
-    import os; fl,db=eval(os.environ.get('FL','(0,1)'))
-    noise=math.sqrt(np.trace(left)/len(left))
-    even=min(fl*noise,.5)
-    gram = (1-even)*gram_matrix(basis, mass @ features / mass.sum()) +even*basis.gram()+ _THINNEST * np.eye(basis.size)
-    return DesignDensity(gram, db*_slopes(basis, left))
+    gram = gram_matrix(basis, mass @ features / mass.sum()) + _THINNEST * np.eye(basis.size)
+    return DesignDensity(gram, _POSITIVE * _slopes(basis, left))
 
 
 def _slopes(basis: Basis, covariance: Floats) -> Floats:

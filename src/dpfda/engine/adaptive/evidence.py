@@ -67,7 +67,9 @@ class Evidence:
         restore = self.coordinates.root @ np.linalg.inv(self.jacobian(far))
         doubt = (_MODEL_ERROR + self.uncertainty) * away / len(self.value)
         covariance = self.noise_sd**2 * restore @ restore.T + doubt * self.coordinates.shape
-        return information @ self.iterate - restore @ self.value, np.linalg.inv(covariance)
+        return information @ self.iterate - restore @ self.value, np.asarray(
+            np.linalg.inv(covariance), dtype=np.float64
+        )
 
     def jacobian(self, far: float) -> Floats:
         """How clipping changes the mean gradient: by E s far away; near, directions with much spread lose more."""
@@ -87,5 +89,5 @@ def combine_rounds(
         value, inverse = item.measurement(information, centre, extra)
         precision += inverse
         weighted += inverse @ value
-    covariance = np.linalg.inv(precision)
+    covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     return covariance @ weighted, covariance

@@ -15,7 +15,7 @@ from dpfda.privacy.cones import from_triangle
 
 Floats = NDArray[np.float64]
 
-_STEADY = 0.05  # smallest eigenvalue that the coordinates for clipping see
+_STEADY = 0.2  # smallest eigenvalue that the coordinates for clipping see
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ def assumed_geometry(basis: Basis, density: DesignDensity, covariates: Covariate
     slopes = [np.kron(covariates.matrix, slope) for slope in density.slopes]
     slopes += [np.kron(slope, gram) for slope in covariates.slopes]
     return Geometry(
-        information=np.kron(covariates.matrix, gram),
+        information=np.asarray(np.kron(covariates.matrix, gram), dtype=np.float64),
         spread=spread * (len(spread) / np.trace(spread)),
-        steady=np.kron(covariates.matrix, with_floor(gram, _STEADY)),
+        steady=np.asarray(np.kron(covariates.matrix, with_floor(gram, _STEADY)), dtype=np.float64),
         slopes=np.stack(slopes) if slopes else np.zeros((0, *spread.shape)),
     )
 

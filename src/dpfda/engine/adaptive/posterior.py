@@ -57,7 +57,7 @@ class Prior:
         """A square root of the prior covariance."""
         own = power(self.kernel, 0.5) * size
         own[0, 0] += self.level_sd
-        return np.kron(np.eye(self.columns), own)
+        return np.asarray(np.kron(np.eye(self.columns), own), dtype=np.float64)
 
     def start(self) -> Floats:
         """The prior mean."""
@@ -78,13 +78,16 @@ def solve(value: Floats, covariance: Floats, information: Floats, prior: Prior) 
 def with_tail(posterior: Posterior, basis: Basis, alpha: float) -> Floats:
     """The covariance for a longer basis: what was not estimated has mean zero and its prior covariance.
 
-    A curve that the basis cannot follow lies outside a band of the estimated coefficients alone, at every n.
+    A curve that the basis cannot follow lies outside a band of the estimated coefficients alone, at every n. Periodic
+    functions are taken to lie in the span that was chosen: their coefficients fall faster than any prior can know.
     """
+    if basis.sines:
+        return posterior.covariance
     r, longer = basis.size, basis.size + _TAIL
     columns = len(posterior.mean) // r
     tail = posterior.size**2 * sobolev_covariance(basis.resized(longer), alpha)
     tail[:r], tail[:, :r] = 0.0, 0.0
-    covariance = np.kron(np.eye(columns), tail)
+    covariance = np.asarray(np.kron(np.eye(columns), tail), dtype=np.float64)
     estimated = (np.arange(columns)[:, None] * longer + np.arange(r)).ravel()
     covariance[np.ix_(estimated, estimated)] = posterior.covariance
     return covariance

@@ -1,0 +1,86 @@
+"""Every measure of the default method: replacing one curve, whatever it holds, moves the sum by at most its sensitivity."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpfda.algorithms import adaptive_plan
+from dpfda.engine.plan import Scaling, SiloTerms
+from dpfda.engine.quantities import ClippedRest
+from dpfda.engine.radius import ClipRule
+from dpfda.measures import Question, measure
+from dpfda.model import PreparedCurves
+
+HOSTILE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0, -0.0, 1.0, -1.0, 5e-324]
+QUERY = st.one_of(st.floats(-2, 2), st.sampled_from([0.0, 1e6, -1e6, 1e-300]))
+
+
+def make_plan(columns: int, basis: str = "cosine"):
+    scaling = Scaling((-1.0, 1.0), ((1.0, 1.0), *(((-1.0, 1.0),) * (columns - 1))))
+    terms = [SiloTerms("clinic", 5000, 1.0, 1e-5)]
+    return adaptive_plan(terms, scaling, domain=(0.0, 1.0), basis=basis, n_basis=3)
+
+
+PLANS = [make_plan(1), make_plan(1, "fourier"), make_plan(3)]
+CASES = [(plan, kind) for plan in PLANS for kind in {type(k): k for r in plan.rounds for k in r.measures}.values()]
+
+
+@st.composite
+def a_curve(draw, columns: int, hostile: bool):
+    """Points, values and design row of one curve: none, one or a few points, inside the bounds or absurd."""
+    size = draw(st.sampled_from([0, 1, 1, 2, 4]))
+    inside = st.floats(-1, 1)
+    entry = st.one_of(inside, st.sampled_from(HOSTILE)) if hostile else inside
+    u = draw(st.lists(st.floats(0, 1), min_size=size, max_size=size))
+    y = draw(st.lists(entry, min_size=size, max_size=size))
+    return u, y, [1.0, *draw(st.lists(entry, min_size=columns - 1, max_size=columns - 1))]
+
+
+def together(curves) -> PreparedCurves:
+    offsets = np.concatenate([[0], np.cumsum([len(u) for u, _, _ in curves])]).astype(np.int64)
+    u, y = (np.array([value for curve in curves for value in curve[part]], dtype=np.float64) for part in (0, 1))
+    return PreparedCurves(u, y, offsets, np.array([design for _, _, design in curves], dtype=np.float64))
+
+
+@st.composite
+def neighbours(draw, plan):
+    columns, hostile = plan.n_coefficients, draw(st.booleans())
+    curves = draw(st.lists(a_curve(columns, hostile), min_size=1, max_size=4))
+    other = list(curves)
+    other[draw(st.integers(0, len(curves) - 1))] = draw(a_curve(columns, hostile))
+    return together(curves), together(other)
+
+
+@pytest.mark.parametrize(("plan", "kind"), CASES, ids=lambda value: getattr(value, "kind", ""))
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_replacing_one_curve_moves_no_sum_further_than_its_sensitivity(plan, kind, data) -> None:
+    curves, other = data.draw(neighbours(plan))
+    size = plan.n_coefficients * plan.basis.size
+    lengths = {"iterate": size, "whitener": size**2, "covariate_scale": plan.n_coefficients, "rest_direction": size}
+    arrays = {
+        name: np.array(data.draw(st.lists(QUERY, min_size=length, max_size=length))) for name, length in lengths.items()
+    }
+    radius = data.draw(st.sampled_from([1e-9, 0.01, 1.0, 1e9]))
+    question = Question(plan, arrays, ClipRule(radius, radius))
+    first, second = measure(kind, curves, question), measure(kind, other, question)
+    assert np.isfinite(first.total).all()
+    np.testing.assert_array_equal(first.sensitivity.scale, second.sensitivity.scale)
+    pairs = zip(first.total.tolist(), second.total.tolist(), first.sensitivity.scale.tolist(), strict=True)
+    assert sum(((Fraction(a) - Fraction(b)) / Fraction(scale)) ** 2 for a, b, scale in pairs) <= 1
+
+
+def test_the_rest_attains_its_sensitivity() -> None:
+    """Two curves far out on opposite sides: the bound is not merely large enough."""
+    plan = PLANS[0]
+    arrays = {"iterate": np.zeros(3), "whitener": np.eye(3).ravel(), "rest_direction": np.array([1.0, 0.0, 0.0])}
+    question = Question(plan, arrays, ClipRule(0.01, 0.01))
+    curves = [together([([0.5], [y], [1.0])]) for y in (-1.0, 1.0)]
+    first, second = (measure(ClippedRest(1.5), curve, question) for curve in curves)
+    moved = first.sensitivity.whitened_norm(first.total - second.total)
+    assert 1 - 1e-9 <= moved <= 1

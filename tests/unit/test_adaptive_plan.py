@@ -1,0 +1,79 @@
+"""What the default method may spend: the shares of its plan, priced a second time, and refused when tampered with."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dpfda import BudgetExceeded, ProtocolError, Silo
+from dpfda.algorithms import adaptive_plan
+from dpfda.engine.plan import Plan, Scaling, SiloTerms
+from dpfda.engine.quantities import ClippedRest
+from dpfda.messages import Query
+from dpfda.privacy.accounting import price_by_pld
+from dpfda.simulate import simulate_mean
+
+MEAN = Scaling((-4.0, 6.0), ((1.0, 1.0),), 1.0, 5.0)
+VCM = Scaling((-4.0, 6.0), ((1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0)), 1.0, 5.0)
+SILOS = [(20, 0.1, 1e-5), (250, 0.5, 1e-3), (1000, 1.0, 1e-3), (20_000, 5.0, 1e-5)]
+
+
+def plan_for(silos, scaling=MEAN, **kwargs) -> Plan:
+    terms = [SiloTerms(f"s{number}", *silo) for number, silo in enumerate(silos)]
+    return adaptive_plan(terms, scaling, domain=(0.0, 1.0), **kwargs)
+
+
+@pytest.mark.parametrize("scaling", [MEAN, VCM])
+@pytest.mark.parametrize("silos", [[silo] for silo in SILOS] + [SILOS])
+def test_all_events_together_cost_at_most_epsilon(silos, scaling) -> None:
+    """Priced by an independent accountant (dp-accounting), whose grid errs upwards."""
+    plan = plan_for(silos, scaling)
+    for terms in plan.silos:
+        assert sum(sum(shares) for shares in terms.shares) <= 1
+        assert price_by_pld(plan.events(terms.name), terms.delta) <= terms.epsilon
+
+
+def test_skewness_is_measured_where_the_budget_can_show_it() -> None:
+    def measures(silos):
+        return [type(kind) for kind in plan_for(silos).rounds[-1].measures]
+
+    assert ClippedRest in measures([(1000, 1.0, 1e-3)])
+    assert ClippedRest not in measures([(250, 0.5, 1e-3)])
+
+
+@pytest.fixture
+def joined():
+    silo = Silo(simulate_mean(600, 3, rng=0), epsilon=1.0, delta=1e-3, name="s0")
+    return silo, plan_for([(600, 1.0, 1e-3)], n_basis=3)
+
+
+def test_a_plan_that_gives_the_rest_more_is_refused(joined) -> None:
+    silo, plan = joined
+    terms = plan.silos[0]
+    dearer = (*terms.shares[:-1], tuple(share * 1.01 for share in terms.shares[-1]))
+    tampered = dataclasses.replace(plan, silos=(dataclasses.replace(terms, shares=dearer),))
+    with pytest.raises(BudgetExceeded):
+        silo.join(tampered, "run")
+    assert silo.ledger.spent().debits == 0
+
+
+@pytest.mark.parametrize("change", ["missing", "long", "nan"])
+def test_a_query_without_a_proper_direction_is_refused(joined, change) -> None:
+    silo, plan = joined
+    silo.join(plan, "run")
+    last = len(plan.rounds) - 1
+    arrays = {name: np.zeros(size) for name, size in plan.query_sizes(last).items()}
+    if change == "missing":
+        del arrays["rest_direction"]
+    else:
+        arrays["rest_direction"] = np.zeros(4) if change == "long" else np.full(3, np.nan)
+    with pytest.raises(ProtocolError):
+        silo.release(Query("run", last, arrays))
+    assert silo.ledger.spent().debits == 0
+
+
+def test_a_plan_survives_its_description() -> None:
+    plan = plan_for(SILOS, VCM)
+    assert Plan.from_dict(plan.to_dict()).digest() == plan.digest()
