@@ -95,7 +95,8 @@ def test_the_prior_goes_on_with_the_slope_where_data_end() -> None:
 
 def test_a_band_accounts_for_what_the_basis_cannot_follow() -> None:
     basis = make_basis("cosine", 6)
-    posterior = Posterior(np.zeros(12), 1e-8 * np.eye(12), 0.1)
+    sloped = np.concatenate([[0.0], 0.1 / np.arange(1, 6) ** 2])  # not level at the left end
+    posterior = Posterior(np.tile(sloped, 2), 1e-8 * np.eye(12), 0.1)
     longer = with_tail(posterior, basis, 2.0)
     block = longer[: len(longer) // 2, : len(longer) // 2]
     np.testing.assert_array_equal(block[:6, :6], posterior.covariance[:6, :6])

@@ -325,8 +325,6 @@ def test_a_plan_whose_rounds_all_touch_every_curve_costs_their_sum():
     silo.join(with_shares(everywhere, ((1 / len(rounds),),) * len(rounds)), "run")
 
 
-
-
 @pytest.mark.parametrize(
     "parts",
     [

@@ -71,14 +71,15 @@ def adaptive_plan(
 def adaptive_n_basis(silos: Sequence[SiloTerms], basis: str, columns: int) -> int:
     """How many functions to offer; shrinkage decides how many are used, so a few too many cost little.
 
-    Grows with the effective sample size, the harmonic combination of n and (n mu)^2 per coefficient function, like its
-    power 1/5 (a curve with two derivatives); odd for bases with sines.
+    Grows with the effective sample size, the harmonic combination of n and (n mu)^2 per coefficient function, faster than
+    its power 1/5 (a curve with two derivatives): mu_2, n = 5000, has error 1.8e-4 with 12 cosines, 1.4e-4 with 16. Odd for
+    bases with sines.
     """
     size = 0.0
     for terms in silos:
         private = (terms.n * mu_for(terms.epsilon, terms.delta)) ** 2 / 8
         size += 1 / (1 / terms.n + 1 / private)
-    r = round(2.2 * (size / columns) ** 0.2)
+    r = round(1.1 * (size / columns) ** 0.31)
     r = int(min(max(r, 4), MAX_ADAPTIVE_BASIS))
     return r if basis == "cosine" else r + 1 - r % 2
 

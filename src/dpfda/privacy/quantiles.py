@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +43,7 @@ def _tables() -> tuple[Array, Array]:
     return distribution, np.minimum(shrunk, 1.0)
 
 
-def _lookup(table: Array, at: Array) -> Array:
+def _lookup(table: Array, at: NDArray[np.floating[Any]]) -> Array:
     return np.stack([np.interp(at, _LOG_LENGTHS, row) for row in table])
 
 

@@ -21,7 +21,7 @@ from dpfda.engine.adaptive.geometry import (
 from dpfda.engine.adaptive.level import fit_level
 from dpfda.engine.adaptive.matrices import power
 from dpfda.engine.adaptive.pooling import Pooled, pool
-from dpfda.engine.adaptive.posterior import Posterior, Prior, sobolev_covariance, solve, with_tail
+from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, solve, with_tail
 from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
 from dpfda.engine.adaptive.spread import mean_square, pool_scaled, shrunk_spread, trace_sd
 from dpfda.engine.plan import Plan
@@ -61,7 +61,7 @@ class AdaptiveCoordinator:
     @property
     def covariance(self) -> Floats | None:
         """Covariance of the coefficients, those beyond the basis included: sampling, privacy noise and truncation."""
-        return with_tail(self.posterior, self.plan.basis, self.plan.alpha)
+        return with_tail(self.for_band, self.plan.basis, self.plan.alpha)
 
     def coefficients(self) -> Floats:
         """The last estimate."""
@@ -223,16 +223,15 @@ class AdaptiveCoordinator:
             step = posterior.mean - self.iterate
             away = np.outer(step, step) + posterior.covariance
         assert posterior is not None
+        self.for_band = cautious(posterior, np.asarray(covariance), information, prior)
         return posterior
 
     def _give_back(self) -> None:
         """Subtract from the estimate what clipping shifted it by, as far as it was measured."""
         evidence = [item for items in self.evidence.values() for item in items]
         shift, variance = clipping_shift(evidence, self.geometry.information, self.posterior.mean)
-        mean, covariance = self.posterior.mean.copy(), self.posterior.covariance.copy()
-        mean[0] -= shift
-        covariance[0, 0] += variance
-        self.posterior = Posterior(mean, covariance, self.posterior.size)
+        self.posterior = self.posterior.shifted(shift, variance)
+        self.for_band = self.for_band.shifted(shift, variance)
 
     def _prior(self) -> Prior:
         kernel = sobolev_covariance(self.plan.basis, self.plan.alpha)

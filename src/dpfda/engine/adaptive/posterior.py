@@ -17,6 +17,7 @@ Floats = NDArray[np.float64]
 _SIZES = np.exp(np.linspace(math.log(0.002), math.log(1.5), 14))  # sd of a first-harmonic coefficient, y in [-1, 1]
 
 _TAIL = 24  # functions beyond the basis that a band accounts for
+_WIDER, _DISTRUST, _TAIL_SIZE, _LEAST_SIZE = 2.5, 1.25, 1.75, 0.02  # see `cautious`
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,13 @@ class Posterior:
     mean: Floats
     covariance: Floats
     size: float
+
+    def shifted(self, shift: float, variance: float) -> Posterior:
+        """The same with the level moved down by a shift that is itself uncertain."""
+        mean, covariance = self.mean.copy(), self.covariance.copy()
+        mean[0] -= shift
+        covariance[0, 0] += variance
+        return Posterior(mean, covariance, self.size)
 
 
 def sobolev_covariance(basis: Basis, alpha: float) -> Floats:
@@ -76,21 +84,41 @@ def solve(value: Floats, covariance: Floats, information: Floats, prior: Prior) 
 
 
 def with_tail(posterior: Posterior, basis: Basis, alpha: float) -> Floats:
-    """The covariance for a longer basis: what was not estimated has mean zero and its prior covariance.
+    """The covariance for a longer basis: what was not estimated has the prior's variance around nothing.
 
-    A curve that the basis cannot follow lies outside a band of the estimated coefficients alone, at every n. Periodic
-    functions are taken to lie in the span that was chosen: their coefficients fall faster than any prior can know.
+    A curve that the basis cannot follow lies outside a band of the estimated coefficients alone, at every n (mu_2 with 6
+    cosines, n = 5000: none of 30 held). So the tail that the estimated coefficients let expect counts as a deviation, next
+    to the variance that they leave. Periodic functions are taken to lie in the span that was chosen: their coefficients
+    fall faster than a prior can know.
     """
-    if basis.sines:
+    if basis.sines or basis.size < 2:
         return posterior.covariance
     r, longer = basis.size, basis.size + _TAIL
-    columns = len(posterior.mean) // r
-    tail = posterior.size**2 * sobolev_covariance(basis.resized(longer), alpha)
-    tail[:r], tail[:, :r] = 0.0, 0.0
-    covariance = np.asarray(np.kron(np.eye(columns), tail), dtype=np.float64)
-    estimated = (np.arange(columns)[:, None] * longer + np.arange(r)).ravel()
+    kernel = sobolev_covariance(basis.resized(longer), alpha)
+    expect = np.linalg.solve(kernel[1:r, 1:r], kernel[1:r, r:]).T
+    left = posterior.size**2 * (kernel[r:, r:] - expect @ kernel[1:r, r:])
+    functions = posterior.mean.reshape(-1, r)
+    covariance = np.zeros((len(functions) * longer,) * 2)
+    estimated = (np.arange(len(functions))[:, None] * longer + np.arange(r)).ravel()
     covariance[np.ix_(estimated, estimated)] = posterior.covariance
+    for number, coefficients in enumerate(functions):
+        beyond = slice(number * longer + r, (number + 1) * longer)
+        missing = expect @ coefficients[1:]
+        covariance[beyond, beyond] = left + np.outer(missing, missing)
     return covariance
+
+
+def cautious(posterior: Posterior, covariance: Floats, information: Floats, prior: Prior) -> Posterior:
+    """What a band should believe: less in the prior than the estimate does, and less in the variances.
+
+    The estimate minimises error and leans on the prior; a band that did so too held mu_2 in 82% of 60 runs at nominal 95%
+    (n = 500, eps 0.5 and 1), and was far too narrow where there are no data. A prior 2.5 times as wide, variances times
+    1.25 and a tail 1.75 times as large bring that to 93-98%.
+    """
+    size = max(posterior.size, _LEAST_SIZE)
+    precision = information.T @ np.linalg.inv(covariance) @ information
+    _, wider, _ = _ridge(precision, np.zeros(len(information)), prior.root(_WIDER * size))
+    return Posterior(posterior.mean, _DISTRUST * wider, _TAIL_SIZE * size)
 
 
 @dataclass(frozen=True)
