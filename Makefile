@@ -33,10 +33,12 @@ demo-federated: setup  ## one server and three sites with real data and mutual T
 	$(BIN)/python -m dpfda.cli.main federate-demo
 
 test: setup      ## the test suite (tests marked slow are left to test-all)
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not federation"
+	$(BIN)/python -m pytest -q -m "not slow and federation"
 
 test-all: setup  ## every test
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 -m "not federation"
+	$(BIN)/python -m pytest -q -m federation
 
 check: setup     ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .

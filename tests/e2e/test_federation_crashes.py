@@ -151,7 +151,7 @@ def kill_job_process(study):
         process.kill()
 
 
-every_round = [pytest.param(round_, marks=() if round_ == 2 else pytest.mark.slow) for round_ in range(ROUNDS - 1)]
+every_round = [pytest.param(round_, marks=pytest.mark.slow) for round_ in range(ROUNDS - 1)]
 
 
 @pytest.mark.parametrize("crash", [pytest.param(3, id="every site is needed")], indirect=True)

@@ -2,7 +2,7 @@
 
 Clipped gradients vanish at a centre b_c that is not the mean where the curves are skewed: lognormal curve effects, n = 5000,
 had 16 times the error of least squares. There the mean of what was clipped off is W^{-1/2} A (b_c - b*), so its release
-along W^{-1/2} A e_1 tells by how much the level is off (1.4 times, then). The release is bounded far out and noisy, and
+along W^{-1/2} A e_1 tells by how much the level is off (1.0 times, then). The release is bounded far out and noisy, and
 many laws are hardly skewed: a prior that puts half its weight on next to nothing keeps the noise out.
 """
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import logging
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -26,9 +28,14 @@ class CoordinatorSession:
         self._session: Session | None = None
 
     def connect(self, seconds: float) -> None:
-        """Log in, trying until the time is over."""
+        """Log in, trying until the time is over.
+
+        FLARE is asked only once the server's port takes connections: a log-in that finds nobody there never comes back (its
+        clean-up waits for a thread that goes on trying).
+        """
         deadline = time.monotonic() + seconds
         logging.getLogger("nvflare").setLevel(logging.CRITICAL)
+        self._wait_for_port(deadline)
         while True:
             try:
                 with _silence():
@@ -37,6 +44,18 @@ class CoordinatorSession:
                 if time.monotonic() > deadline:
                     raise TransportError(f"The server cannot be reached: {type(error).__name__}.") from None
                 time.sleep(0.5)
+            else:
+                return
+
+    def _wait_for_port(self, deadline: float) -> None:
+        admin = json.loads((self._kit / "startup" / "fed_admin.json").read_text())["admin"]
+        while True:
+            try:
+                socket.create_connection((admin["host"], admin["port"]), timeout=2.0).close()
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise TransportError("The server cannot be reached: nobody listens at its address.") from None
+                time.sleep(0.2)
             else:
                 return
 
