@@ -15,6 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True)  # the same examples in every run: a flaky test is a bug
+settings.load_profile("repeatable")
 
 MISSING = "the system package {package!r} is not installed, so this test did not run; `make setup-system` installs it"
 

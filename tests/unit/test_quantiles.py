@@ -20,9 +20,9 @@ def curves(n: int = 4000, seed: int = 0) -> Curves:
 
 
 def test_they_are_near_the_truth() -> None:
-    silo = Silo(curves(), epsilon=1.0, delta=1e-6)
+    silo = Silo(curves(), epsilon=1.0, delta=1e-6, random_state=0)
     found = private_quantiles(silo, [0.01, 0.5, 0.99], domain=(0, 1), search=(0, 200))
-    assert found.privacy_.private
+    assert not found.privacy_.private
     np.testing.assert_allclose(found.values, [26.7, 50.0, 73.3], atol=4)
     assert list(found.values) == sorted(found.values)
 
@@ -30,7 +30,8 @@ def test_they_are_near_the_truth() -> None:
 def test_the_whole_search_costs_what_was_promised() -> None:
     ledger = Ledger.in_memory(3.0, 1e-5)
     silo = Silo(curves(50), epsilon=0.5, delta=1e-6, ledger=ledger)
-    private_quantiles(silo, [0.05, 0.95], domain=(0, 1), search=(0, 200))
+    found = private_quantiles(silo, [0.05, 0.95], domain=(0, 1), search=(0, 200))
+    assert found.privacy_.private
     assert ledger.spent().mu_squared == pytest.approx(mu_for(0.5, 1e-6) ** 2, rel=1e-9)
     assert ledger.spent().debits == 20
 

@@ -94,9 +94,9 @@ def sum_slack(n: int, width: int) -> float:
 
     For outer products of vectors in the unit ball, q = size (size + 1)/2, and off-diagonal entries count twice: step 1
     moves a matrix by at most size * g/2 = size * 8u in Frobenius norm, the length by 2 (size + 8) u, and the change of
-    at most sqrt2 (see `privacy.cones`) by sqrt2 * 2 (size + 8) u + 16 size u <= sqrt2 (8 sqrt(q) + 4 (q + 8)) u.
+    at most sqrt2 (see `privacy.cones`) by sqrt2 * 2 (size + 8) u + 16 size u <= sqrt2 (8 sqrt(q) + 8 (q + 8)) u.
     """
     if n > MOST_ROWS:
         raise InvalidInput(f"a sum may have at most {MOST_ROWS} rows, got {n}.")
     rounded = n * UNIT_ROUNDOFF
-    return 3 * rounded + 4 * rounded**2 + (8 * math.sqrt(width) + 4 * (width + 8)) * UNIT_ROUNDOFF
+    return 3 * rounded + 4 * rounded**2 + (8 * math.sqrt(width) + 8 * (width + 8)) * UNIT_ROUNDOFF
