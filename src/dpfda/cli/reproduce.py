@@ -27,7 +27,12 @@ def reproduce(
     quick: Annotated[bool, typer.Option("--quick", help="About two minutes instead of most of an hour.")] = False,
     out: Annotated[str | None, typer.Option("--out", help=f"A folder; {FULL}, or {QUICK} with --quick.")] = None,
     jobs: Annotated[int, typer.Option("--jobs", help="Processes that work at the same time.")] = 2,
-    swan: Annotated[str | None, typer.Option("--swan", help="Your copy of the paper's data, in long format.")] = None,
+    swan: Annotated[
+        str | None,
+        typer.Option(
+            "--swan", help="Your copy of the paper's data, in long format; what is shown of it is NOT private."
+        ),
+    ] = None,
     adaptive_repetitions: Annotated[
         int | None, typer.Option("--adaptive-repetitions", help="At most so many repetitions of the default method.")
     ] = None,
