@@ -1,7 +1,7 @@
 """The site's border: every message of the coordinator comes in here, and what goes out is a code and a `Release`.
 
 The order is fixed: bound the size, parse, look up the study that this site accepted, check it against the policy as it is
-now, and only then ask the `Silo`, which checks again and debits the ledger before it draws noise. Whatever happens is
+now, and only then ask the `Silo`, which checks again and hands out only what its ledger has recorded. Whatever happens is
 written to the site's own log; the coordinator sees a code.
 """
 
