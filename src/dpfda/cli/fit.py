@@ -69,7 +69,7 @@ def fit(
     """Estimate a mean curve, or with --design coefficient curves, under differential privacy for whole subjects.
 
     Domain and bounds must be public facts: choose them by definition, never by looking at the data (dpfda describe
-    helps). Every fit is debited to the data set's ledger before its noise is drawn; a fit that would overspend is refused
+    helps). Every answer is written to the data set's ledger together with its cost; a fit that would overspend is refused
     before the data are read.
     """
     from dpfda.cli.fit_request import fit_request
