@@ -115,6 +115,7 @@ class AdaptiveCoordinator:
         self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
         columns = self.plan.n_coefficients
         self._set_geometry(CovariateMatrix(np.diag(self.covariate_sizes**2), np.zeros((0, columns, columns))))
+        self.prior = self._prior()
         self.iterate = np.zeros(self.size)
         self.iterate[0] = self.level.value
         first = math.log(self.level.spread / math.sqrt(self.geometry.spread[0, 0]) * math.sqrt(self.size))
@@ -199,7 +200,7 @@ class AdaptiveCoordinator:
 
     def _estimate(self) -> Posterior:
         """Combine all rounds of all silos; the second pass knows how far each round was from the end."""
-        information, prior = self.geometry.information, self._prior()
+        information, prior = self.geometry.information, self.prior
         posterior: Posterior | None = None
         extra: dict[str, Floats] = {}
         root = prior.root(_TYPICAL_SIZE)
