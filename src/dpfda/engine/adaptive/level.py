@@ -15,7 +15,7 @@ from dpfda.engine.adaptive.pooling import Pooled
 _LOCATIONS = np.linspace(-1.0, 1.0, 257)
 _SCALES = np.exp(np.linspace(math.log(0.004), math.log(0.7), 20))
 _MODEL_ERROR = 0.1  # relative error allowed to the normal model of the curves' means
-_TYPICAL_SPREAD, _TYPICAL_LEVEL = 0.12, 0.3  # of y in [-1, 1]; one unit of the log, and a standard deviation
+_TYPICAL_SPREAD, _TYPICAL_LEVEL = 0.12, 0.2  # of y in [-1, 1]; one unit of the log, and a standard deviation
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from dpfda.engine.adaptive.matrices import power
 Floats = NDArray[np.float64]
 
 _SIZES = np.exp(np.linspace(math.log(0.002), math.log(1.5), 14))  # sd of a first-harmonic coefficient, y in [-1, 1]
+_ODDS = np.exp(-np.log(_SIZES / 0.08) ** 2)  # most curves span some tenth of their bounds
 
 _TAIL = 24  # functions beyond the basis that a band accounts for
 _WIDER, _DISTRUST, _TAIL_SIZE, _LEAST_SIZE = 2.5, 1.25, 1.75, 0.02  # see `cautious`
@@ -57,9 +58,8 @@ class Prior:
     """b ~ N(level e_1, level_sd^2 e_1 e_1^T + size^2 K) for every coefficient function, level for the first only."""
 
     kernel: Floats
-    columns: int
     level: float
-    level_sd: float
+    level_sd: tuple[float, ...]
 
     @cached_property
     def roots(self) -> Floats:
@@ -68,13 +68,14 @@ class Prior:
 
     def root(self, size: float) -> Floats:
         """A square root of the prior covariance."""
-        own = power(self.kernel, 0.5) * size
-        own[0, 0] += self.level_sd
-        return np.asarray(np.kron(np.eye(self.columns), own), dtype=np.float64)
+        r = len(self.kernel)
+        root: Floats = np.kron(np.eye(len(self.level_sd)), power(self.kernel, 0.5) * size)
+        root[np.arange(len(self.level_sd)) * r, np.arange(len(self.level_sd)) * r] += self.level_sd
+        return root
 
     def start(self) -> Floats:
         """The prior mean."""
-        mean = np.zeros(self.columns * len(self.kernel))
+        mean = np.zeros(len(self.level_sd) * len(self.kernel))
         mean[0] = self.level
         return mean
 
@@ -84,7 +85,7 @@ def solve(value: Floats, covariance: Floats, information: Floats, prior: Prior) 
     start, inverse = prior.start(), np.linalg.inv(covariance)
     precision = information.T @ inverse @ information
     weighted = information.T @ inverse @ (value - information @ start)
-    fit = mix_sizes(precision, weighted, prior.roots)
+    fit = mix_sizes(precision, weighted, prior.roots, _ODDS)
     return Posterior(start + fit.mean, fit.covariance, math.sqrt(float(fit.weights @ _SIZES**2)))
 
 
