@@ -241,9 +241,8 @@ class AdaptiveCoordinator:
 
     def _prior(self) -> Prior:
         kernel = sobolev_covariance(self.plan.basis, self.plan.alpha)
-        own = self.level.spread + 0.02
-        slopes = own / self.covariate_sizes[1:]
-        return Prior(kernel, self.level.value, (math.hypot(own, self.level.sd), *slopes))
+        level_sd = math.hypot(self.level.spread, self.level.sd) + 0.02
+        return Prior(kernel, self.plan.n_coefficients, self.level.value, level_sd)
 
     def _advance(self, coordinates: Coordinates) -> None:
         """Move to the estimate, kept within the bounds of y, and choose the next coordinates.

@@ -55,11 +55,15 @@ def sobolev_covariance(basis: Basis, alpha: float) -> Floats:
 
 @dataclass(frozen=True)
 class Prior:
-    """b ~ N(level e_1, level_sd^2 e_1 e_1^T + size^2 K) for every coefficient function, level for the first only."""
+    """b ~ N(level e_1, size^2 K) for every coefficient function, level for the first only, whose level has its own sd.
+
+    The levels of the others have twice the size for a standard deviation: a covariate may well have no effect.
+    """
 
     kernel: Floats
+    columns: int
     level: float
-    level_sd: tuple[float, ...]
+    level_sd: float
 
     @cached_property
     def roots(self) -> Floats:
@@ -69,13 +73,14 @@ class Prior:
     def root(self, size: float) -> Floats:
         """A square root of the prior covariance."""
         r = len(self.kernel)
-        root: Floats = np.kron(np.eye(len(self.level_sd)), power(self.kernel, 0.5) * size)
-        root[np.arange(len(self.level_sd)) * r, np.arange(len(self.level_sd)) * r] += self.level_sd
+        root: Floats = np.kron(np.eye(self.columns), power(self.kernel, 0.5) * size)
+        levels = np.arange(self.columns) * r
+        root[levels, levels] += np.where(levels == 0, self.level_sd, 2 * size)
         return root
 
     def start(self) -> Floats:
         """The prior mean."""
-        mean = np.zeros(len(self.level_sd) * len(self.kernel))
+        mean = np.zeros(self.columns * len(self.kernel))
         mean[0] = self.level
         return mean
 
