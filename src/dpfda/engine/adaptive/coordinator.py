@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.engine.adaptive.density import fit_density
+from dpfda.engine.adaptive.density import DesignDensity, fit_density
+from dpfda.engine.adaptive.designs import own_densities
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
 from dpfda.engine.adaptive.geometry import (
     CovariateMatrix,
@@ -110,7 +111,12 @@ class AdaptiveCoordinator:
     def _start(self, releases: Mapping[str, Release]) -> None:
         """Round 0: level and spread of y, design density, sizes of the covariates."""
         self.level = fit_level(pool(self.plan, 0, LevelHistogram, releases))
-        self.density = fit_density(self.plan.basis, self._pooled(0, DesignMoments, releases))
+        moments = self._pooled(0, DesignMoments, releases)
+        self.density = fit_density(self.plan.basis, moments)
+        self.own_densities: dict[str, DesignDensity] = {}
+        if moments is not None and len(releases) > 1:
+            own = {name: pool(self.plan, 0, DesignMoments, {name: release}) for name, release in releases.items()}
+            self.own_densities = own_densities(self.plan.basis, moments, own)
         squares = self._pooled(0, CovariateSquares, releases)
         self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
         columns = self.plan.n_coefficients
@@ -130,6 +136,9 @@ class AdaptiveCoordinator:
 
     def _set_geometry(self, covariates: CovariateMatrix) -> None:
         self.geometry: Geometry = assumed_geometry(self.plan.basis, self.density, covariates)
+        self.own_geometries = {
+            name: assumed_geometry(self.plan.basis, density, covariates) for name, density in self.own_densities.items()
+        }
 
     def _spread(self) -> Floats:
         """The covariance of gradients in units of the median length squared."""
@@ -215,16 +224,20 @@ class AdaptiveCoordinator:
             for name, evidence in self.evidence.items():
                 if not evidence:
                     continue
+                own = self.own_geometries.get(name)
                 centre = None if posterior is None else posterior.mean
-                value, noise = combine_rounds(evidence, information, centre, extra.get(name))
-                sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
-                inverse = np.linalg.inv(noise + sampling)
-                precision += inverse
-                weighted += inverse @ value
+                seen = information if own is None else own.information
+                value, noise = combine_rounds(evidence, seen, centre, extra.get(name))
                 extra[name] = noise
+                sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
+                inverse = np.linalg.inv(noise + sampling + (0.0 if own is None else own.doubt(away)))
+                turned = np.eye(self.size) if own is None else np.linalg.solve(information, own.information).T
+                precision += turned.T @ inverse @ turned
+                weighted += turned.T @ inverse @ value
             covariance = np.linalg.inv(precision)
             value = covariance @ weighted
-            covariance = covariance + self.geometry.doubt(away)
+            if not self.own_geometries:
+                covariance = covariance + self.geometry.doubt(away)
             posterior = solve(value, covariance, information, prior)
             step = posterior.mean - self.iterate
             away = np.outer(step, step) + posterior.covariance
