@@ -234,7 +234,7 @@ class AdaptiveCoordinator:
                 turned = np.eye(self.size) if own is None else np.linalg.solve(information, own.information).T
                 precision += turned.T @ inverse @ turned
                 weighted += turned.T @ inverse @ value
-            covariance = np.linalg.inv(precision)
+            covariance: Floats = np.asarray(np.linalg.inv(precision), dtype=np.float64)
             value = covariance @ weighted
             if not self.own_geometries:
                 covariance = covariance + self.geometry.doubt(away)
@@ -242,7 +242,7 @@ class AdaptiveCoordinator:
             step = posterior.mean - self.iterate
             away = np.outer(step, step) + posterior.covariance
         assert posterior is not None
-        self.for_band = cautious(posterior, np.asarray(covariance), information, prior)
+        self.for_band = cautious(posterior, covariance, information, prior)
         return posterior
 
     def _give_back(self) -> None:
