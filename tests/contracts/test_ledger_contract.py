@@ -58,6 +58,17 @@ def test_a_round_is_answered_once(ledger) -> None:
     assert ledger.spent().debits == 1
 
 
+def test_a_finished_run_is_noted_and_costs_nothing(ledger) -> None:
+    ledger.debit("run", 0, share(0.1), "question")
+    spent = ledger.spent()
+    assert ledger.finished() == set()
+    ledger.finish("run")
+    ledger.finish("run")
+    assert ledger.finished() == {"run"}
+    assert ledger.spent() == spent
+    ledger.verify()
+
+
 def test_a_check_spends_nothing(ledger) -> None:
     ledger.check([share(1.0)], "run")
     with pytest.raises(BudgetExceeded):

@@ -22,11 +22,12 @@ def show_dry_run(request: FitRequest, terminal: Terminal) -> None:
     with terminal.waiting(f"Reading {request.source.shown}"):
         loaded = load_curves(request.source, request.reading)
     terminal.owner_notes(loaded.owner_notes)
-    lines = [*_price(request), *_expectation(request, loaded)]
+    lines = [*_price(request, terminal), *_expectation(request, loaded)]
     sys.stdout.write("".join(f"# {line}\n" for line in lines) + as_toml(request.settings))
 
 
-def _price(request: FitRequest) -> list[str]:
+def _price(request: FitRequest, terminal: Terminal) -> list[str]:
+    from dpfda.cli.runs import choose_run
     from dpfda.cli.spending import refuse_overspending
     from dpfda.privacy.accounting import gaussian_epsilon, mu_for
 
@@ -35,6 +36,9 @@ def _price(request: FitRequest) -> list[str]:
     if not request.ledger.exists:
         return [f"{would} from the new ledger {request.ledger.shown}, which would hold just this."]
     ledger = request.ledger.open()
+    run = choose_run(request, ledger, terminal)
+    if not run.is_new:
+        return [f"Would go on with run {run.name} of {request.ledger.shown}; what it has paid for is not paid again."]
     spent = ledger.spent()
     after = gaussian_epsilon((spent.mu_squared + cost) ** 0.5, spent.delta)
     lines = [

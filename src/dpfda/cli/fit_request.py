@@ -34,6 +34,7 @@ class FitRequest:
     options: Mapping[str, Any]
     settings: Mapping[str, Any]
     include_owner_notes: bool = False
+    run: str | None = None
 
     def estimator(self) -> PrivateMean | PrivateVaryingCoefficients:
         """The estimator of the library with these public parameters."""
@@ -91,6 +92,7 @@ def fit_request(settings: Mapping[str, Any]) -> FitRequest:
         options=_options(settings),
         settings=settings,
         include_owner_notes=bool(settings["include-owner-notes"]),
+        run=None if settings["run"] is None else _validate.name("--run", settings["run"]),
     )
 
 

@@ -75,6 +75,7 @@ def result_document(
     forecast: Mapping[str, float] | None = None,
     command: str = "",
     settings: str = "",
+    run: str = "",
     owner_notes: Sequence[str] | None = None,
 ) -> Document:
     """Collect a fitted estimator and its circumstances into JSON values."""
@@ -88,7 +89,7 @@ def result_document(
         **_curves(fitted, study),
         "error": {"expected": dict(forecast) if forecast else None, "achieved": error_parts(fitted, study)},
         "budget": dataclasses.asdict(budget) if budget is not None else None,
-        "repeat": {"command": command, "settings": settings, "versions": versions()},
+        "repeat": {"command": command, "settings": settings, "run": run, "versions": versions()},
     }
     if owner_notes is not None:
         document["owner_notes"] = list(owner_notes)
