@@ -54,12 +54,12 @@ def _price(request: FitRequest, terminal: Terminal) -> list[str]:
 
 def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
     subjects = f"{loaded.curves.n:,} subjects (their number is public)."
-    expected = forecast(request, n=loaded.curves.n, columns=loaded.curves.p)
+    expected = forecast(request, n=loaded.curves.n)
     if expected is None:
         return [subjects, f"Expected error: the method {request.options['method']!r} gives none in advance."]
     points = points_per_curve(request)
     return [
         subjects,
-        rms_sentence(expected, request.settings["y-label"] or request.reading.y or "y"),
-        f"It assumes {points:g} points a subject (--points-per-curve) and curves that spread as is typical.",
+        rms_sentence(expected, request.settings["y-label"] or request.reading.y or "y", len(loaded.functions)),
+        f"It assumes {points:g} points a subject (--points-per-curve), spread evenly over the domain, and typical curves.",
     ]

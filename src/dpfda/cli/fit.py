@@ -149,7 +149,7 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, termin
         estimator,
         study,
         budget=change(request.ledger, spent_without(ledger, run.name), ledger.spent()),
-        forecast=forecast(request, n=loaded.curves.n, columns=loaded.curves.p),
+        forecast=forecast(request, n=loaded.curves.n),
         command=without_password(terminal.command),
         settings=without_password(as_toml(request.settings)),
         run=run.name,

@@ -20,9 +20,10 @@ from dpfda import __version__
 
 ENGINE = 2  # raise it when the engine's results change, so that nothing old is read
 _ADAPTIVE = (
-    "algorithms/adaptive.py", "basis.py", "engine/plan.py", "engine/quantities.py", "engine/radius.py", "engine/moments.py",
-    "engine/adaptive/*.py", "experiments/adaptive_runs.py", "kernels/*.py", "measures.py", "model.py", "privacy/clipping.py",
-    "privacy/cones.py", "privacy/gaussian.py", "privacy/noise.py", "privacy/quantiles.py", "simulate.py", "sobolev.py",
+    "algorithms/adaptive.py", "basis.py", "curve_sums.py", "engine/plan.py", "engine/quantities.py", "engine/radius.py",
+    "engine/moments.py", "engine/adaptive/*.py", "experiments/adaptive_runs.py", "kernels/*.py", "measures.py", "model.py",
+    "privacy/clipping.py", "privacy/cones.py", "privacy/gaussian.py", "privacy/noise.py", "privacy/quantiles.py",
+    "simulate.py", "sobolev.py",
 )  # fmt: skip
 Arrays = dict[str, NDArray[np.float64]]
 
