@@ -103,7 +103,7 @@ def result_document(
 def error_parts(fitted: Any) -> dict[str, float] | None:
     """The squared L2 error that the released quantities and the known noise imply: bias, sampling, privacy, total.
 
-    Added up over coefficient functions, each in its own units. Where the method cannot tell the parts apart, the total alone.
+    Added up over coefficient functions, each in its own units. Where the method cannot tell parts apart, the total alone.
     """
     parts = getattr(fitted, "expected_error_", None)
     if parts is not None:
