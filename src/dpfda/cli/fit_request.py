@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpfda.tables import Loaded
 
 METHODS = ("adaptive", "published")
+MOST_BASIS = 500
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,8 @@ def fit_request(settings: Mapping[str, Any]) -> FitRequest:
 
 
 def _reading(settings: Mapping[str, Any]) -> Reading:
+    _validate.choice("--decimal", settings["decimal"], ("point", "comma"))
+    _validate.choice("--duplicates", settings["duplicates"], ("refuse", "drop", "keep"))
     return Reading(
         domain=parsing.domain(settings["domain"]),
         y_bounds=parsing.interval("y-bounds", settings["y-bounds"]),
@@ -111,10 +114,12 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
         "basis": _validate.choice("--basis", settings["basis"], ("cosine", "fourier", "fourier-extension")),
     }
     if settings["alpha"] is not None:
-        options["alpha"] = _validate.positive("--alpha", _number("alpha", settings))
+        options["alpha"] = _validate.within("--alpha", _number("alpha", settings), 0.5, 10.0)
     _validate.fraction("--level", _number("level", settings))
     if settings["n-basis"] is not None:
-        options["n_basis"] = _validate.integer("--n-basis", settings["n-basis"])
+        size = _validate.integer("--n-basis", settings["n-basis"])
+        _validate.within("--n-basis", size, 1, MOST_BASIS)
+        options["n_basis"] = size
     if settings["points-per-curve"] is not None:
         options["points_per_curve"] = _validate.positive("--points-per-curve", _number("points-per-curve", settings))
     return options
