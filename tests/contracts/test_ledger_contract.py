@@ -71,6 +71,18 @@ def test_a_lost_draw_costs_nothing(ledger) -> None:
     ledger.verify()
 
 
+def test_a_finished_run_is_noted_and_costs_nothing(ledger) -> None:
+    ledger.begin("run", 0, share(0.1), "question")
+    ledger.commit("run", 0, share(0.1), "question", b"answer")
+    spent = ledger.spent()
+    assert ledger.finished() == set()
+    ledger.finish("run")
+    ledger.finish("run")
+    assert ledger.finished() == {"run"}
+    assert ledger.spent() == spent
+    ledger.verify()
+
+
 def test_a_check_spends_nothing(ledger) -> None:
     ledger.check([share(1.0)], "run")
     with pytest.raises(BudgetExceeded):

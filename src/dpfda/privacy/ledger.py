@@ -46,6 +46,7 @@ from dpfda.privacy.accounting import (
 from dpfda.privacy.ledger_sqlite import Row, SqliteStore, Store, Transaction
 
 MOST_LOST_DRAWS = 32  # of one run
+_FINISHED = "finished:"
 _TOLERANCE = 1e-12  # sums of planned mu^2 differ in their last digits; `mu_for` has left room for this
 
 
@@ -184,6 +185,16 @@ class Ledger:
         """All stored releases of a run, by round."""
         with self._store.transaction(write=False) as transaction:
             return {round: payload for name, round, payload, _ in transaction.releases() if name == run}
+
+    def finish(self, run: str) -> None:
+        """Note that the result of a run was handed over. A note for readers outside the chain: no price depends on it."""
+        with self._store.transaction(write=True) as transaction:
+            transaction.set_meta(_FINISHED + _text("run", run), _now())
+
+    def finished(self) -> set[str]:
+        """The runs that are noted as finished."""
+        with self._store.transaction(write=False) as transaction:
+            return {name.removeprefix(_FINISHED) for name in transaction.meta() if name.startswith(_FINISHED)}
 
     def check(self, events: Iterable[Event], run: str) -> None:
         """Raise `BudgetExceeded` if a planned run would not fit; spends nothing.
