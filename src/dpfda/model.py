@@ -1,7 +1,8 @@
-"""Per-curve quantities of the varying-coefficient model; the mean is the case of the design vector 1.
+"""Curves in the units of a plan, and their gradients; the mean is the case of the design vector 1.
 
 Everything here still belongs to single curves: nothing of it may leave a silo before `privacy/` has bounded it, summed
-it and added noise. Only `silo.py` imports this module for releases.
+it and added noise. Silos compute gradients by `kernels/`; `curve_gradients` is the plain formula that those are held
+against, by tests and by the auditor.
 """
 
 from __future__ import annotations
@@ -61,19 +62,29 @@ class PreparedCurves:
 
 def prepare(curves: Curves, basis: Basis, scaling: Scaling) -> PreparedCurves:
     """Apply the public maps of the plan, curve by curve."""
+    return prepare_batch(curves, range(curves.n), basis, scaling)
+
+
+def prepare_batch(curves: Curves, positions: range, basis: Basis, scaling: Scaling) -> PreparedCurves:
+    """The curves at consecutive positions under the public maps of the plan; nothing else of `curves` is read."""
+    places = curves.offsets[positions.start : positions.stop + 1]
+    points, offsets = slice(int(places[0]), int(places[-1])), np.asarray(places - places[0])
+    x, y = np.asarray(curves.x[points]), np.asarray(curves.y[points])
     low, high = basis.domain
-    keep = (curves.x >= low) & (curves.x <= high)
-    kept_before = np.concatenate([[0], np.cumsum(keep)])
-    offsets = kept_before[curves.offsets].astype(np.int64)
-    y = np.clip(curves.y[keep], *scaling.y_bounds)
+    keep = (x >= low) & (x <= high)
+    if not keep.all():
+        offsets = np.concatenate([[0], np.cumsum(keep)])[offsets]
+        x, y = x[keep], y[keep]
+    u = x - low
+    u /= high - low
+    y = np.clip(y, *scaling.y_bounds)
+    y -= scaling.y_shift
+    y /= scaling.y_scale
     bounds = np.asarray(scaling.design_bounds)
-    return PreparedCurves(
-        u=(curves.x[keep] - low) / (high - low),
-        y=(y - scaling.y_shift) / scaling.y_scale,
-        offsets=offsets,
-        design=(np.clip(curves.design, bounds[:, 0], bounds[:, 1]) - np.asarray(scaling.design_shift))
-        / np.asarray(scaling.design_scale),
-    )
+    design = np.clip(curves.design[positions.start : positions.stop], bounds[:, 0], bounds[:, 1])
+    design -= np.asarray(scaling.design_shift)
+    design /= np.asarray(scaling.design_scale)
+    return PreparedCurves(u, y, offsets, design)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # rows that overflow become zero; a warning would depend on the data

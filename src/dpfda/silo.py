@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda import _validate
+from dpfda.curve_sums import CurveSource, CurveSums
 from dpfda.curves import Curves
 from dpfda.engine.plan import Plan, Scaling, SiloTerms
 from dpfda.engine.radius import ClipRule, clip_rule, follow, released_count
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
+from dpfda.kernels.chunked import sums_of_curves
 from dpfda.measures import Question, measure
 from dpfda.messages import Query, Release
-from dpfda.model import PreparedCurves, prepare
 from dpfda.privacy.accounting import mu_for, mu_squared
 from dpfda.privacy.clipping import BoundedSum, combine
 from dpfda.privacy.gaussian import release_gaussian
@@ -37,10 +38,10 @@ MOST_NUMBERS, MOST_ROUNDS, MOST_STUDIES = 100_000, 10_000, 100  # per release, p
 
 @dataclass(frozen=True)
 class _Study:
-    """A plan that this silo has agreed to, and its curves in that plan's units."""
+    """A plan that this silo has agreed to, and sums over its curves in that plan's units."""
 
     plan: Plan
-    curves: PreparedCurves
+    curves: CurveSums
 
 
 class Silo:
@@ -48,7 +49,7 @@ class Silo:
 
     Parameters
     ----------
-    curves : Curves
+    curves : Curves or CurveSource
         The raw data. One curve is one protected subject.
     epsilon, delta : float
         The most that one study may spend here, for the whole transcript.
@@ -72,7 +73,7 @@ class Silo:
 
     def __init__(
         self,
-        curves: Curves,
+        curves: Curves | CurveSource,
         *,
         epsilon: float,
         delta: float,
@@ -81,7 +82,7 @@ class Silo:
         ledger: Ledger | str | os.PathLike[str] | None = None,
         random_state: int | None = None,
     ) -> None:
-        if not isinstance(curves, Curves):
+        if not isinstance(curves, Curves | CurveSource):
             raise InvalidInput(f"curves must be a Curves object (see Curves.from_long), got {type(curves).__name__}.")
         self.epsilon, self.delta = _validate.privacy_pair(epsilon, delta)
         if points_per_curve is not None:
@@ -151,7 +152,12 @@ class Silo:
         self.ledger.check(events, run)
         while len(self._studies) >= MOST_STUDIES and run not in self._studies:
             del self._studies[next(iter(self._studies))]  # it can be joined again; the ledger keeps its terms
-        self._studies[run] = _Study(plan, prepare(self._curves, plan.basis, plan.scaling))
+        self._studies[run] = _Study(plan, self._sums(plan))
+
+    def _sums(self, plan: Plan) -> CurveSums:
+        if isinstance(self._curves, Curves):
+            return sums_of_curves(self._curves, plan.basis, plan.scaling)
+        return self._curves.sums(plan.basis, plan.scaling)
 
     def release(self, query: Query) -> Release:
         """Answer one round of a joined study, once.
@@ -191,7 +197,7 @@ class Silo:
         planned = study.plan.rounds[query.round]
         batch = planned.batch(study.curves.n)
         question = Question(study.plan, query.arrays, self._clip_rule(study.plan, query))
-        sums = [measure(kind, study.curves.batch(batch), question) for kind in planned.measures]
+        sums = measure(planned.measures, study.curves, batch, question)
         return combine(sums, study.plan.measure_mus(self.name, query.round)), len(batch)
 
     def _clip_rule(self, plan: Plan, query: Query) -> ClipRule | None:

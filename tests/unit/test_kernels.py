@@ -13,9 +13,11 @@ import pytest
 import kernel_oracle as oracle
 from dpfda.basis import Cosine, Fourier, FourierExtension
 from dpfda.errors import InvalidInput
-from dpfda.kernels.exact import Grid, sum_slack
-from dpfda.kernels.packed import PackedCurves
+from dpfda.kernels import chunked
+from dpfda.kernels.chunked import sums_of_prepared
 from dpfda.model import PreparedCurves
+from dpfda.privacy.exact import Grid, sum_slack
+from kernel_sums import Sums, pack
 
 BASES = [
     Fourier(1),
@@ -27,10 +29,6 @@ BASES = [
     FourierExtension(2, factor=3.0),
 ]
 PATHS = {"by rule": None, "all by moments": 0, "all by points": 10**6}
-
-
-def pack(curves, basis, **options):
-    return PackedCurves.pack(curves.u, curves.y, curves.offsets, curves.design, basis, **options)
 
 
 @pytest.fixture(params=BASES, ids=lambda basis: f"{basis.name}-{basis.size}")
@@ -60,7 +58,7 @@ def test_truncated_sum(case, basis):
     curves, packed, iterate, rng = case
     radii = rng.uniform(0.1, 0.6, iterate.size)
     expected = np.clip(oracle.gradients(curves, basis, iterate), -radii, radii).sum(axis=0)
-    np.testing.assert_allclose(packed.clipped_gradient_sum(iterate, radii), expected, rtol=0, atol=75 * 1e-12 * 0.6)
+    np.testing.assert_allclose(packed.truncated(iterate, radii), expected, rtol=0, atol=75 * 1e-12 * 0.6)
 
 
 def test_whitened_pass(case, basis):
@@ -68,19 +66,23 @@ def test_whitened_pass(case, basis):
     whitener = rng.normal(size=(iterate.size, iterate.size))
     rows = oracle.gradients(curves, basis, iterate) @ whitener.T
     lengths = np.linalg.norm(rows, axis=1)
-    radius, threshold, spread_radius = np.quantile(lengths, [0.5, 0.3, 0.7]) * 1.0001
-    total, short, spread = packed.whitened_pass(
-        iterate, whitener, radius, threshold=threshold, spread_radius=spread_radius
+    radius, threshold = np.quantile(lengths, [0.5, 0.3]) * 1.0001
+    direction = rng.normal(size=iterate.size)
+    total, short, spread, rest = packed.whitened(
+        iterate, whitener, radius, threshold=threshold, spread=True, direction=direction, reach=0.7
     )
-    inside = oracle.in_ball(rows, spread_radius) / spread_radius
-    np.testing.assert_allclose(total, oracle.in_ball(rows, radius).sum(axis=0), rtol=0, atol=75 * 1e-12 * radius)
-    np.testing.assert_allclose(spread, inside.T @ inside, rtol=0, atol=75 * 1e-12)
+    inside = oracle.in_ball(rows, radius)
+    taken = np.clip((rows - inside) @ direction, -0.7 * radius, 0.7 * radius).sum()
+    np.testing.assert_allclose(total, inside.sum(axis=0), rtol=0, atol=75 * 1e-12 * radius)
+    np.testing.assert_allclose(spread, inside.T @ inside / radius**2, rtol=0, atol=75 * 1e-12)
+    np.testing.assert_allclose(rest, taken, rtol=0, atol=75 * 1e-12 * radius)
     assert short == (lengths <= threshold).sum()
     np.testing.assert_allclose(np.sort(packed.norms(iterate, whitener)), np.sort(lengths), rtol=1e-12, atol=1e-12)
-    alone, none_short, no_spread = packed.whitened_pass(iterate, whitener, radius)
+    alone, none_short, no_spread, no_rest = packed.whitened(iterate, whitener, radius)
     assert (alone == total).all()
     assert none_short == 0
     assert no_spread is None
+    assert no_rest is None
 
 
 def test_moment_sum(case, basis):
@@ -89,20 +91,20 @@ def test_moment_sum(case, basis):
     centre, weights = rng.uniform(-0.5, 0.5, width), rng.uniform(0.5, 2.0, width)
     rows = oracle.moments(curves, basis, centre) / np.sqrt(weights)
     expected = oracle.in_ball(rows, 0.8).sum(axis=0) * np.sqrt(weights)
-    np.testing.assert_allclose(packed.moment_sum(centre, 0.8, weights), expected, rtol=0, atol=75e-12)
+    np.testing.assert_allclose(packed.moments(centre, 0.8, weights), expected, rtol=0, atol=75e-12)
 
 
 def test_level_histogram(case):
     curves, packed, _, _ = case
     means = [y.mean() for _, y, _ in oracle.pieces(curves) if len(y)]
-    assert (packed.level_histogram(16) == np.histogram(means, 16, (-1, 1))[0]).all()
+    assert (packed.levels(16) == np.histogram(means, 16, (-1, 1))[0]).all()
 
 
 def test_points_and_moments_agree(basis):
     rng = np.random.default_rng(5)
     curves = oracle.some_curves(rng, 40, 2, 1, 300)
     iterate, radii = rng.normal(size=(2, basis.size)), np.full(2 * basis.size, 10.0)
-    sums = [pack(curves, basis, longest_direct=longest).clipped_gradient_sum(iterate, radii) for longest in (0, 300)]
+    sums = [pack(curves, basis, longest_direct=longest).truncated(iterate, radii) for longest in (0, 300)]
     np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=1e-11)
 
 
@@ -110,35 +112,26 @@ def everything(packed, p, size):
     """All sums in one vector, for comparisons bit for bit."""
     rng = np.random.default_rng(0)
     iterate, whitener = rng.normal(size=(p, size)), rng.normal(size=(p * size, p * size))
-    centre = np.full(4 * (size // 2), 0.1)
-
-    def sums(threads):
-        white, short, spread = packed.whitened_pass(
-            iterate, whitener, 1.5, threshold=1.0, spread_radius=2.0, threads=threads
-        )
-        return np.concatenate(
-            [
-                packed.clipped_gradient_sum(iterate, np.full(p * size, 0.3), threads=threads),
-                white,
-                [short],
-                spread.ravel(),
-                packed.moment_sum(centre, 0.7, threads=threads),
-                packed.level_histogram(8, threads=threads),
-            ]
-        )
-
-    return sums
+    direction = rng.normal(size=p * size)
+    white, short, spread, rest = packed.whitened(
+        iterate, whitener, 1.5, threshold=1.0, spread=True, direction=direction, reach=2.0
+    )
+    parts = [
+        packed.truncated(iterate, np.full(p * size, 0.3)),
+        white,
+        [short, rest],
+        spread.ravel(),
+        packed.moments(np.full(4 * (size // 2), 0.1), 0.7),
+        packed.levels(8),
+    ]
+    return np.concatenate(parts)
 
 
-def test_threads_and_the_order_of_curves_do_not_change_a_bit():
+def test_threads_chunks_and_the_order_of_curves_do_not_change_a_bit(monkeypatch):
     rng = np.random.default_rng(6)
     curves = oracle.some_curves(rng, 700, 2, 0, 30)
     basis = Fourier(7)
-    sums = everything(pack(curves, basis, threads=1), 2, 7)
-    expected = sums(1)
-    for threads in (2, 3, 7):
-        assert (sums(threads) == expected).all()
-    assert (everything(pack(curves, basis, threads=3), 2, 7)(2) == expected).all()
+    expected = everything(pack(curves, basis), 2, 7)
     shuffled = [oracle.pieces(curves)[i] for i in rng.permutation(700)]
     other = PreparedCurves(
         np.concatenate([u for u, _, _ in shuffled]),
@@ -146,7 +139,11 @@ def test_threads_and_the_order_of_curves_do_not_change_a_bit():
         np.concatenate([[0], np.cumsum([len(u) for u, _, _ in shuffled])]),
         np.array([design for _, _, design in shuffled]),
     )
-    assert (everything(pack(other, basis), 2, 7)(1) == expected).all()
+    assert (everything(pack(other, basis), 2, 7) == expected).all()
+    for points, most_curves, threads in ((1 << 18, 1 << 16, 1), (100, 1000, 2), (1, 1, 3), (5000, 11, 1)):
+        monkeypatch.setattr(chunked, "CHUNK_POINTS", points)
+        monkeypatch.setattr(chunked, "CHUNK_CURVES", most_curves)
+        assert (everything(Sums(sums_of_prepared(curves, basis, threads=threads)), 2, 7) == expected).all()
 
 
 def test_a_total_is_the_exact_sum_of_what_each_curve_adds():
@@ -154,9 +151,9 @@ def test_a_total_is_the_exact_sum_of_what_each_curve_adds():
     rng = np.random.default_rng(7)
     curves = oracle.some_curves(rng, 51, 2, 0, 20)
     basis, iterate, radii = Fourier(7), rng.normal(size=(2, 7)), np.full(14, 0.3)
-    alone = [pack(curves.batch(range(i, i + 1)), basis).clipped_gradient_sum(iterate, radii) for i in range(curves.n)]
+    alone = [pack(curves.batch(range(i, i + 1)), basis).truncated(iterate, radii) for i in range(curves.n)]
     for batch in (range(51), range(17, 40)):
-        total = pack(curves.batch(batch), basis).clipped_gradient_sum(iterate, radii)
+        total = pack(curves.batch(batch), basis).truncated(iterate, radii)
         assert total.tolist() == [math.fsum(column) for column in np.array(alone)[batch.start : batch.stop].T]
 
 
@@ -167,7 +164,7 @@ def test_order_of_points_hardly_matters():
     order = np.argsort(keys)
     mixed = PreparedCurves(curves.u[order], curves.y[order], curves.offsets, curves.design)
     iterate, radii = rng.normal(size=(1, 9)), np.ones(9)
-    sums = [pack(data, Fourier(9)).clipped_gradient_sum(iterate, radii) for data in (curves, mixed)]
+    sums = [pack(data, Fourier(9)).truncated(iterate, radii) for data in (curves, mixed)]
     np.testing.assert_allclose(sums[0], sums[1], rtol=0, atol=1e-12)
 
 
@@ -176,7 +173,7 @@ def test_many_equal_values_add_up_without_error():
     n, radius = 150_001, 0.1
     curves = PreparedCurves(np.zeros(n), np.full(n, -5.0), np.arange(n + 1), np.ones((n, 1)))
     for longest in (0, 1):
-        total = pack(curves, Fourier(1), longest_direct=longest).clipped_gradient_sum(np.zeros((1, 1)), [radius])
+        total = pack(curves, Fourier(1), longest_direct=longest).truncated(np.zeros((1, 1)), [radius])
         one = Grid.of(np.array([radius])).magic[0]
         assert total.tolist() == [math.fsum([(radius + one) - one] * n)]
 
@@ -187,7 +184,7 @@ def test_lengths_around_the_sizes_of_blocks(points, longest_direct):
     rng = np.random.default_rng(points)
     curves = oracle.some_curves(rng, 3, 1, points, points)
     iterate, radii = rng.normal(size=(1, 5)), np.full(5, 2.0)
-    total = pack(curves, Fourier(5), longest_direct=longest_direct).clipped_gradient_sum(iterate, radii)
+    total = pack(curves, Fourier(5), longest_direct=longest_direct).truncated(iterate, radii)
     expected = np.clip(oracle.gradients(curves, Fourier(5), iterate), -2, 2).sum(axis=0)
     np.testing.assert_allclose(total, expected, rtol=0, atol=3e-12)
 
@@ -198,7 +195,7 @@ def test_a_curve_of_a_million_points_among_short_ones():
     iterate, radii = rng.normal(size=(1, 5)), np.full(5, 3.0)
     packed = pack(curves, Fourier(5))
     expected = np.clip(oracle.gradients(curves, Fourier(5), iterate), -3, 3).sum(axis=0)
-    np.testing.assert_allclose(packed.clipped_gradient_sum(iterate, radii), expected, rtol=0, atol=12e-12)
+    np.testing.assert_allclose(packed.truncated(iterate, radii), expected, rtol=0, atol=12e-12)
     assert packed.nbytes < 20_000
 
 
@@ -213,19 +210,19 @@ def test_a_curve_of_a_million_points_among_short_ones():
 def test_nothing_to_add_up(curves):
     packed = pack(curves, Fourier(3))
     assert packed.n == curves.n
-    assert (packed.clipped_gradient_sum(np.ones((1, 3)), np.ones(3)) == 0).all()
-    total, short, spread = packed.whitened_pass(np.ones((1, 3)), np.eye(3), 1.0, threshold=0.5, spread_radius=1.0)
+    assert (packed.truncated(np.ones((1, 3)), np.ones(3)) == 0).all()
+    total, short, spread, _ = packed.whitened(np.ones((1, 3)), np.eye(3), 1.0, threshold=0.5, spread=True)
     assert (total == 0).all()
     assert short == curves.n
     assert (spread == 0).all()
-    assert (packed.moment_sum(np.zeros(4), 1.0) == 0).all()
-    assert (packed.level_histogram(4) == 0).all()
+    assert (packed.moments(np.zeros(4), 1.0) == 0).all()
+    assert (packed.levels(4) == 0).all()
     assert packed.norms(np.ones((1, 3)), np.eye(3)).tolist() == [0.0] * curves.n
 
 
 def test_bad_curves_add_nothing_and_are_not_short():
     good = oracle.some_curves(np.random.default_rng(10), 9, 2, 4, 4)
-    expected = everything(pack(good, Fourier(3)), 2, 3)(1)
+    expected = everything(pack(good, Fourier(3)), 2, 3)
     for value in (np.nan, np.inf, -np.inf, 1e308):
         for field in ("u", "y", "design"):
             if (field, value) == ("u", 1e308):
@@ -235,9 +232,9 @@ def test_bad_curves_add_nothing_and_are_not_short():
             {"u": u, "y": y, "design": design.ravel()}[field][-2:] = value
             curves = PreparedCurves(u, y, np.append(good.offsets, good.offsets[-1] + 4), design)
             for longest in (0, 10):
-                sums = everything(pack(curves, Fourier(3), longest_direct=longest), 2, 3)(1)
-                same = everything(pack(good, Fourier(3), longest_direct=longest), 2, 3)(1)
-                gradient = slice(0, 6 + 6 + 1 + 36)
+                sums = everything(pack(curves, Fourier(3), longest_direct=longest), 2, 3)
+                same = everything(pack(good, Fourier(3), longest_direct=longest), 2, 3)
+                gradient = slice(0, 6 + 6 + 2 + 36)
                 assert (sums[gradient] == same[gradient]).all(), (field, value, longest)
     assert np.isfinite(expected).all()
 
@@ -254,10 +251,10 @@ def test_memory_of_a_round_does_not_grow_with_n():
     for n in (500, 50_000):
         packed = pack(oracle.some_curves(np.random.default_rng(12), n, 1, 1, 12), Fourier(9))
         iterate, radii, whitener = np.ones((1, 9)), np.ones(9), np.eye(9)
-        packed.whitened_pass(iterate, whitener, 1.0, spread_radius=1.0)
+        packed.whitened(iterate, whitener, 1.0, spread=True)
         tracemalloc.start()
-        packed.clipped_gradient_sum(iterate, radii, threads=2)
-        packed.whitened_pass(iterate, whitener, 1.0, threshold=1.0, spread_radius=1.0, threads=2)
+        packed.truncated(iterate, radii)
+        packed.whitened(iterate, whitener, 1.0, threshold=1.0, spread=True)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 2 * peaks[0] + 50_000
@@ -267,15 +264,13 @@ def test_memory_of_a_round_does_not_grow_with_n():
 def test_radii_that_no_grid_serves_are_refused(radius):
     packed = pack(oracle.some_curves(np.random.default_rng(13), 3, 1, 1, 3), Fourier(1))
     with pytest.raises(InvalidInput):
-        packed.clipped_gradient_sum(np.zeros((1, 1)), [radius])
+        packed.truncated(np.zeros((1, 1)), [radius])
     with pytest.raises(InvalidInput):
-        packed.whitened_pass(np.zeros((1, 1)), np.eye(1), radius)
-    with pytest.raises(InvalidInput):
-        packed.whitened_pass(np.zeros((1, 1)), np.eye(1), 1.0, spread_radius=radius)
+        packed.whitened(np.zeros((1, 1)), np.eye(1), radius)
     with pytest.raises(InvalidInput):
         sum_slack(2**41, 3)
 
 
 def test_the_interface_does_not_import_the_compiler():
-    code = "import sys, dpfda.kernels.packed, dpfda.kernels.exact; sys.exit('numba' in sys.modules)"
+    code = "import sys, dpfda.silo; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

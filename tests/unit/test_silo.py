@@ -80,7 +80,7 @@ def spy_on(silo, monkeypatch):
 
         return spied
 
-    monkeypatch.setattr(EntrywiseBound, "clip", record("bound", EntrywiseBound.clip))
+    monkeypatch.setattr(EntrywiseBound, "total", record("bound", EntrywiseBound.total))
     monkeypatch.setattr(SeededNoise, "standard_normal", record("draw", SeededNoise.standard_normal))
     for name in ("debit", "store"):
         monkeypatch.setattr(silo.ledger, name, record(name, getattr(silo.ledger, name)))

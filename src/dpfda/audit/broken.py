@@ -88,14 +88,19 @@ def _half_sensitivity() -> Iterator[None]:
 def _clip_after_averaging() -> AbstractContextManager[Any]:
     right = measure
 
-    def wrong(kind: Any, curves: Any, question: Any) -> BoundedSum:
-        stated = right(kind, curves, question)
-        if not isinstance(kind, EntrywiseGradient | WhitenedGradient):
-            return stated
-        rows = curve_gradients(curves, question.plan.basis, question.iterate)
+    def averaged(stated: BoundedSum, curves: Any, positions: range, question: Any) -> BoundedSum:
+        rows = curve_gradients(curves.prepared(positions), question.plan.basis, question.iterate)
         limit = stated.sensitivity.entries / 2
         total = np.clip(np.nan_to_num(rows).mean(axis=0), -limit, limit) * len(rows)
         return BoundedSum(total, stated.sensitivity)
+
+    def wrong(kinds: Any, curves: Any, positions: range, question: Any) -> list[BoundedSum]:
+        return [
+            averaged(stated, curves, positions, question)
+            if isinstance(kind, EntrywiseGradient | WhitenedGradient)
+            else stated
+            for kind, stated in zip(kinds, right(kinds, curves, positions, question), strict=True)
+        ]
 
     return patch.object(silo_module, "measure", wrong)
 
@@ -162,7 +167,8 @@ def _points_from_data() -> AbstractContextManager[Any]:
     right = Silo.terms
 
     def wrong(self: Silo) -> SiloTerms:
-        return replace(right(self), points_per_curve=self._curves.n_points / self._curves.n + 1e-3)
+        curves: Any = self._curves
+        return replace(right(self), points_per_curve=curves.n_points / curves.n + 1e-3)
 
     return patch.object(Silo, "terms", wrong)
 
@@ -170,17 +176,16 @@ def _points_from_data() -> AbstractContextManager[Any]:
 @contextmanager
 def _telling_refusals() -> Iterator[None]:
     """An error that depends on the curves: free of charge, and asked as often as one likes."""
-    right = HistogramBound.sum_chunks
+    right = HistogramBound.total
 
-    def wrong(self: HistogramBound, chunks: Any) -> BoundedSum:
-        kept = list(chunks)
-        if any(((chunk < -1) | (chunk >= self.bins)).any() for chunk in kept):
-            raise ValueError("there is no such bin")
-        return right(self, kept)
+    def wrong(self: HistogramBound, words: Any, n: int) -> BoundedSum:
+        if words[1].sum() != n:
+            raise ValueError("a curve has no level")
+        return right(self, words, n)
 
     with (
         patch.object(silo_module, "_refuse_absurd", lambda plan: None),
-        patch.object(HistogramBound, "sum_chunks", wrong),
+        patch.object(HistogramBound, "total", wrong),
     ):
         yield
 

@@ -21,9 +21,12 @@ NOTES: dict[str, tuple[str, ...]] = {
     "measures.py": ("clipping.md", "transcript.md"),
     "model.py": ("clipping.md",),
     "privacy/__init__.py": ("README.md",),
+    "curve_sums.py": ("clipping.md",),
+    **{f"kernels/{path.name}": ("clipping.md",) for path in sorted((PACKAGE / "kernels").glob("*.py"))},
     "privacy/accounting.py": ("gaussian-mechanism.md", "composition.md"),
     "privacy/clipping.py": ("clipping.md", "gaussian-mechanism.md"),
     "privacy/cones.py": ("clipping.md",),
+    "privacy/exact.py": ("clipping.md",),
     "privacy/gaussian.py": ("gaussian-mechanism.md", "discrete-noise.md"),
     "privacy/ledger.py": ("composition.md", "transcript.md"),
     "privacy/ledger_chain.py": ("transcript.md",),
@@ -35,9 +38,9 @@ NOTES: dict[str, tuple[str, ...]] = {
 
 
 def guarded() -> list[str]:
-    """Every module that a guarantee rests on: all of privacy/, the silo, its messages and what it measures."""
-    found = {f"privacy/{path.name}" for path in (PACKAGE / "privacy").glob("*.py")}
-    return sorted(found | {"silo.py", "messages.py", "measures.py", "model.py"})
+    """Every module that a guarantee rests on: all of privacy/ and kernels/, the silo, its messages and what it measures."""
+    found = {f"{folder}/{path.name}" for folder in ("privacy", "kernels") for path in (PACKAGE / folder).glob("*.py")}
+    return sorted(found | {"silo.py", "messages.py", "measures.py", "model.py", "curve_sums.py"})
 
 
 def fingerprint(module: str) -> str:

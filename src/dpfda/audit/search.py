@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from dpfda.audit.cases import DELTA, EPSILON, NAME, Case, default_arrays, make_silo, ordinary_curves
 from dpfda.curves import Curves
 from dpfda.engine.plan import Plan
+from dpfda.kernels.chunked import sums_of_curves
 from dpfda.messages import Query
-from dpfda.model import prepare
 from dpfda.privacy.ledger import Ledger
 from dpfda.silo import LARGEST_ENTRY, Silo, _Study
 
@@ -77,7 +77,7 @@ def worst_pair(case: Case, rng: np.random.Generator, *, restarts: int, steps: in
 def examiner(curves: Curves, plan: Plan, run: str, *, name: str = NAME, ledger: Ledger | None = None) -> Silo:
     """A silo that computes bounded sums for the auditor and is never asked to release."""
     silo = make_silo(curves, name=name, ledger=ledger)
-    silo._studies[run] = _Study(plan, prepare(curves, plan.basis, plan.scaling))
+    silo._studies[run] = _Study(plan, sums_of_curves(curves, plan.basis, plan.scaling))
     return silo
 
 

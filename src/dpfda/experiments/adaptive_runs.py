@@ -13,9 +13,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.curve_sums import CurveSums
 from dpfda.engine.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.engine.plan import Plan
 from dpfda.engine.radius import ClipRule, clip_rule, follow, released_count
+from dpfda.kernels.chunked import sums_of_prepared
 from dpfda.measures import Question, measure
 from dpfda.messages import Release
 from dpfda.model import PreparedCurves
@@ -41,20 +43,21 @@ class AdaptiveRuns:
     def run(self, silos: Mapping[str, PreparedCurves], seed: int) -> Floats:
         """Coefficients of shape (d+1, r), in the plan's units. NOT PRIVATE: the noise is seeded."""
         coordinator = AdaptiveCoordinator(self.plan)
+        sums = {name: sums_of_prepared(curves, self.plan.basis, threads=1) for name, curves in silos.items()}
         answered: dict[str, dict[int, Release]] = {name: {} for name in silos}
         for index in range(len(self.plan.rounds)):
             question = coordinator.question(index)
             releases = {}
-            for name, curves in silos.items():
+            for name, curves in sums.items():
                 clip = self._clip_rule(name, index, question, answered[name])
                 releases[name] = self._release(name, index, curves, Question(self.plan, question, clip), seed)
                 answered[name][index] = releases[name]
             coordinator.learn(index, releases)
         return coordinator.coefficients()
 
-    def _release(self, name: str, index: int, curves: PreparedCurves, question: Question, seed: int) -> Release:
+    def _release(self, name: str, index: int, curves: CurveSums, question: Question, seed: int) -> Release:
         mus, batch = self._mus[name, index], self.plan.rounds[index].batch(curves.n)
-        bounded = combine([measure(kind, curves, question) for kind in self.plan.rounds[index].measures], mus)
+        bounded = combine(measure(self.plan.rounds[index].measures, curves, batch, question), mus)
         noise = SeededNoise(seed).stream(name, index)
         noisy = release_gaussian(bounded.total, bounded.sensitivity, math.hypot(*mus), noise)
         return Release(_RUN, index, name, noisy.values / len(batch), noisy.sd / len(batch), False)

@@ -26,6 +26,7 @@ from dpfda.kernels.simd import (
     root,
     splat,
     store,
+    sub,
     where_le,
 )
 
@@ -134,6 +135,17 @@ def true_length(shape: tuple[Any, Any, Any]) -> Any:
 
 
 @inlined
+def ball_factor(shape: tuple[Any, Any, Any], radius: float) -> Any:
+    """What takes `shrink` times a vector into the ball: 1 inside, else radius / length.
+
+    Applied after the shrinking, never multiplied with it first: their product can be denormal, with few bits left. A huge
+    vector is always outside, as no radius exceeds `HUGE`; where rounding says otherwise, a tiny multiple of it is taken.
+    """
+    length, shrink, _ = shape
+    return where_le(length, mul(splat(radius), shrink), splat(1.0), div(splat(radius), length))
+
+
+@inlined
 def add_shrunk(
     vectors: Floats,
     at: int,
@@ -145,13 +157,34 @@ def add_shrunk(
     lanes: Integers,
 ) -> None:
     """Scale each vector into the ball of this radius and add; `shape` is what `measured` returned."""
-    length, shrink, odd = shape
-    bound = splat(radius)
-    factor = mul(shrink, where_le(length, mul(bound, shrink), splat(1.0), div(bound, length)))
+    _, shrink, odd = shape
+    factor = ball_factor(shape, radius)
     for entry in range(size):
-        value = mul(load(vectors, at + stride * entry), factor)
+        value = mul(mul(load(vectors, at + stride * entry), shrink), factor)
         value = where_le(odd, splat(0.0), value, splat(0.0))
         add_bits(lanes, 8 * entry, add(value, splat(magic)))
+
+
+@inlined
+def add_rest(
+    vectors: Floats,
+    at: int,
+    stride: int,
+    direction: Floats,
+    shape: tuple[Any, Any, Any],
+    radius: float,
+    limit: float,
+    magic: float,
+    lanes: Integers,
+) -> None:
+    """Add what `add_shrunk` takes from each vector, along a direction, truncated to [-limit, limit]."""
+    _, shrink, odd = shape
+    along = splat(0.0)
+    for entry in range(direction.size):
+        along = fma(mul(load(vectors, at + stride * entry), shrink), splat(direction[entry]), along)
+    rest = mul(along, sub(div(splat(1.0), shrink), ball_factor(shape, radius)))
+    rest = most(least(rest, splat(limit)), splat(-limit))
+    add_bits(lanes, 0, add(where_le(odd, splat(0.0), rest, splat(0.0)), splat(magic)))
 
 
 @inlined
@@ -160,10 +193,9 @@ def put_in_unit_ball(
 ) -> None:
     """Replace each vector by vector / max(radius, length), or by zero if it is not finite."""
     length, shrink, odd = shape
-    inside = where_le(length, mul(splat(radius), shrink), splat(1.0 / radius), div(splat(1.0), length))
-    factor = mul(shrink, inside)
+    factor = where_le(length, mul(splat(radius), shrink), splat(1.0 / radius), div(splat(1.0), length))
     for entry in range(size):
-        value = mul(load(vectors, at + stride * entry), factor)
+        value = mul(mul(load(vectors, at + stride * entry), shrink), factor)
         store(vectors, at + stride * entry, where_le(odd, splat(0.0), value, splat(0.0)))
 
 

@@ -1,9 +1,9 @@
-"""Curves packed once for many passes: the interface between measures and compiled kernels.
+"""Some curves, packed once for many passes: what compiled kernels work on.
 
 Guarantee for `privacy/`: what one curve adds to a sum is a function of that curve and of public arguments, bit for
-bit (not of lane, group, neighbours, batch or threads), is zero if anything in it overflows or is not finite, and lies
-within the stated bound up to `exact.sum_slack`, which also covers the rounding of the total. Totals do not depend on
-the order or the chunking of curves.
+bit (not of lane, group, neighbours, chunk or threads), is zero if anything in it overflows or is not finite, and lies
+within the stated bound up to `privacy.exact.sum_slack`. Sums are words of integers, which add: totals do not depend on the
+order or the chunking of curves.
 
 | curve | contributes |
 |---|---|
@@ -15,16 +15,14 @@ the order or the chunking of curves.
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.kernels.exact import Grid, checked_radius
+from dpfda.kernels.arena import Arena
+from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
+from dpfda.privacy.exact import Grid, no_words
 
 if TYPE_CHECKING:
     from dpfda.basis import Basis
@@ -32,10 +30,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-_Part = TypeVar("_Part")
 
-_PARTS = 16  # pieces of a pass, for several threads to take in turn
-_POINTS_FOR_THREADS = 1_000_000  # below, starting threads costs more than it gains
 _MOMENTS_FROM = 1.5  # points per function of the basis
 
 
@@ -48,15 +43,14 @@ class PackedCurves:
     function of this curve alone, clipped to the same bound. Time and memory depend on m with or without it.
     """
 
-    def __init__(self, basis: Basis, store: Store, design_size: int, empty: int, points: int, parts: list[int]) -> None:
+    def __init__(self, basis: Basis, store: Store, design_size: int, empty: int, arena: Arena) -> None:
         self._basis = basis
         self._store = store
         self._p = design_size
         self._empty = empty
-        self._points = points
-        self._parts = parts
-        # turns per unit of u, the highest frequency, and whether the basis has sines
-        self._shape = (basis.angle / (2 * math.pi), int(basis.frequencies[-1]), bool(basis.sines))
+        self._arena = arena
+        self._groups = int(store.fill.size)
+        self._shape = trigonometric_shape(basis)
         self.n = empty + int(store.fill.sum(dtype=np.int64))
 
     @classmethod
@@ -69,11 +63,12 @@ class PackedCurves:
         basis: Basis,
         *,
         longest_direct: int | None = None,
-        threads: int | None = None,
+        folder: str | None = None,
     ) -> PackedCurves:
         """Pack prepared curves: u in [0, 1], curve i's points offsets[i]..offsets[i+1]-1, one row of `design` each.
 
-        `longest_direct` replaces the rule above, for tests and benchmarks.
+        With a folder, the packed curves live in a nameless file there. `longest_direct` replaces the rule above, for
+        tests and benchmarks.
         """
         from dpfda.kernels import store as stores
         from dpfda.kernels.moments import SEGMENT
@@ -83,9 +78,7 @@ class PackedCurves:
         u, y, offsets, design = (
             _frozen(array, kind) for array, kind in ((u, "f8"), (y, "f8"), (offsets, "i8"), (design, "f8"))
         )
-        lengths = np.minimum(np.diff(offsets), longest_direct + 1)
-        counts = np.bincount(lengths, minlength=longest_direct + 2)
-        del lengths
+        counts = np.bincount(np.minimum(np.diff(offsets), longest_direct + 1), minlength=longest_direct + 2)
         groups = (counts + 7) // 8
         groups[0] = 0
         n_groups, n_short = int(groups.sum()), int(groups[:-1].sum())
@@ -96,113 +89,88 @@ class PackedCurves:
         points = np.repeat(np.arange(longest_direct + 1), groups[:-1])
         record = _record_size(basis)
         start = np.concatenate([8 * (np.cumsum(points) - points), 8 * record * np.arange(n_groups - n_short)])
-        packed = stores.Store(
-            u=stores.aligned_zeros(8 * int(points.sum())),
-            y=stores.aligned_zeros(8 * int(points.sum())),
-            table=stores.aligned_zeros(8 * record * (n_groups - n_short)),
-            start=start,
-            points=points,
-            design=stores.aligned_zeros(8 * n_groups * design.shape[1]),
-            fill=(order.reshape(-1, 8) >= 0).sum(axis=1, dtype=np.int64).astype(np.uint8),
-        )
-        cost = np.cumsum(np.concatenate([[0], 4 * points, np.full(n_groups - n_short, 3 * basis.size)]))
-        parts = np.searchsorted(cost, np.linspace(0, cost[-1], _PARTS + 1)).tolist()
-        parts[0], parts[-1] = 0, n_groups
-        self = cls(basis, packed, design.shape[1], int(counts[0]), int(offsets[-1] - offsets[0]), parts)
-
-        def fill(first: int, last: int) -> None:
-            stores.copy_groups(u, y, offsets, design, order, packed, first, last)
-            long = max(first, n_short)
-            if long < last:
-                segment = tuple(stores.aligned_zeros(SEGMENT) for _ in range(3))
-                sums, totals = stores.aligned_zeros(8 * record), stores.aligned_zeros(8 * record)
-                stores.make_records(u, y, offsets, order, packed, *self._shape, long, last, segment, sums, totals)
-
-        self._run(fill, threads)
+        short_points, table = 8 * int(points.sum()), 8 * record * (n_groups - n_short)
+        sizes = (short_points, short_points, table, n_groups, n_short, 8 * n_groups * design.shape[1], n_groups)
+        arena = Arena(sizes, folder)
+        packed = stores.Store(*arena.parts)
+        packed = packed._replace(start=packed.start.view(np.int64), points=packed.points.view(np.int64))
+        packed.start[:], packed.points[:] = start, points
+        packed = packed._replace(fill=packed.fill.view(np.int64))
+        packed.fill[:] = (order.reshape(-1, 8) >= 0).sum(axis=1)
+        self = cls(basis, packed, design.shape[1], int(counts[0]), arena)
+        stores.copy_groups(u, y, offsets, design, order, packed, 0, n_groups)
+        if n_short < n_groups:
+            segment = tuple(stores.aligned_zeros(SEGMENT) for _ in range(3))
+            sums, totals = stores.aligned_zeros(8 * record), stores.aligned_zeros(8 * record)
+            stores.make_records(u, y, offsets, order, packed, *self._shape, n_short, n_groups, segment, sums, totals)
         return self
 
-    def clipped_gradient_sum(self, iterate: Floats, radii: Floats, *, threads: int | None = None) -> Floats:
-        """The sum of gradients at `iterate` (p rows of r), each entry truncated to [-radii, radii]; p r numbers."""
+    def truncated_words(self, iterate: Floats, bound: EntrywiseBound) -> Integers:
+        """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
         from dpfda.kernels import passes
 
-        radii = np.ascontiguousarray(radii, dtype=np.float64)
-        grid = Grid.of(radii)
-        arguments = (*self._shape, *self._scaled(iterate), radii, grid.magic, grid.bits)
+        words, grid = no_words(bound.width), bound.grid
+        arguments = (*self._shape, *self._scaled(iterate), np.array(bound.radii), grid.magic, grid.bits)
+        passes.truncated_pass(self._store, 0, self._groups, self._room(bound.width), *arguments, words[0], words[1])
+        return words
 
-        def part(first: int, last: int) -> Integers:
-            words = grid.words()
-            passes.truncated_pass(self._store, first, last, self._room(radii.size), *arguments, words[0], words[1])
-            return words
-
-        return grid.total(self._run(part, threads))
-
-    def whitened_pass(
+    def whitened_words(
         self,
         iterate: Floats,
         whitener: Floats,
-        radius: float,
+        ball: EllipsoidBound,
         *,
-        threshold: float | None = None,
-        spread_radius: float | None = None,
-        threads: int | None = None,
-    ) -> tuple[Floats, int, Floats | None]:
+        threshold: float = -1.0,
+        spread: bool = False,
+        direction: Floats | None = None,
+        rest: EntrywiseBound | None = None,
+    ) -> tuple[Integers, int, Integers, Integers]:
         """Sums over w_i = whitener @ gradient_i, all in one pass over the curves.
 
-        Returns the sum of w_i scaled into the ball of `radius`; the number of curves with ||w_i|| <= threshold,
-        or 0 without one; and, with a `spread_radius` S, the matrix sum of v_i v_i^T, v_i = w_i / max(S, ||w_i||).
+        1. w_i scaled into the ball (of weights 1 and radius C);
+        2. the number of curves with ||w_i|| <= threshold;
+        3. with `spread`, the upper triangle of v_i v_i^T, v_i = w_i / max(C, ||w_i||), on the grid of the unit ball;
+        4. with a `direction`, what 1. took from w_i along it, truncated to the bound `rest`.
         """
-        limit = -1.0 if threshold is None else float(threshold)
-        total, short, spread, _ = self._whitened(iterate, whitener, radius, limit, spread_radius, False, threads)
-        return total, short, spread
+        return self._whitened(iterate, whitener, ball, threshold, spread, direction, rest, np.empty(0))
 
     def norms(self, iterate: Floats, whitener: Floats) -> Floats:
         """||whitener @ gradient_i|| of every curve, in no particular order: for tests, never for release."""
-        lengths = self._whitened(iterate, whitener, 1.0, -1.0, None, True, 1)[3].reshape(-1, 8)
-        lengths = lengths[np.arange(8) < self._store.fill[:, None]]
-        return np.concatenate([lengths, np.zeros(self._empty)])
+        lengths = np.empty(8 * self._groups)
+        ball = EllipsoidBound(np.ones(self._p * self._basis.size), 1.0)
+        self._whitened(iterate, whitener, ball, -1.0, False, None, None, lengths)
+        inside = np.arange(8) < self._store.fill[:, None]
+        return np.concatenate([lengths.reshape(-1, 8)[inside], np.zeros(self._empty)])
 
-    def moment_sum(
-        self, centre: Floats, radius: float, weights: Floats | None = None, *, threads: int | None = None
-    ) -> Floats:
+    def moment_words(self, centre: Floats, bound: EllipsoidBound) -> Integers:
         """The sum of each curve's means of cos(k theta), k = 1..K, and sin(k theta) if the basis has sines, minus `centre`.
 
-        Each vector d is first scaled into sum_l d_l^2 / weights_l <= radius^2.
+        Each vector is first scaled into the ellipsoid.
         """
         from dpfda.kernels import passes
 
-        centre = np.ascontiguousarray(centre, dtype=np.float64)
-        if centre.size == 0:
-            return centre.copy()
-        roots = np.ones(centre.size) if weights is None else np.sqrt(np.asarray(weights, dtype=np.float64))
-        grid = Grid.of(np.full(centre.size, float(radius)))
-        arguments = (*self._shape, centre, 1.0 / roots, float(radius), grid.magic, grid.bits)
+        words, grid = no_words(bound.width), bound.grid
+        arguments = (*self._shape, np.array(centre), 1.0 / bound.roots, bound.radius, grid.magic, grid.bits)
+        passes.moment_pass(self._store, 0, self._groups, self._room(2 * bound.width), *arguments, words[0], words[1])
+        return words
 
-        def part(first: int, last: int) -> Integers:
-            words = grid.words()
-            passes.moment_pass(self._store, first, last, self._room(2 * centre.size), *arguments, words[0], words[1])
-            return words
-
-        return grid.total(self._run(part, threads)) * roots
-
-    def level_histogram(self, bins: int, *, threads: int | None = None) -> Floats:
+    def level_words(self, bins: int) -> Integers:
         """How many curves have their own mean of y in each of `bins` equal bins of [-1, 1]."""
         from dpfda.kernels import passes
 
         _, harmonics, sines = self._shape
-        values_before = (4 if sines else 2) * harmonics
-
-        def part(first: int, last: int) -> Integers:
-            counts = np.zeros(bins, dtype=np.int64)
-            passes.level_pass(self._store, first, last, values_before, counts)
-            return counts
-
-        counts: Integers = np.sum([np.zeros(bins, dtype=np.int64), *self._run(part, threads)], axis=0)
-        return counts.astype(np.float64)
+        words = no_words(bins)
+        passes.level_pass(self._store, 0, self._groups, (4 if sines else 2) * harmonics, words[1])
+        return words
 
     @property
     def nbytes(self) -> int:
         """Memory of the packed curves."""
-        return sum(array.nbytes for array in self._store)
+        return self._arena.nbytes
+
+    def drop_pages(self) -> None:
+        """Let the system take back the memory of curves that live in a file."""
+        self._arena.drop_pages()
 
     def _scaled(self, iterate: Floats) -> tuple[Floats, Floats]:
         """The iterate with the basis's factors sqrt2 in it, one column for each cosine and sine; and the factors."""
@@ -223,51 +191,41 @@ class PackedCurves:
         self,
         iterate: Floats,
         whitener: Floats,
-        radius: float,
+        ball: EllipsoidBound,
         threshold: float,
-        spread_radius: float | None,
-        keep_norms: bool,
-        threads: int | None,
-    ) -> tuple[Floats, int, Floats | None, Floats]:
+        spread: bool,
+        direction: Floats | None,
+        rest: EntrywiseBound | None,
+        norms: Floats,
+    ) -> tuple[Integers, int, Integers, Integers]:
         from dpfda.kernels import passes
 
         width = self._p * self._basis.size
-        whitener = np.ascontiguousarray(whitener, dtype=np.float64).reshape(width, width)
-        grid = Grid.of(np.full(width, float(radius)))
-        spread_grid = Grid.of(np.ones(0 if spread_radius is None else width * (width + 1) // 2))
-        norms = np.empty(8 * len(self._store.fill) if keep_norms else 0)
-        before = (*self._shape, *self._scaled(iterate), whitener, float(radius), grid.magic, grid.bits)
-        spread = (1.0 if spread_radius is None else checked_radius(spread_radius), spread_grid.magic, spread_grid.bits)
-
-        def part(first: int, last: int) -> tuple[int, Integers, Integers]:
-            words, outer = grid.words(), spread_grid.words()
-            own = norms[8 * first : 8 * last]
-            arguments = (*before, threshold, *spread, words[0], words[1], outer[0], outer[1], own)
-            room = self._room(width, spread_grid.bits.size)
-            return passes.whitened_pass(self._store, first, last, room, *arguments), words, outer
-
-        parts = self._run(part, threads)
-        short = sum(count for count, _, _ in parts) + (self._empty if threshold >= 0 else 0)
-        total = grid.total([words for _, words, _ in parts])
-        matrix = (
-            None if spread_radius is None else _symmetric(spread_grid.total([outer for _, _, outer in parts]), width)
+        matrix = np.array(whitener, dtype=np.float64).reshape(width, width)
+        along = np.zeros(0) if direction is None else np.array(direction, dtype=np.float64)
+        limit = EntrywiseBound(np.ones(1)) if rest is None else rest
+        triangle = Grid.of(np.ones(width * (width + 1) // 2 if spread else 0))
+        total, outer, left = no_words(width), no_words(triangle.bits.size), no_words(1 if along.size else 0)
+        short = passes.whitened_pass(
+            self._store,
+            0,
+            self._groups,
+            self._room(width, triangle.bits.size),
+            *self._shape,
+            *self._scaled(iterate),
+            matrix,
+            (ball.radius, ball.grid.magic, ball.grid.bits, total[0], total[1]),
+            float(threshold),
+            (triangle.magic, triangle.bits, outer[0], outer[1]),
+            (along, float(limit.radii[0]), limit.grid.magic, limit.grid.bits[: along.size], left[0], left[1]),
+            norms,
         )
-        return total, short, matrix, norms
-
-    def _run(self, work: Callable[[int, int], _Part], threads: int | None) -> list[_Part]:
-        """Call `work(first, last)` for ranges of groups that cover all of them; integers make the split irrelevant."""
-        if threads is None:
-            threads = 1 if self._points < _POINTS_FOR_THREADS else _processors()
-        ranges = [(first, last) for first, last in pairwise(self._parts) if first < last]
-        if threads == 1 or len(ranges) < 2:
-            return [work(ranges[0][0], ranges[-1][1])] if ranges else []
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(work, *zip(*ranges, strict=True)))
+        return total, short + (self._empty if threshold >= 0 else 0), outer, left
 
 
-def _processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def trigonometric_shape(basis: Basis) -> tuple[float, int, bool]:
+    """Turns per unit of u, the highest frequency, and whether the basis has sines."""
+    return basis.angle / (2 * math.pi), int(basis.frequencies[-1]), bool(basis.sines)
 
 
 def _record_size(basis: Basis) -> int:
@@ -278,15 +236,6 @@ def _record_size(basis: Basis) -> int:
 
 def _frozen(array: Any, kind: str) -> Any:
     """A contiguous read-only view, so that kernels are compiled once for read-only and writable input."""
-    view = np.ascontiguousarray(array, dtype=kind).view()
+    view = np.ascontiguousarray(array, dtype=kind).view(np.ndarray)
     view.flags.writeable = False
     return view
-
-
-def _symmetric(triangle: Floats, size: int) -> Floats:
-    """The symmetric matrix with this upper triangle, row by row."""
-    matrix = np.zeros((size, size))
-    rows, columns = np.triu_indices(size)
-    matrix[rows, columns] = triangle
-    matrix[columns, rows] = triangle
-    return matrix

@@ -8,6 +8,7 @@ import numpy as np
 
 from dpfda.kernels.bounding import (
     add_outer_products,
+    add_rest,
     add_shrunk,
     add_truncated,
     collect,
@@ -19,11 +20,11 @@ from dpfda.kernels.bounding import (
     true_length,
 )
 from dpfda.kernels.direct import direct_scores
-from dpfda.kernels.exact import MOST_ADDITIONS
 from dpfda.kernels.jit import compiled, inlined
 from dpfda.kernels.moments import add_points, moment_scores
 from dpfda.kernels.simd import fma, load, mul, splat, store
 from dpfda.kernels.store import Room, Store
+from dpfda.privacy.exact import MOST_ADDITIONS
 
 Floats = Any
 Integers = Any
@@ -95,24 +96,20 @@ def whitened_pass(
     iterate: Floats,
     scales: Floats,
     whitener: Floats,
-    radius: float,
-    magic: Floats,
-    bits: Integers,
+    ball: tuple[float, Floats, Integers, Integers, Integers],
     threshold: float,
-    spread_radius: float,
-    spread_magic: Floats,
-    spread_bits: Integers,
-    high: Integers,
-    low: Integers,
-    spread_high: Integers,
-    spread_low: Integers,
+    spread: tuple[Floats, Integers, Integers, Integers],
+    rest: tuple[Floats, float, Floats, Integers, Integers, Integers],
     norms: Floats,
 ) -> int:
-    """The sum of whitened gradients in a ball and, where asked for, the sum of their outer products in the unit ball.
+    """The sum of whitened gradients in a ball and, where asked for, of their outer products and of what the ball takes.
 
-    Returns how many curves are shorter than `threshold`. Without a spread, `spread_bits` is empty; `norms` is empty
-    or takes the length of every lane from group `first` on.
+    Each of these comes with its grid and the words that it is added to. Returns how many curves are at most `threshold`
+    long. Without a spread or rest their arrays are empty; `norms` is empty or takes the length of every lane.
     """
+    radius, magic, bits, high, low = ball
+    spread_magic, spread_bits, spread_high, spread_low = spread
+    direction, limit, rest_magic, rest_bits, rest_high, rest_low = rest
     size, p = whitener.shape[0], iterate.shape[0]
     gradients, whitened = room.gradients, room.whitened
     short, additions = 0, 0
@@ -133,14 +130,17 @@ def whitened_pass(
             short += count_short(shape, threshold, fill, room.flags)
             if norms.size > 0 and i < groups:
                 store(norms, 8 * (block - first + i), true_length(shape))
+            if direction.size > 0:
+                add_rest(whitened, 8 * i, 8 * _BLOCK, direction, shape, radius, limit, rest_magic[0], room.rest_lanes)
             if spread_bits.size > 0:
-                put_in_unit_ball(whitened, 8 * i, 8 * _BLOCK, size, shape, spread_radius)
+                put_in_unit_ball(whitened, 8 * i, 8 * _BLOCK, size, shape, radius)
         if spread_bits.size > 0:
             add_outer_products(whitened, size, spread_magic[0], room.spread_lanes)
         additions += _BLOCK
         if additions == MOST_ADDITIONS or block + _BLOCK >= last:
             collect(room.lanes, bits, additions, high, low)
             collect(room.spread_lanes, spread_bits, additions, spread_high, spread_low)
+            collect(room.rest_lanes, rest_bits, additions, rest_high, rest_low)
             additions = 0
     return short
 

@@ -38,6 +38,7 @@ class Room(NamedTuple):
     whitened: Any
     lanes: Any
     spread_lanes: Any
+    rest_lanes: Any
     flags: Any
 
 
@@ -51,11 +52,12 @@ def aligned_zeros(size: int) -> Any:
 def make_room(size: int, harmonics: int, spread_size: int = 0) -> Room:
     """Room for vectors of `size` entries per curve and outer products of `spread_size` entries."""
     width = 8 * (2 * harmonics + 1)
-    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * spread_size, 8)
+    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * spread_size, 8, 8)
     everything = aligned_zeros(sum(sizes))
     ends = itertools.accumulate(sizes)
     room = Room(*(everything[end - size : end] for end, size in zip(ends, sizes, strict=True)))
-    return room._replace(lanes=room.lanes.view(np.int64), spread_lanes=room.spread_lanes.view(np.int64))
+    integers = {name: getattr(room, name).view(np.int64) for name in ("lanes", "spread_lanes", "rest_lanes")}
+    return room._replace(**integers)
 
 
 @compiled

@@ -1,7 +1,9 @@
 """Bounding what one curve can add to a sum, and saying by how much the sum can then change.
 
-The sensitivity is returned by the function that bounds; no other code may state one. Neighbouring data sets
-replace one curve (one row here), and the number of rows n is public.
+The sensitivity is returned by the bound that clipped; no other code may state one. Neighbouring data sets
+replace one curve (one row here), and the number of rows n is public. Clipped rows are added up as integers (`exact`):
+the words of several parts of the rows add, and `total` turns them into numbers. Compiled kernels (`dpfda.kernels`) make
+words of the same kind, clipped to the same bound.
 
 Edge cases, the same for every bound:
 
@@ -20,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -27,12 +30,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpfda import _validate
 from dpfda.errors import InvalidInput
+from dpfda.privacy.exact import LARGEST, SMALLEST, UNIT_ROUNDOFF, Grid, no_words, sum_slack
 
 Array = NDArray[np.float64]
-
-_UNIT_ROUNDOFF = 2.0**-53
-_MOST_ROWS = 2**26
-_SMALLEST, _LARGEST = 1e-100, 1e100  # radii and weights in this range cannot overflow or vanish when squared
+Words = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +82,17 @@ class BoundedSum:
 class Bound(Protocol):
     """A public limit on one curve's vector."""
 
-    def clip(self, vectors: ArrayLike) -> Array:
-        """The rows, each moved inside the bound."""
+    @property
+    def width(self) -> int:
+        """The number of entries of a sum."""
         ...
 
-    def sensitivity(self, n: int) -> Sensitivity:
-        """How far replacing one row can move the sum of n clipped rows."""
+    def words(self, vectors: ArrayLike) -> Words:
+        """The sum of the rows, each moved inside the bound first."""
+        ...
+
+    def total(self, words: Words, n: int) -> BoundedSum:
+        """The sum that n rows have made, with its sensitivity."""
         ...
 
 
@@ -95,7 +101,7 @@ class EntrywiseBound:
     """Truncation of every entry to [-R_l, R_l] (the paper's Pi_R).
 
     Guarantee: the sum of the clipped rows changes by at most 2 R_l (1 + slack) in entry l when one row is
-    replaced; `_slack` says what the slack covers. A number known to lie in [low, high] is bounded by
+    replaced; `exact.sum_slack` says what the slack covers. A number known to lie in [low, high] is bounded by
     R = (high - low)/2 after subtracting the midpoint.
     """
 
@@ -104,18 +110,35 @@ class EntrywiseBound:
     def __post_init__(self) -> None:
         object.__setattr__(self, "radii", _positive_vector("radii", self.radii))
 
+    @property
+    def width(self) -> int:
+        return int(self.radii.size)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid that clipped entries are rounded to before they are added."""
+        return Grid.of(self.radii)
+
     def clip(self, vectors: ArrayLike) -> Array:
         """Each entry truncated to [-R_l, R_l]; a row with a non-finite entry becomes zero."""
         clipped: Array = np.clip(_finite_rows(vectors, self.radii.size), -self.radii, self.radii)
         return clipped
 
     def sensitivity(self, n: int) -> Sensitivity:
-        """For a sum of n truncated rows, added in any order: Delta_l = 2 R_l (1 + slack)."""
-        return Sensitivity.entrywise(2.0 * self.radii * (1.0 + _slack(n, self.radii.size, 1.0)))
+        """For a sum of n truncated rows: Delta_l = 2 R_l (1 + slack)."""
+        return Sensitivity.entrywise(2.0 * self.radii * (1.0 + sum_slack(n, self.width)))
+
+    def words(self, vectors: ArrayLike) -> Words:
+        """The sum of the truncated rows."""
+        return self.grid.words(self.clip(vectors))
+
+    def total(self, words: Words, n: int) -> BoundedSum:
+        """The sum that n truncated rows have made, with its sensitivity."""
+        return BoundedSum(self.grid.total(words), self.sensitivity(n))
 
     def sum(self, vectors: ArrayLike) -> BoundedSum:
-        """The sum of the truncated rows."""
-        return sum_chunks(self, [vectors], width=self.radii.size)
+        """The sum of the truncated rows, with its sensitivity."""
+        return sum_chunks(self, [vectors])
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +146,7 @@ class EllipsoidBound:
     """Shrinkage of a whole row into the ellipsoid sum_l g_l^2 / w_l <= C^2, keeping its direction.
 
     Guarantee: when one row is replaced, the change d of the sum of the clipped rows has
-    sum_l d_l^2 / w_l <= (2 C (1 + slack))^2; `_slack` says what the slack covers.
+    sum_l d_l^2 / w_l <= (2 C (1 + slack))^2; `exact.sum_slack` says what the slack covers. Words hold d_l / sqrt(w_l).
     """
 
     weights: Array
@@ -133,35 +156,55 @@ class EllipsoidBound:
         object.__setattr__(self, "weights", _positive_vector("weights", self.weights))
         object.__setattr__(self, "radius", float(_positive_vector("radius", [self.radius])[0]))
 
+    @property
+    def width(self) -> int:
+        return int(self.weights.size)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid that clipped entries, divided by sqrt(w_l), are rounded to before they are added."""
+        return Grid.of(np.full(self.width, self.radius))
+
+    @cached_property
+    def roots(self) -> Array:
+        """sqrt(w_l)."""
+        return np.sqrt(self.weights)
+
     def clip(self, vectors: ArrayLike) -> Array:
         """Rows inside the ellipsoid stay bit for bit; others are scaled onto it, a few roundings inside."""
         rows = _finite_rows(vectors, self.weights.size)
         peak = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
         direction = rows / np.where(peak > 0, peak, 1.0)  # entries in [-1, 1]: nothing below can overflow
-        length = np.linalg.norm(direction / np.sqrt(self.weights), axis=1, keepdims=True)
+        length = np.linalg.norm(direction / self.roots, axis=1, keepdims=True)
         longest_peak = self.radius / np.where(length > 0, length, 1.0)
-        inward = 1.0 - 4 * (self.weights.size + 8) * _UNIT_ROUNDOFF  # so that clipping twice is clipping once
+        inward = 1.0 - 4 * (self.weights.size + 8) * UNIT_ROUNDOFF  # so that clipping twice is clipping once
         return np.where(peak <= longest_peak, rows, direction * (longest_peak * inward))
 
     def sensitivity(self, n: int) -> Sensitivity:
-        """For a sum of n shrunk rows, added in any order: the same ellipsoid with radius 2 C (1 + slack)."""
-        return Sensitivity.ellipsoid(
-            self.weights, 2.0 * self.radius * (1.0 + _slack(n, self.weights.size, math.sqrt(self.weights.size)))
-        )
+        """For a sum of n shrunk rows: the same ellipsoid with radius 2 C (1 + slack)."""
+        return Sensitivity.ellipsoid(self.weights, 2.0 * self.radius * (1.0 + sum_slack(n, self.width)))
+
+    def words(self, vectors: ArrayLike) -> Words:
+        """The sum of the shrunk rows, each entry divided by sqrt(w_l)."""
+        return self.grid.words(self.clip(vectors) / self.roots)
+
+    def total(self, words: Words, n: int) -> BoundedSum:
+        """The sum that n shrunk rows have made, with its sensitivity."""
+        return BoundedSum(self.grid.total(words) * self.roots, self.sensitivity(n))
 
     def sum(self, vectors: ArrayLike) -> BoundedSum:
-        """The sum of the shrunk rows."""
-        return sum_chunks(self, [vectors], width=self.weights.size)
+        """The sum of the shrunk rows, with its sensitivity."""
+        return sum_chunks(self, [vectors])
 
 
-def sum_chunks(bound: Bound, chunks: Iterable[ArrayLike], *, width: int) -> BoundedSum:
+def sum_chunks(bound: Bound, chunks: Iterable[ArrayLike]) -> BoundedSum:
     """The sum of the clipped rows of many chunks, with the sensitivity of all their rows together."""
-    total, n = np.zeros(width), 0
+    words, n = no_words(bound.width), 0
     for chunk in chunks:
-        rows = bound.clip(chunk)
-        total += rows.sum(axis=0)
+        rows = np.asarray(chunk)
+        words += bound.words(rows)
         n += len(rows)
-    return BoundedSum(total, bound.sensitivity(n))
+    return bound.total(words, n)
 
 
 def combine(sums: Sequence[BoundedSum], mus: Sequence[float]) -> BoundedSum:
@@ -186,25 +229,10 @@ def _finite_rows(vectors: ArrayLike, width: int) -> Array:
     return np.where(finite, rows, 0.0)
 
 
-def _slack(rows: int, width: int, spread: float) -> float:
-    """The relative part of the sensitivity that pays for floating point: a public number of n and q.
-
-    With u = 2^-53, adding n numbers of size at most R in any order errs by at most (n-1)u/(1-(n-1)u) n R
-    <= n^2 u R for n <= 2^26 (Higham, Accuracy and Stability, sec. 4.2). Both neighbouring sums err, so the
-    change grows from 2R to at most 2R (1 + n^2 u); dividing the sums (at most n R) by the noise sd adds n u.
-    These errors are entrywise (spread = 1); in the ellipsoid norm q of them add to sqrt(q) times as much (the
-    spread). The last term covers the computed length of a row, the sd and this expression: each errs by
-    less than (q + 8) u.
-    """
-    if rows > _MOST_ROWS:
-        raise InvalidInput(f"vectors must have at most {_MOST_ROWS} rows, got {rows}; split them over several silos.")
-    return (spread * rows * (rows + 1) + 4 * (width + 8)) * _UNIT_ROUNDOFF
-
-
 def _positive_vector(name: str, value: ArrayLike) -> Array:
     """A read-only, non-empty vector of numbers in [1e-100, 1e100]."""
     array = _validate.vector(name, value)
-    if array.size == 0 or not ((array >= _SMALLEST) & (array <= _LARGEST)).all():
-        raise InvalidInput(f"{name} must hold numbers between {_SMALLEST:g} and {_LARGEST:g}, got {value!r}.")
+    if array.size == 0 or not ((array >= SMALLEST) & (array <= LARGEST)).all():
+        raise InvalidInput(f"{name} must hold numbers between {SMALLEST:g} and {LARGEST:g}, got {value!r}.")
     array.setflags(write=False)
     return array

@@ -15,16 +15,18 @@ sum by at most sqrt2 R, where a ball of radius R would have to allow 2R.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda import _validate
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, Sensitivity
+from dpfda.privacy.exact import Grid, sum_slack
 
 Array = NDArray[np.float64]
+Words = NDArray[np.int64]
 
 _ROUNDING = 1e-9  # relative; far more than the roundings of the few operations it covers
 
@@ -42,23 +44,31 @@ class HistogramBound:
     def __post_init__(self) -> None:
         _validate.integer("bins", self.bins)
 
-    def sum_chunks(self, chunks: Iterable[NDArray[np.int64]]) -> BoundedSum:
-        """Counts over all chunks of bin numbers; a number that is no bin, such as -1, is not counted."""
-        total = np.zeros(self.bins)
-        for chunk in chunks:
-            counted = chunk[(chunk >= 0) & (chunk < self.bins)]
-            total += np.bincount(counted, minlength=self.bins)
-        return BoundedSum(total, Sensitivity.ellipsoid(np.ones(self.bins), math.sqrt(2) * (1 + _ROUNDING)))
+    @property
+    def width(self) -> int:
+        return self.bins
+
+    def words(self, places: ArrayLike) -> Words:
+        """Counts of bin numbers; a number that is no bin, such as -1, is not counted."""
+        numbers = np.asarray(places)
+        counts = np.bincount(numbers[(numbers >= 0) & (numbers < self.bins)], minlength=self.bins)
+        return np.stack([np.zeros(self.bins, dtype=np.int64), counts])
+
+    def total(self, words: Words, n: int) -> BoundedSum:
+        """The counts of n curves, with their sensitivity."""
+        counts = ((words[0] << 32) + words[1]).astype(np.float64)
+        return BoundedSum(counts, Sensitivity.ellipsoid(np.ones(self.bins), math.sqrt(2) * (1 + _ROUNDING)))
 
 
 @dataclass(frozen=True)
 class OuterProductBound:
     """The matrix v v^T of every curve, with v scaled into the ball of radius R first.
 
-    The matrix is given as its upper triangle, off-diagonal entries times sqrt2, so that lengths are Frobenius norms.
+    The matrix is given as its upper triangle, off-diagonal entries times sqrt2, so that lengths are Frobenius norms. Words
+    hold the triangle without that factor.
 
     Guarantee: ||v v^T||_F <= R^2 and <v v^T, w w^T> = <v, w>^2 >= 0, so replacing one curve moves the sum by at most
-    sqrt2 R^2 (1 + slack), the slack being that of `EllipsoidBound` for rows of this width.
+    sqrt2 R^2 (1 + slack), the slack being that of `exact.sum_slack` for rows of this width.
     """
 
     size: int
@@ -69,28 +79,30 @@ class OuterProductBound:
         """Length of the triangle."""
         return self.size * (self.size + 1) // 2
 
-    def sum_chunks(self, chunks: Iterable[ArrayLike]) -> BoundedSum:
-        """The sum of the bounded outer products of all rows of all chunks."""
-        ball = EllipsoidBound(np.ones(self.size), self.radius)
-        matrix, n = np.zeros((self.size, self.size)), 0
-        for chunk in chunks:
-            rows = ball.clip(chunk)
-            matrix += rows.T @ rows
-            n += len(rows)
-        return BoundedSum(triangle(matrix), self.sensitivity(n))
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid that products are rounded to before they are added."""
+        return Grid.of(np.full(self.width, self.radius**2))
+
+    def words(self, vectors: ArrayLike) -> Words:
+        """The sum of the bounded outer products of rows."""
+        rows = EllipsoidBound(np.ones(self.size), self.radius).clip(vectors)
+        first, second = np.triu_indices(self.size)
+        return self.grid.words(rows[:, first] * rows[:, second])
+
+    def total(self, words: Words, n: int) -> BoundedSum:
+        """The triangle that n rows have made, with its sensitivity."""
+        return BoundedSum(self.grid.total(words) * _triangle_factors(self.size), self.sensitivity(n))
 
     def sensitivity(self, n: int) -> Sensitivity:
         """How far replacing one of n rows can move the triangle of the sum."""
-        ball = EllipsoidBound(np.ones(self.width), self.radius**2).sensitivity(n)
-        slack = ball.scale[0] / (2 * self.radius**2) - 1  # of n rows of this width and length, relative to 2 R^2
-        widened = 1 + math.sqrt(2) * slack  # the same error relative to the smaller sqrt2 R^2
-        return Sensitivity.ellipsoid(np.ones(self.width), math.sqrt(2) * self.radius**2 * widened * (1 + _ROUNDING))
+        widened = (1 + math.sqrt(2) * sum_slack(n, self.width)) * (1 + _ROUNDING)
+        return Sensitivity.ellipsoid(np.ones(self.width), math.sqrt(2) * self.radius**2 * widened)
 
 
 def triangle(matrix: Array) -> Array:
     """The upper triangle of a symmetric matrix, off-diagonal entries times sqrt2."""
-    rows, columns = np.triu_indices(matrix.shape[-1])
-    scaled: Array = matrix[rows, columns] * np.where(rows == columns, 1.0, math.sqrt(2))
+    scaled: Array = matrix[np.triu_indices(matrix.shape[-1])] * _triangle_factors(matrix.shape[-1])
     return scaled
 
 
@@ -99,6 +111,11 @@ def from_triangle(values: Array) -> Array:
     size = (math.isqrt(8 * values.size + 1) - 1) // 2
     rows, columns = np.triu_indices(size)
     matrix = np.zeros((size, size))
-    matrix[rows, columns] = values / np.where(rows == columns, 1.0, math.sqrt(2))
+    matrix[rows, columns] = values / _triangle_factors(size)
     matrix[columns, rows] = matrix[rows, columns]
     return matrix
+
+
+def _triangle_factors(size: int) -> Array:
+    rows, columns = np.triu_indices(size)
+    return np.where(rows == columns, 1.0, math.sqrt(2))

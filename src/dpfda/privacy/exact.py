@@ -2,8 +2,8 @@
 
 Entry l of a clipped vector, |v| <= R_l, is rounded once, to a multiple of the grid g_l = 2^(e-50), 2^(e-1) <= R_l <
 2^e. In doubles that is one addition: with M = 1.5 * 2^52 g, the bits of v + M, as an integer, are those of M plus
-v/g. Lanes of 64-bit integers add them up modulo 2^64, pairs of (high, low) words collect the lanes, and the total is
-rounded to a double once.
+v/g. Lanes of 64-bit integers add them up modulo 2^64, pairs of (high, low) words collect the lanes, words of parts add,
+and the total is rounded to a double once.
 
 So the sum depends on the set of contributions alone: not on threads, chunks, batches of a stream, workers of a
 cluster or the order of curves; and replacing one curve moves the integers by that curve's two contributions and
@@ -13,7 +13,6 @@ nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +26,7 @@ Integers = NDArray[np.int64]
 UNIT_ROUNDOFF = 2.0**-53
 MOST_ADDITIONS = 4096  # to one 64-bit lane between two collections: 4096 * 2^50 (1 + 2^-50) < 2^63
 MOST_ROWS = 2**40
-SMALLEST, LARGEST = 1e-100, 1e100  # of radii, as in privacy.clipping
+SMALLEST, LARGEST = 1e-100, 1e100  # radii and weights in this range cannot overflow or vanish when squared
 
 _BITS = 50
 
@@ -49,22 +48,20 @@ class Grid:
         magic = np.ldexp(1.5 * 2.0**52, exponents)
         return cls(exponents, magic, magic.view(np.int64))
 
-    def words(self) -> Integers:
-        """Room for a part's total: a row of high and a row of low words."""
-        return np.zeros((2, self.bits.size), dtype=np.int64)
+    def words(self, rows: Floats) -> Integers:
+        """The sum of bounded rows: a row of high and a row of low words. At most 2^30 rows at a time."""
+        integers = np.add(rows, self.magic, order="C").view(np.int64) - self.bits
+        return np.stack([(integers >> 32).sum(axis=0), (integers & 0xFFFFFFFF).sum(axis=0)])
 
-    def total(self, parts: Sequence[Integers]) -> Floats:
-        """The doubles nearest to the sum over parts of (high 2^32 + low) g."""
-        high, low = (parts[0] if len(parts) == 1 else np.sum([self.words(), *parts], axis=0)).tolist()
-        entries = zip(high, low, self.exponents.tolist(), strict=True)
-        return np.array([_scaled((top << 32) + rest, exponent) for top, rest, exponent in entries], dtype=np.float64)
+    def total(self, words: Integers) -> Floats:
+        """The doubles nearest to (high 2^32 + low) g."""
+        entries = zip(*words.tolist(), self.exponents.tolist(), strict=True)
+        return np.array([_scaled((high << 32) + low, exponent) for high, low, exponent in entries], dtype=np.float64)
 
 
-def checked_radius(radius: float) -> float:
-    """A radius in the range that grids allow."""
-    if not SMALLEST <= radius <= LARGEST:
-        raise InvalidInput(f"radius must lie between {SMALLEST:g} and {LARGEST:g}.")
-    return float(radius)
+def no_words(width: int) -> Integers:
+    """The sum of nothing."""
+    return np.zeros((2, width), dtype=np.int64)
 
 
 def _scaled(number: int, exponent: int) -> float:
@@ -73,11 +70,15 @@ def _scaled(number: int, exponent: int) -> float:
 
 
 def sum_slack(n: int, width: int) -> float:
-    """The relative part of a sensitivity that pays for floating point in the kernels' sums: about 3n 2^-53.
+    """The relative part of a sensitivity that pays for floating point in exact sums: about 3n 2^-53.
 
-    Let v_i be the rows of `width` entries that one curve each determines alone (see `direct` and `moments`), clipped
-    in floating point to |v_il| <= R_l, or to a ball, ||v_i|| <= C (1 + (q+8) u), u = 2^-53, q = width.
+    Let v_i be the rows of q = `width` entries that one curve each determines alone, clipped in floating point to |v_il| <=
+    R_l, or to a ball, ||v_i|| <= C (1 + (q+8) u), u = 2^-53 (step 0).
 
+    0. Clipping to a ball. The squares of q entries, none beyond 2^424 after scaling by 2^-600 where one is beyond 1e100, add
+       up to a length with relative error at most (q/2 + 2) u; C / length and the product with each entry err by u each. All
+       of these are normal doubles, since C >= 1e-100 and the scaled length is at most sqrt(q) 2^424: a product underflows
+       only below 2^-1022, which is less than u C. A vector of the ellipsoid is divided by sqrt(w_l): 2u more.
     1. Rounding to the grid. g_l <= 2^-49 R_l, so q_i = round(v_i) has |q_il| <= R_l (1 + 2^-50); in the ball
        ||q_i|| <= C (1 + (q+8) u + sqrt(q) 2^-50), and 2^-50 = 8u.
     2. Adding. Integers: no error while a lane stays below 2^63 (`MOST_ADDITIONS`) and the words below 2^63 (n <=
@@ -86,17 +87,18 @@ def sum_slack(n: int, width: int) -> float:
     3. The total, rounded to doubles: T_l = S_l (1 + d_l), |d_l| <= u. In every norm that grows with |entries| the
        error is at most u ||S|| <= u n C, without a factor sqrt(q), and likewise for entries. Two data sets: 2C
        becomes 2C (1 + n u).
-    4. A caller may multiply totals by a vector (moments by their weights, triangles by sqrt2) and divide them by the
-       noise sd: two more roundings of the same kind, 2 n u.
+    4. Totals are multiplied by a vector (moments by their weights, triangles by sqrt2) and divided by the noise sd: two
+       more roundings of the same kind, 2 n u.
 
-    Together 2C (1 + nu)^3 {1 + (8 sqrt(q) + q + 8) u}; the square of nu and the factor 4 of the last term cover the
-    products of these terms.
+    Together 2C (1 + nu)^3 {1 + (8 sqrt(q) + q + 8) u}; the square of nu and the factor 8 of the last term cover the
+    products of these terms and the rounding of scale, sd and of this expression, each below (q + 8) u.
 
     For outer products of vectors in the unit ball, q = size (size + 1)/2, and off-diagonal entries count twice: step 1
-    moves a matrix by at most size * g/2 = size * 8u in Frobenius norm, the length by 2 (size + 8) u, and the change of
-    at most sqrt2 (see `privacy.cones`) by sqrt2 * 2 (size + 8) u + 16 size u <= sqrt2 (8 sqrt(q) + 8 (q + 8)) u.
+    moves a matrix by at most size * g/2 = size * 8u in Frobenius norm, the length by 2 (size + 8) u, a product that is
+    rounded before it is added by u, and the change of at most sqrt2 (see `cones`) by
+    sqrt2 * 2 (size + 8) u + (16 size + 2) u <= sqrt2 (8 sqrt(q) + 4 (q + 8)) u.
     """
     if n > MOST_ROWS:
-        raise InvalidInput(f"a sum may have at most {MOST_ROWS} rows, got {n}.")
+        raise InvalidInput(f"a sum may have at most {MOST_ROWS} rows, got {n}; split them over several silos.")
     rounded = n * UNIT_ROUNDOFF
     return 3 * rounded + 4 * rounded**2 + (8 * math.sqrt(width) + 8 * (width + 8)) * UNIT_ROUNDOFF

@@ -1,0 +1,155 @@
+"""Curves of one process: prepared and packed chunk by chunk, in memory or, for curves that live in a mapped file, in files.
+
+A chunk holds whole curves and is small against memory, so that working memory does not grow with their number. Packs
+are made at the first question about a range of curves and kept until another range is asked for: the default method asks
+about all curves in every round, the published one about each batch once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.basis import Basis
+from dpfda.curve_sums import Ask, PackedAsk, PreparedAsk, Words
+from dpfda.curves import Curves
+from dpfda.engine.plan import Scaling
+from dpfda.kernels.arena import drop_pages, file_of
+from dpfda.kernels.packed import PackedCurves
+from dpfda.model import PreparedCurves, prepare_batch
+from dpfda.privacy.exact import no_words
+
+Integers = NDArray[np.int64]
+_Item = TypeVar("_Item")
+_Part = TypeVar("_Part")
+
+CHUNK_POINTS = 1 << 18
+CHUNK_CURVES = 1 << 16
+_POINTS_FOR_THREADS = 1_000_000  # below, starting threads costs more than it gains
+
+
+def sums_of_curves(curves: Curves, basis: Basis, scaling: Scaling, *, threads: int | None = None) -> ChunkedSums:
+    """The sums of raw curves under the public maps of a plan."""
+    file = file_of(curves.x)
+
+    def prepared(positions: range) -> PreparedCurves:
+        return prepare_batch(curves, positions, basis, scaling)
+
+    def forget(positions: range) -> None:
+        here = slice(positions.start, positions.stop)
+        points = slice(int(curves.offsets[here.start]), int(curves.offsets[here.stop]))
+        for part in (curves.x[points], curves.y[points], curves.offsets[here], curves.design[here]):
+            drop_pages(part)
+
+    return ChunkedSums(
+        prepared,
+        curves.offsets,
+        basis,
+        folder=None if file is None else str(Path(file).parent),
+        forget=None if file is None else forget,
+        threads=threads,
+    )
+
+
+def sums_of_prepared(curves: PreparedCurves, basis: Basis, *, threads: int | None = None) -> ChunkedSums:
+    """The sums of curves that are in the units of a plan already."""
+    return ChunkedSums(curves.batch, curves.offsets, basis, threads=threads)
+
+
+class ChunkedSums:
+    """`curve_sums.CurveSums` of curves that this process can read.
+
+    `prepared` gives the curves of a range, `offsets` their places before points were dropped; with a folder, packs go to
+    nameless files in it; `forget` is told which curves were read.
+    """
+
+    def __init__(
+        self,
+        prepared: Callable[[range], PreparedCurves],
+        offsets: Integers,
+        basis: Basis,
+        *,
+        folder: str | None = None,
+        forget: Callable[[range], None] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.prepared = prepared
+        self._offsets = offsets
+        self._basis = basis
+        self._folder = folder
+        self._forget = forget or (lambda positions: None)
+        self._threads = threads
+        self._kept: tuple[range, list[PackedCurves]] = (range(0), [])
+
+    @property
+    def n(self) -> int:
+        return int(self._offsets.size) - 1
+
+    def words(self, ask: Ask, positions: range) -> Words:
+        """The sum over the curves at these positions; silent about overflow, since a warning would depend on the data."""
+        total = no_words(ask.width)
+        for words in (
+            self._packed_parts(ask, positions) if isinstance(ask, PackedAsk) else self._prepared_parts(ask, positions)
+        ):
+            total += words
+        return total
+
+    def _packed_parts(self, ask: PackedAsk, positions: range) -> Iterable[Words]:
+        def part(packed: PackedCurves) -> Words:
+            words = ask.packed_words(packed)
+            packed.drop_pages()
+            return words
+
+        return self._run(part, self._packs(positions), positions)
+
+    def _prepared_parts(self, ask: PreparedAsk, positions: range) -> Iterable[Words]:
+        for chunk in self._chunks(positions):
+            with np.errstate(all="ignore"):
+                yield ask.prepared_words(self.prepared(chunk))
+            self._forget(chunk)
+
+    def _packs(self, positions: range) -> list[PackedCurves]:
+        if self._kept[0] != positions:
+            self._kept = (range(0), [])  # free their memory first
+            self._kept = (positions, self._run(self._pack, list(self._chunks(positions)), positions))
+        return self._kept[1]
+
+    def _pack(self, chunk: range) -> PackedCurves:
+        with np.errstate(all="ignore"):
+            curves = self.prepared(chunk)
+        packed = PackedCurves.pack(curves.u, curves.y, curves.offsets, curves.design, self._basis, folder=self._folder)
+        packed.drop_pages()
+        self._forget(chunk)
+        return packed
+
+    def _chunks(self, positions: range) -> Iterator[range]:
+        """Consecutive ranges of bounded size that cover the positions; a longer curve is a chunk of its own."""
+        start = positions.start
+        while start < positions.stop:
+            ends = self._offsets[start + 1 : min(start + CHUNK_CURVES, positions.stop) + 1]
+            within = int(np.searchsorted(ends, int(self._offsets[start]) + CHUNK_POINTS, side="right"))
+            stop = start + max(within, 1)
+            yield range(start, stop)
+            start = stop
+
+    def _run(self, work: Callable[[_Item], _Part], items: list[_Item], positions: range) -> list[_Part]:
+        """Call `work` on every item, in threads if that pays; integers make the order irrelevant."""
+        threads = self._threads
+        if threads is None:
+            points = int(self._offsets[positions.stop] - self._offsets[positions.start]) if items else 0
+            threads = 1 if points < _POINTS_FOR_THREADS else _processors()
+        if threads == 1 or len(items) < 2:
+            return [work(item) for item in items]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(work, items))
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
