@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from dpfda.curves import ONES_ALREADY, Curves
-from dpfda.errors import InvalidInput
+from dpfda.curves import Curves
 from dpfda.storage.mapped_curves import CurvesWriter
 from dpfda.storage.scratch import scratch_folder
 from dpfda.tables.ordering import Piece, pieces_of
@@ -46,7 +43,6 @@ class Collector:
         self._kept: list[Rows] = []
         self._kept_rows = 0
         self.tally = Tally()
-        self._ones: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
 
     def add(self, rows: Rows) -> None:
         """The next rows of the source."""
@@ -57,16 +53,12 @@ class Collector:
 
     def curves(self, progress: Callable[[int], None]) -> Curves:
         """All rows as curves in the order of ids; `progress` is told how many rows are done."""
-        if self._spool is None:
-            part = shaped(joined(self._kept), self._reading)
-            self._kept = []
-            self._count(part, part.tally)
-            curves = part.curves
-        else:
-            curves = self._curves_from_disk(self._spool, progress)
-        if self._ones is not None and self._ones.any():
-            raise InvalidInput(ONES_ALREADY)
-        return curves
+        if self._spool is not None:
+            return self._curves_from_disk(self._spool, progress)
+        part = shaped(joined(self._kept), self._reading)
+        self._kept = []
+        self.tally += part.tally
+        return part.curves
 
     def _to_disk(self) -> None:
         rows = joined(self._kept)
@@ -88,7 +80,7 @@ class Collector:
             else:
                 part = future.result()
                 writer.add(part.curves)
-                self._count(part, part.tally)
+                self.tally += part.tally
             done += len(piece)
             progress(done)
         return writer.curves()
@@ -98,13 +90,7 @@ class Collector:
         for part in shaped_one_curve(piece, self._reading, self._most):
             writer.add(part.curves, continues=bool(tallies))
             tallies.append(part.tally)
-            self._count(part, Tally())
         self.tally += Tally.of_one_curve(tallies)
-
-    def _count(self, part: Shaped, tally: Tally) -> None:
-        self.tally += tally
-        if part.ones is not None:
-            self._ones = part.ones if self._ones is None else self._ones & part.ones
 
 
 @dataclass(frozen=True)

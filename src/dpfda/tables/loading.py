@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dpfda.curves import ONES_ALREADY, Curves
+from dpfda.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.tables.batches import BATCH_ROWS, batches_of
 from dpfda.tables.covariates import Covariate
 from dpfda.tables.gathering import Collector
 from dpfda.tables.owner_notes import Tally, notes_from
 from dpfda.tables.reading import Domain, Reading
-from dpfda.tables.rows import RowReader
+from dpfda.tables.rows import RowReader, Rows
 from dpfda.tables.shaping import refuse_copies, shaped_rows_as_they_are
 from dpfda.tables.source import Source, find_source
 from dpfda.tables.wide import measured, wide_rows
@@ -51,27 +51,54 @@ def load_curves(
     format is put in order on disk, in nameless files of the folder `scratch`, and the curves are maps of such files.
     `progress` is told how many steps are done, and of how many if that is known.
     """
+    curves, findings = read_curves(source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
+    functions = ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
+    return Loaded(curves, functions, refused_or_noted([findings], reading))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found while reading some of the subjects: counts, and notes about the whole table. NOT PRIVATE."""
+
+    tally: Tally
+    notes: tuple[str, ...]
+
+
+def read_curves(
+    source: Source,
+    reading: Reading,
+    *,
+    keep: Callable[[Rows], Rows] | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    rows_at_once: int = BATCH_ROWS,
+) -> tuple[Curves, Findings]:
+    """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused."""
     reader = RowReader(reading)
-    wanted = partial(_wanted, source=source, reading=reading)
+    wanted = partial(wanted_columns, source=source, reading=reading)
     report = progress or (lambda done, planned: None)
     with batches_of(source, wanted, reading.separator, rows_at_once) as batches:
         if reading.wide:
             curves, tally = _wide_curves(batches.frames, source, reader)
-            notes = reader.finish()
-        else:
-            collector = Collector(reading, rows_at_once, scratch)
-            planned = None if batches.rows is None else 2 * batches.rows
-            for frame in batches.frames:
-                if frame.height:
-                    collector.add(reader.read(frame))
-                    report(reader.rows, planned)
-            _refuse_no_rows(reader.rows, source)
-            notes = reader.finish()
-            curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
-            tally = collector.tally
+            return curves, Findings(tally, tuple(reader.finish()))
+        collector = Collector(reading, rows_at_once, scratch)
+        planned = None if batches.rows is None else 2 * batches.rows
+        for frame in batches.frames:
+            if frame.height:
+                rows = reader.read(frame)
+                collector.add(rows if keep is None else keep(rows))
+                report(reader.rows, planned)
+        _refuse_no_rows(reader.rows, source)
+        notes = reader.finish()
+        curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
+        return curves, Findings(collector.tally, tuple(notes))
+
+
+def refused_or_noted(findings: Sequence[Findings], reading: Reading) -> tuple[str, ...]:
+    """The notes for the owner on parts that together are a whole table; refuses what only the whole shows."""
+    tally = sum((each.tally for each in findings), Tally())
     copies = refuse_copies(tally, reading)
-    functions = ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
-    return Loaded(curves, functions, (*copies, *notes, *notes_from(tally, reading)))
+    return (*copies, *findings[0].notes, *notes_from(tally, reading))
 
 
 def curves_from_source(
@@ -107,8 +134,6 @@ def _wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: RowRead
     design = reader.design(frame)
     reader.rows = frame.height
     part = shaped_rows_as_they_are(owners, x, y, None if design is None else design[owners], reader.reading)
-    if part.ones is not None and part.ones.any():
-        raise InvalidInput(ONES_ALREADY)
     return part.curves, part.tally
 
 
@@ -117,7 +142,7 @@ def _refuse_no_rows(rows: int, source: Source) -> None:
         raise InvalidInput(f"{source.name} has a header but no rows; export it again, or correct --query.")
 
 
-def _wanted(columns: list[str], source: Source, reading: Reading) -> list[str]:
+def wanted_columns(columns: list[str], source: Source, reading: Reading) -> list[str]:
     """The columns to read; a wrong name is refused with the nearest right one."""
     named = [("id", reading.id), ("x", reading.x), *(("design", covariate.name) for covariate in reading.covariates)]
     if not reading.wide:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from dpfda.curves import Curves
+from dpfda.curves import ONES_ALREADY, Curves
 from dpfda.errors import InvalidInput
 from dpfda.tables.reading import Reading
 
@@ -26,13 +26,16 @@ class Tally:
     clamped: int = 0
     copies: int = 0
     covariates: dict[str, int] = field(default_factory=dict)
+    ones: tuple[bool, ...] | None = None  # which design columns are one for all curves; None: no curve has a design
 
     def __add__(self, other: Tally) -> Tally:
         counts = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in _COUNTS}
         names = {**self.covariates, **other.covariates}
-        return Tally(
-            **counts, covariates={name: self.covariates.get(name, 0) + other.covariates.get(name, 0) for name in names}
-        )
+        covariates = {name: self.covariates.get(name, 0) + other.covariates.get(name, 0) for name in names}
+        ones = self.ones or other.ones
+        if self.ones is not None and other.ones is not None:
+            ones = tuple(a and b for a, b in zip(self.ones, other.ones, strict=True))
+        return Tally(**counts, covariates=covariates, ones=ones)
 
     @classmethod
     def of_one_curve(cls, parts: Iterable[Tally]) -> Tally:
@@ -46,7 +49,7 @@ class Tally:
         return total
 
 
-_COUNTS = [each for each in fields(Tally) if each.name != "covariates"]
+_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "ones")]
 
 
 def tally_of(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
@@ -88,6 +91,8 @@ def notes_from(tally: Tally, reading: Reading) -> list[str]:
 
 
 def _refuse_nothing(tally: Tally, reading: Reading) -> None:
+    if tally.ones is not None and any(tally.ones):
+        raise InvalidInput(ONES_ALREADY)
     if not tally.points:
         raise InvalidInput("No row has both x and y; check the columns named by --x and --y.")
     if not tally.inside:

@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Shaped:
-    """Some curves, their tally, and which columns of the design are one for all of them (None: no curve can say)."""
+    """Some curves and their tally."""
 
     curves: Curves
     tally: Tally
-    ones: NDArray[np.bool_] | None
 
 
 def shaped(rows: Rows, reading: Reading) -> Shaped:
@@ -97,12 +96,12 @@ def _curves(
     whole, ones = Curves.from_long(codes, x, y, design), None
     if design is not None:
         usable = whole.design.any(axis=1) | (whole.counts > 0)
-        ones = whole.constant_columns() if usable.any() else None
+        ones = tuple(whole.constant_columns().tolist()) if usable.any() else None
         whole = whole.with_intercept(allow_ones=True)
     inside = whole.restrict(reading.domain.interval)
     missing = int(np.count_nonzero(~(np.isfinite(x) & np.isfinite(y))))
     tally = tally_of(whole, inside, reading, missing=missing, rows=x.size)
-    return Shaped(inside, replace(tally, copies=copies), ones)
+    return Shaped(inside, replace(tally, copies=copies, ones=ones))
 
 
 def _codes(ids: pl.Series) -> NDArray[np.int64]:
