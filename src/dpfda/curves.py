@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from dpfda.errors import InvalidInput
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+ONES_ALREADY = "design has a column of ones already; drop it or do not add an intercept."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +64,26 @@ class Curves:
         for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+
+    @classmethod
+    def of_checked_arrays(cls, x: Floats, y: Floats, offsets: Integers, design: Floats) -> Curves:
+        """The arrays of other `Curves` as they are, neither copied nor read: for memory maps written from `Curves`."""
+        curves = object.__new__(cls)
+        for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
+            array.flags.writeable = False
+            object.__setattr__(curves, name, array)
+        return curves
+
+    @classmethod
+    def from_source(cls, location: str | os.PathLike[str], **reading: Any) -> Curves:
+        """A file, folder or database by the rules of `dpfda fit`; larger than memory if need be.
+
+        For the arguments see `dpfda.tables.curves_from_source`: `id`, `x`, `y`, the public `domain` and `y_bounds`, and
+        so on. Beyond about two million rows the arrays are maps of nameless scratch files, which vanish with them.
+        """
+        from dpfda.tables import curves_from_source
+
+        return curves_from_source(location, **reading)
 
     @classmethod
     def from_long(cls, ids: Iterable[Hashable], x: ArrayLike, y: ArrayLike, design: ArrayLike | None = None) -> Curves:
@@ -192,13 +214,24 @@ class Curves:
         counts = np.bincount(self.owners[keep], minlength=self.n)
         return Curves(self.x[keep], self.y[keep], _offsets(counts), self.design)
 
-    def with_intercept(self) -> Curves:
-        """Put a column of ones in front of the design (zeros for curves emptied by a missing design)."""
-        emptied = (self.counts == 0) & ~self.design.any(axis=1)
-        widened = np.empty((self.n, self.p + 1))
-        widened[~emptied] = with_intercept(self.design[~emptied])
-        widened[emptied] = 0.0
-        return Curves(self.x, self.y, self.offsets, widened)
+    def with_intercept(self, *, allow_ones: bool = False) -> Curves:
+        """Put a column of ones in front of the design (zeros for curves emptied by a missing design).
+
+        Refused if there is a column of ones already, unless `allow_ones`.
+        """
+        emptied = self._emptied()
+        if not allow_ones and not emptied.all() and self.constant_columns().any():
+            raise InvalidInput(ONES_ALREADY)
+        return Curves(self.x, self.y, self.offsets, np.column_stack([~emptied, self.design]))
+
+    def constant_columns(self) -> NDArray[np.bool_]:
+        """Which columns of the design are one for all curves but those emptied by a missing design."""
+        ones: NDArray[np.bool_] = np.all(self.design[~self._emptied()] == 1.0, axis=0)
+        return ones
+
+    def _emptied(self) -> NDArray[np.bool_]:
+        emptied: NDArray[np.bool_] = (self.counts == 0) & ~self.design.any(axis=1)
+        return emptied
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Curves):
@@ -220,7 +253,7 @@ def with_intercept(design: ArrayLike) -> Floats:
     if columns.ndim != 2:
         raise InvalidInput(f"design must have one or two dimensions, got shape {columns.shape}.")
     if np.any(np.all(columns == 1.0, axis=0)) and len(columns):
-        raise InvalidInput("design has a column of ones already; drop it or do not add an intercept.")
+        raise InvalidInput(ONES_ALREADY)
     return np.column_stack([np.ones(len(columns)), columns])
 
 

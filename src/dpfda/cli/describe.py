@@ -97,7 +97,7 @@ def _print_known(found: list[KnownMeasure] | None, terminal: Terminal) -> None:
 
 def _print_columns(what: str, query: str | None, terminal: Terminal) -> None:
     from dpfda.cli.measures_known import matching
-    from dpfda.tables.loading import column_names
+    from dpfda.tables.batches import column_names
     from dpfda.tables.source import find_source
 
     source = find_source(what, query)

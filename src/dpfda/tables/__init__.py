@@ -5,8 +5,8 @@ about the data goes to their owner only.
 """
 
 from dpfda.tables.covariates import Covariate
-from dpfda.tables.loading import Loaded, load_curves
+from dpfda.tables.loading import Loaded, curves_from_source, load_curves
 from dpfda.tables.reading import Domain, Reading
 from dpfda.tables.source import Source, find_source
 
-__all__ = ["Covariate", "Domain", "Loaded", "Reading", "Source", "find_source", "load_curves"]
+__all__ = ["Covariate", "Domain", "Loaded", "Reading", "Source", "curves_from_source", "find_source", "load_curves"]

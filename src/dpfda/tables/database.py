@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from types import NoneType
+from typing import TYPE_CHECKING, Any, cast
 
 from dpfda.errors import InvalidInput, SourceError
 from dpfda.tables.source import Source, without_password
@@ -13,31 +14,50 @@ from dpfda.tables.source import Source, without_password
 if TYPE_CHECKING:
     import polars as pl
 
-_BATCH = 100_000
+_FETCHED = 100_000  # rows as Python objects, which are large
 _CONNECT_SECONDS = 10
 
 
-def read_query(source: Source) -> pl.DataFrame:
-    """The result of the query as one frame; the database cannot be changed by it."""
-    if source.kind == "duckdb":
-        return _read_duckdb(source)
-    import polars as pl
+@contextmanager
+def query_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
+    """The rows of the query in frames of about `rows`, at least one frame; the database cannot be changed by it.
 
+    The server keeps the result: SQLite computes rows as they are fetched, PostgreSQL holds a cursor.
+    """
+    if source.kind == "duckdb":
+        with _duckdb_batches(source, rows) as frames:
+            yield frames
+        return
     with _connected(source) as connection:
-        rows = connection.execution_options(stream_results=True, max_row_buffer=_BATCH).exec_driver_sql(source.query)
-        if not rows.returns_rows:
+        options = {"stream_results": True, "max_row_buffer": rows}
+        result = connection.execution_options(**options).exec_driver_sql(source.query)
+        if not result.returns_rows:
             raise InvalidInput("--query must return rows; begin it with SELECT.")
-        names = list(rows.keys())
+        names = list(result.keys())
         if len(set(names)) != len(names):
             raise InvalidInput("--query returns two columns of the same name; name them apart with AS.")
-        batches = [_frame(names, batch) for batch in rows.partitions(_BATCH)]
-    return pl.concat(batches, how="vertical_relaxed") if batches else _frame(names, [])
+        yield _fetched(result, names, min(rows, _FETCHED))
+
+
+def _fetched(result: Any, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
+    empty = True
+    for batch in result.partitions(rows):
+        empty = False
+        yield _frame(names, batch)
+    if empty:
+        yield _frame(names, [])
 
 
 def _frame(names: list[str], rows: Any) -> pl.DataFrame:
+    """Rows of Python objects as a frame. SQLite may mix types in a column: such a one keeps its objects."""
     import polars as pl
 
-    return pl.DataFrame([tuple(row) for row in rows], schema=names, orient="row", infer_schema_length=None)
+    values = [tuple(row) for row in rows]
+    frame = pl.DataFrame(values, schema=names, orient="row", infer_schema_length=None)
+    for place, (name, kind) in enumerate(frame.schema.items()):
+        if kind == pl.String and any(not isinstance(row[place], str | NoneType) for row in values):
+            frame = frame.with_columns(pl.Series(name, [row[place] for row in values], dtype=pl.Object))
+    return frame
 
 
 @contextmanager
@@ -93,19 +113,31 @@ def reason_of(error: Any) -> str:
     return without_password(words[0] if words else type(error).__name__).rstrip(".")
 
 
-def _read_duckdb(source: Source) -> pl.DataFrame:
+@contextmanager
+def _duckdb_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
     duckdb = needed("duckdb", "duckdb")
     try:
         with duckdb.connect(str(source.path), read_only=True) as connection:
             result = connection.sql(source.query)
             if result is None:
                 raise InvalidInput("--query must return rows; begin it with SELECT.")
-            frame: pl.DataFrame = result.pl()
-            return frame
+            reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
+            yield _recorded(reader(rows))
     except duckdb.IOException as error:
         raise SourceError(f"The database {source.shown} cannot be opened ({reason_of(error)}).") from None
     except duckdb.Error as error:
         raise InvalidInput(f"The database refused the query ({reason_of(error)}); correct --query.") from None
+
+
+def _recorded(reader: Any) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    empty = True
+    for batch in reader:
+        empty = False
+        yield cast("pl.DataFrame", pl.from_arrow(batch))
+    if empty:
+        yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table()))
 
 
 def needed(module: str, extra: str) -> Any:

@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from dpfda.errors import InvalidInput, SourceError
 
@@ -71,9 +71,42 @@ def _scan_parquet(path: Path) -> pl.LazyFrame:
 def _scan_arrow(path: Path) -> pl.LazyFrame:
     import polars as pl
 
+    return pl.scan_ipc(path) if _has_footer(path) else pl.read_ipc_stream(path).lazy()
+
+
+def _has_footer(path: Path) -> bool:
+    """Whether it is of the file format of Arrow, not of the stream format."""
     with path.open("rb") as file:
-        is_file_format = file.read(6) == b"ARROW1"
-    return pl.scan_ipc(path) if is_file_format else pl.read_ipc_stream(path).lazy()
+        return file.read(6) == b"ARROW1"
+
+
+@contextmanager
+def arrow_batches(path: Path, rows: int) -> Iterator[tuple[list[str], Iterator[pl.DataFrame]]]:
+    """The names of the columns, and the rows: one of the file's own record batches is in memory at a time."""
+    import polars as pl
+    import pyarrow as pa
+
+    def frames() -> Iterator[pl.DataFrame]:
+        empty = True
+        for batch in record_batches:
+            for start in range(0, batch.num_rows, rows):
+                empty = False
+                yield cast("pl.DataFrame", pl.from_arrow(batch.slice(start, rows)))
+        if empty:
+            yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table()))
+
+    with pa.OSFile(str(path)) as file:
+        try:
+            if _has_footer(path):
+                reader = pa.ipc.open_file(file)
+                record_batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
+            else:
+                reader = record_batches = pa.ipc.open_stream(file)
+            yield reader.schema.names, frames()
+        except pa.ArrowInvalid as error:
+            raise InvalidInput(
+                f"{path.name} is not what its ending says ({_first_line(error)}); export it again."
+            ) from None
 
 
 def _scan_csv(path: Path, separator: str | None) -> pl.LazyFrame:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import difflib
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import numpy as np
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from dpfda.curves import Curves
 from dpfda.errors import InvalidInput
-from dpfda.tables.database import read_query
-from dpfda.tables.files import explained, scan_file
-from dpfda.tables.numbers import numbers, positions
-from dpfda.tables.owner_notes import notes_on
-from dpfda.tables.reading import Reading
-from dpfda.tables.source import Source
-from dpfda.tables.wide import columns_are_subjects, measured, rows_are_subjects
+from dpfda.tables.batches import BATCH_ROWS, batches_of
+from dpfda.tables.covariates import Covariate
+from dpfda.tables.gathering import Collector
+from dpfda.tables.owner_notes import Tally, notes_from
+from dpfda.tables.reading import Domain, Reading
+from dpfda.tables.rows import RowReader, Rows
+from dpfda.tables.shaping import refuse_copies, shaped_rows_as_they_are
+from dpfda.tables.source import Source, find_source
+from dpfda.tables.wide import measured, wide_rows
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
+
+Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -33,50 +36,113 @@ class Loaded:
     owner_notes: tuple[str, ...]
 
 
-def load_curves(source: Source, reading: Reading) -> Loaded:
-    """Read, check and shape one table.
+def load_curves(
+    source: Source,
+    reading: Reading,
+    *,
+    scratch: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    rows_at_once: int = BATCH_ROWS,
+) -> Loaded:
+    """Read, check and shape one table, also one that is larger than memory.
 
     The number of curves is public, so every subject in the table becomes a curve, if need be an empty one. What is
-    refused here is told to the owner only, before any release.
+    refused here is told to the owner only, before any release. Beyond two times `rows_at_once` rows, a table in long
+    format is put in order on disk, in nameless files of the folder `scratch`, and the curves are maps of such files.
+    `progress` is told how many steps are done, and of how many if that is known.
     """
-    frame = _read(source, reading)
-    if not frame.height:
+    curves, findings = read_curves(source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
+    functions = ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
+    return Loaded(curves, functions, refused_or_noted([findings], reading))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found while reading some of the subjects: counts, and notes about the whole table. NOT PRIVATE."""
+
+    tally: Tally
+    notes: tuple[str, ...]
+
+
+def read_curves(
+    source: Source,
+    reading: Reading,
+    *,
+    keep: Callable[[Rows], Rows] | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    rows_at_once: int = BATCH_ROWS,
+) -> tuple[Curves, Findings]:
+    """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused."""
+    reader = RowReader(reading)
+    wanted = partial(wanted_columns, source=source, reading=reading)
+    report = progress or (lambda done, planned: None)
+    with batches_of(source, wanted, reading.separator, rows_at_once) as batches:
+        if reading.wide:
+            curves, tally = _wide_curves(batches.frames, source, reader)
+            return curves, Findings(tally, tuple(reader.finish()))
+        collector = Collector(reading, rows_at_once, scratch)
+        planned = None if batches.rows is None else 2 * batches.rows
+        for frame in batches.frames:
+            if frame.height:
+                rows = reader.read(frame)
+                collector.add(rows if keep is None else keep(rows))
+                report(reader.rows, planned)
+        _refuse_no_rows(reader.rows, source)
+        notes = reader.finish()
+        curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
+        return curves, Findings(collector.tally, tuple(notes))
+
+
+def refused_or_noted(findings: Sequence[Findings], reading: Reading) -> tuple[str, ...]:
+    """The notes for the owner on parts that together are a whole table; refuses what only the whole shows."""
+    tally = sum((each.tally for each in findings), Tally())
+    copies = refuse_copies(tally, reading)
+    return (*copies, *findings[0].notes, *notes_from(tally, reading))
+
+
+def curves_from_source(
+    location: str | os.PathLike[str],
+    *,
+    id: str,
+    x: str,
+    y: str,
+    domain: tuple[float, float] | Domain,
+    y_bounds: tuple[float, float],
+    design: Sequence[Covariate] = (),
+    query: str | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    **how: Any,
+) -> Curves:
+    """Curves of a file, a folder or a database in long format, by the rules of `dpfda fit`.
+
+    `id`, `x` and `y` name columns; `domain` and `y_bounds` are PUBLIC ranges; `design` are `Covariate`s with their public
+    bounds or levels, and an intercept is put before them; `query` goes with a database; `scratch` is the folder for
+    tables larger than memory; `how` is what else `Reading` takes (separator, decimal, duplicates).
+    """
+    public = domain if isinstance(domain, Domain) else Domain.between(*domain)
+    reading = Reading(public, y_bounds, id=id, x=x, y=y, covariates=tuple(design), **how)
+    return load_curves(find_source(os.fspath(location), query), reading, scratch=scratch).curves
+
+
+def _wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: RowReader) -> tuple[Curves, Tally]:
+    import polars as pl
+
+    frame = pl.concat(list(frames), how="vertical_relaxed")
+    _refuse_no_rows(frame.height, source)
+    owners, x, y = wide_rows(frame, reader.reading)
+    design = reader.design(frame)
+    reader.rows = frame.height
+    part = shaped_rows_as_they_are(owners, x, y, None if design is None else design[owners], reader.reading)
+    return part.curves, part.tally
+
+
+def _refuse_no_rows(rows: int, source: Source) -> None:
+    if not rows:
         raise InvalidInput(f"{source.name} has a header but no rows; export it again, or correct --query.")
-    frame, copies = _without_copies(frame, reading)
-    owners, x, y = _long(frame, reading)
-    design, unlisted = _design(frame, reading)
-    if design is not None and reading.wide:
-        design = design[owners]
-    whole = Curves.from_long(owners, x, y, design)
-    if design is not None:
-        whole = whole.with_intercept()
-    inside = whole.restrict(reading.domain.interval)
-    notes = notes_on(whole, inside, reading, missing=int((~(np.isfinite(x) & np.isfinite(y))).sum()), rows=x.size)
-    functions = ("mean",) if design is None else ("intercept", *_design_names(reading))
-    return Loaded(inside, functions, (*copies, *unlisted, *notes))
 
 
-def column_names(source: Source) -> list[str]:
-    """The names of the columns; of a file, no row is kept."""
-    if source.is_database:
-        return read_query(source).columns
-    path = Path(source.location)
-    with explained(path):
-        return scan_file(path, source.kind).collect_schema().names()
-
-
-def _read(source: Source, reading: Reading) -> pl.DataFrame:
-    if source.is_database:
-        frame = read_query(source)
-        return frame.select(_wanted(frame.columns, source, reading))
-    path = Path(source.location)
-    lazy = scan_file(path, source.kind, reading.separator)
-    with explained(path):
-        columns = lazy.collect_schema().names()
-        return lazy.select(_wanted(columns, source, reading)).collect(engine="streaming")
-
-
-def _wanted(columns: list[str], source: Source, reading: Reading) -> list[str]:
+def wanted_columns(columns: list[str], source: Source, reading: Reading) -> list[str]:
     """The columns to read; a wrong name is refused with the nearest right one."""
     named = [("id", reading.id), ("x", reading.x), *(("design", covariate.name) for covariate in reading.covariates)]
     if not reading.wide:
@@ -94,72 +160,6 @@ def _wanted(columns: list[str], source: Source, reading: Reading) -> list[str]:
     if reading.x is not None:
         return columns
     return [column for _, column in named if column is not None] + measured(columns, reading)
-
-
-def _without_copies(frame: pl.DataFrame, reading: Reading) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    if reading.wide or reading.duplicates == "keep":
-        return frame, ()
-    distinct = frame.unique(maintain_order=True)
-    copies = frame.height - distinct.height
-    if copies and reading.duplicates == "refuse":
-        raise InvalidInput(
-            f"{copies:,} rows are exact copies of another row; add --duplicates drop if they are mistakes, or "
-            "--duplicates keep if they are repeated measurements."
-        )
-    return distinct, (f"{copies:,} rows were exact copies and were dropped",) if copies else ()
-
-
-def _long(frame: pl.DataFrame, reading: Reading) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    if reading.wide:
-        if reading.x is not None:
-            return columns_are_subjects(frame, reading)
-        if _ids(frame, reading).n_unique() < frame.height:
-            raise InvalidInput(f"--id {reading.id} names a subject twice; --wide needs one row per subject.")
-        return rows_are_subjects(frame, reading)
-    assert reading.x is not None
-    assert reading.y is not None
-    x = positions(frame[reading.x], reading.domain, reading.decimal)
-    y = numbers(frame[reading.y], reading.decimal)
-    ranks = _ids(frame, reading).rank("dense").to_numpy().astype(np.int64)
-    return ranks, x, y
-
-
-def _ids(frame: pl.DataFrame, reading: Reading) -> pl.Series:
-    import polars as pl
-
-    assert reading.id is not None
-    column = frame[reading.id]
-    if column.dtype == pl.String:
-        column = column.str.strip_chars().replace("", None)
-    if column.dtype.is_float():
-        column = column.fill_nan(None)
-    if column.null_count():
-        raise InvalidInput(
-            f"{column.null_count():,} rows have no {reading.id!r}: they belong to nobody; drop them or give them an id."
-        )
-    return column
-
-
-def _design(frame: pl.DataFrame, reading: Reading) -> tuple[NDArray[np.float64] | None, list[str]]:
-    if not reading.covariates:
-        return None, []
-    columns, notes = [], []
-    for covariate in reading.covariates:
-        values = frame[covariate.name]
-        if covariate.bounds is not None:
-            columns.append(numbers(values, reading.decimal)[:, None])
-            continue
-        columns.append(covariate.indicators(values))
-        unlisted = int(np.isnan(columns[-1][:, 0]).sum())
-        if unlisted == frame.height:
-            raise InvalidInput(
-                f"No row of {covariate.name!r} has a level of --levels {covariate.name}=; correct the list."
-            )
-        if unlisted:
-            notes.append(
-                f"{unlisted:,} rows have a {covariate.name!r} that is missing or not in --levels and were left out"
-            )
-    return np.hstack(columns), notes
 
 
 def _design_names(reading: Reading) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpfda.errors import InvalidInput
 from dpfda.tables.numbers import numbers, positions
+from dpfda.tables.rows import missing_ids, plain_ids
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,7 +22,20 @@ _NUMBER_AT_END = re.compile(r"[-+]?\d+(?:\.\d+)?$")
 Long = tuple["NDArray[np.int64]", "NDArray[np.float64]", "NDArray[np.float64]"]
 
 
-def rows_are_subjects(frame: pl.DataFrame, reading: Reading) -> Long:
+def wide_rows(frame: pl.DataFrame, reading: Reading) -> Long:
+    """Subject numbers, x and y of every cell."""
+    if reading.x is not None:
+        return _columns_are_subjects(frame, reading)
+    assert reading.id is not None
+    ids = plain_ids(frame[reading.id])
+    if ids.null_count():
+        raise missing_ids(ids.null_count(), reading)
+    if ids.n_unique() < frame.height:
+        raise InvalidInput(f"--id {reading.id} names a subject twice; --wide needs one row per subject.")
+    return _rows_are_subjects(frame, reading)
+
+
+def _rows_are_subjects(frame: pl.DataFrame, reading: Reading) -> Long:
     """Row numbers, x and y of every cell; x is the number at the end of the column's name (`46`, `hdl_46`, `t0.5`)."""
     points = {column: _point(column) for column in measured(frame.columns, reading)}
     n = frame.height
@@ -30,7 +44,7 @@ def rows_are_subjects(frame: pl.DataFrame, reading: Reading) -> Long:
     return np.repeat(np.arange(n, dtype=np.int64), len(points)), x, values.ravel()
 
 
-def columns_are_subjects(frame: pl.DataFrame, reading: Reading) -> Long:
+def _columns_are_subjects(frame: pl.DataFrame, reading: Reading) -> Long:
     """Subject numbers, x and y of every cell of a table with one column per subject."""
     assert reading.x is not None
     grid = positions(frame[reading.x], reading.domain, reading.decimal)

@@ -1,0 +1,298 @@
+"""Tables larger than memory: the same curves, bit by bit, and the same sentences, whatever the size of the batches."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sqlite3
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpfda.curves import Curves
+from dpfda.errors import InvalidInput, SourceError
+from dpfda.tables import Covariate, Domain, Reading, find_source, load_curves
+from dpfda.tables.keys import Ranges, keys_of
+
+pl = pytest.importorskip("polars")
+
+READING = Reading(Domain(0, 1), (-10.0, 10.0), id="pid", x="age", y="hdl")
+SMALL = 64  # rows at once: everything above 128 rows goes through the disk
+ROWS = 4000
+
+
+def ids_of(kind: str, rng: np.random.Generator, rows: int) -> list[object]:
+    numbers = rng.integers(0, rows // 8, rows)
+    makers = {
+        "integers": int,
+        "wide integers": lambda k: int(k) * 9_000_000_000_000_000 - 2**62,
+        "unsigned": lambda k: 2**64 - 1 - int(k) * 7,
+        "floats": lambda k: float(k) - 200.5,
+        "texts": lambda k: f"subject-{k:05d}",
+        "texts of any length": lambda k: "é" * (k % 5) + str(k) * (k % 4 + 1),
+        "long common beginnings": lambda k: "a-very-long-common-beginning-of-all-ids-" * (1 + k % 2) + str(k),
+        "dates": lambda k: date(1950, 1, 1) + timedelta(days=int(k)),
+        "booleans": lambda k: bool(k % 2),
+        "one id": lambda k: 7,
+        "one frequent id": lambda k: 7 if k % 3 else int(k),
+        "one frequent text": lambda k: "7" if k % 3 else f"{k}",
+    }
+    return [makers[kind](k) for k in numbers.tolist()]
+
+
+KINDS = [
+    "integers", "wide integers", "unsigned", "floats", "texts", "texts of any length", "long common beginnings", "dates",
+    "booleans", "one id", "one frequent id", "one frequent text",
+]  # fmt: skip
+
+
+def table(kind: str = "integers", rows: int = ROWS, *, seed: int = 1):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=rows)
+    y[::97] = np.nan
+    ids = ids_of(kind, rng, rows)
+    unsigned = {"pid": pl.UInt64} if kind == "unsigned" else None
+    return pl.DataFrame({"pid": ids, "age": rng.random(rows) * 1.2, "hdl": y}, schema_overrides=unsigned)
+
+
+def both(location: object, reading: Reading = READING, query: str | None = None, **options: object):
+    source = find_source(str(location), query)
+    return load_curves(source, reading), load_curves(source, reading, rows_at_once=SMALL, **options)
+
+
+def assert_same(small, big) -> None:
+    for name in ("x", "y", "offsets", "design"):
+        left, right = getattr(small.curves, name), getattr(big.curves, name)
+        assert left.dtype == right.dtype
+        assert left.shape == right.shape
+        assert left.tobytes() == right.tobytes()
+    assert isinstance(big.curves.x, np.memmap)
+    assert not isinstance(small.curves.x, np.memmap)
+    assert small.owner_notes == big.owner_notes
+
+
+@pytest.mark.parametrize("order", ["unsorted", "sorted", "descending"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_disk_and_memory_give_the_same_curves(kind: str, order: str, tmp_path) -> None:
+    frame = table(kind)
+    if order != "unsorted":
+        frame = frame.sort("pid", descending=order == "descending", maintain_order=True)
+    frame.write_parquet(tmp_path / "t.parquet")
+    small, big = both(tmp_path / "t.parquet")
+    assert_same(small, big)
+    values = frame["pid"].to_numpy() if kind != "dates" else frame["pid"].to_physical().to_numpy()
+    direct = Curves.from_long(values, frame["age"].to_numpy(), frame["hdl"].to_numpy()).restrict((0.0, 1.0))
+    assert direct == big.curves
+
+
+def write_gzip(frame, path: Path) -> None:
+    path.write_bytes(gzip.compress(frame.write_csv().encode()))
+
+
+WRITERS = {
+    "t.csv": lambda frame, path: frame.write_csv(path),
+    "t.csv.gz": write_gzip,
+    "t.feather": lambda frame, path: frame.write_ipc(path, record_batch_size=700),
+    "t.arrows": lambda frame, path: frame.write_ipc_stream(path),
+    "t.parquet": lambda frame, path: frame.write_parquet(path, row_group_size=130),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("kind", ["integers", "texts"])
+def test_every_file_format_streams(name: str, kind: str, tmp_path) -> None:
+    WRITERS[name](table(kind), tmp_path / name)
+    assert_same(*both(tmp_path / name))
+
+
+def test_a_folder_of_parquet_streams(tmp_path) -> None:
+    frame = table("texts")
+    for number in range(4):
+        (tmp_path / f"site={number}").mkdir()
+        frame[number * 1000 : (number + 1) * 1000].write_parquet(tmp_path / f"site={number}" / "part.parquet")
+    small, big = both(tmp_path)
+    assert_same(small, big)
+    assert_same(*both(tmp_path, replace(READING, id="site")))
+
+
+def test_sqlite_streams(tmp_path) -> None:
+    frame = table("texts")
+    with sqlite3.connect(tmp_path / "clinic.db") as connection:
+        connection.execute("CREATE TABLE visits (pid TEXT, age REAL, hdl REAL)")
+        connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", frame.fill_nan(None).rows())
+    assert_same(*both(f"sqlite:///{tmp_path}/clinic.db", query="SELECT * FROM visits"))
+
+
+def test_duckdb_streams(tmp_path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    frame = table("dates").to_arrow()
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as connection:
+        connection.register("frame", frame)
+        connection.execute("CREATE TABLE visits AS SELECT * FROM frame")
+    assert_same(*both(f"duckdb:///{tmp_path}/clinic.duckdb", query="SELECT * FROM visits"))
+
+
+def test_postgresql_streams_through_a_cursor_of_the_server(postgres_url) -> None:
+    import psycopg
+
+    frame = table("integers")
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("DROP TABLE IF EXISTS many_visits")
+        connection.execute("CREATE TABLE many_visits (pid NUMERIC, age DOUBLE PRECISION, hdl DOUBLE PRECISION)")
+        with connection.cursor() as cursor, cursor.copy("COPY many_visits FROM STDIN") as copy:
+            for row in frame.rows():
+                copy.write_row(row)
+    assert_same(*both(postgres_url, query="SELECT * FROM many_visits"))
+
+
+def test_covariates_stream(tmp_path) -> None:
+    frame = table("integers").with_columns(
+        bmi=pl.when(pl.col("pid") % 11 == 0).then(None).otherwise(20.0 + pl.col("pid") % 30),
+        smoker=pl.col("pid").map_elements(lambda k: ["never", "former", "current", "?"][k % 4], return_dtype=pl.String),
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    covariates = (Covariate("bmi", bounds=(21, 45)), Covariate("smoker", levels=("never", "former", "current")))
+    small, big = both(tmp_path / "t.csv", replace(READING, covariates=covariates))
+    assert_same(small, big)
+    assert any("'bmi' outside its bounds" in note for note in big.owner_notes)
+    assert any("not in --levels" in note for note in big.owner_notes)
+
+
+@pytest.mark.parametrize("kind", ["integers", "one id", "texts"])
+def test_copies_are_counted_and_dropped_across_batches(kind: str, tmp_path) -> None:
+    frame = table(kind)
+    copied = pl.concat([frame, frame[::40], frame[:3]])
+    copied.write_parquet(tmp_path / "t.parquet")
+    source = find_source(str(tmp_path / "t.parquet"))
+    sentences = []
+    for rows in (SMALL, 1 << 20):
+        with pytest.raises(InvalidInput, match="exact copies") as refusal:
+            load_curves(source, READING, rows_at_once=rows)
+        sentences.append(str(refusal.value))
+    assert sentences[0] == sentences[1]
+    assert sentences[0].startswith("103 rows")
+    small, big = both(tmp_path / "t.parquet", replace(READING, duplicates="drop"))
+    assert_same(small, big)
+    assert_same(*both(tmp_path / "t.parquet", replace(READING, duplicates="keep")))
+    frame.write_parquet(tmp_path / "plain.parquet")
+    assert load_curves(find_source(str(tmp_path / "plain.parquet")), READING).curves == big.curves
+
+
+def broken(column: str, row: int, value: object):
+    frame = table().with_columns(pl.col("age", "hdl").cast(str))
+    changed = frame[column].cast(str).to_list()
+    changed[row] = value
+    return frame.with_columns(pl.Series(column, changed))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("hdl", "high", "'hdl' has a text in row 3001"),
+        ("age", "0,5", r"comma \(row 3001\)"),
+        ("age", "03/04/2019", r"dates \(row 3001\)"),
+        ("pid", "", "1 rows have no 'pid'"),
+        ("age", "2019-01-31", "date"),
+    ],
+)
+def test_a_bad_entry_far_down_is_refused_with_its_row(column: str, value: str, sentence: str, tmp_path) -> None:
+    broken(column, 3000, value).write_csv(tmp_path / "t.csv")
+    source = find_source(str(tmp_path / "t.csv"))
+    with pytest.raises(InvalidInput, match=sentence):
+        load_curves(source, READING, rows_at_once=SMALL)
+
+
+@pytest.mark.parametrize(
+    ("reading", "sentence"),
+    [
+        (replace(READING, domain=Domain(50, 60)), "misses every point"),
+        (replace(READING, y_bounds=(100.0, 200.0)), "misses every value"),
+        (replace(READING, y="nothing"), "lacks"),
+        (replace(READING, covariates=(Covariate("smoker", levels=("a", "b")),)), "No row of 'smoker'"),
+        (replace(READING, covariates=(Covariate("one", bounds=(0, 2)),)), "column of ones already"),
+        (replace(READING, covariates=(Covariate("varies", bounds=(0, 2)),)), "varies"),
+    ],
+)
+def test_what_the_whole_table_shows_is_refused_in_the_same_words(reading, sentence: str, tmp_path) -> None:
+    frame = table().with_columns(smoker=pl.lit("x"), one=pl.lit(1.0), varies=pl.col("age"))
+    frame.write_parquet(tmp_path / "t.parquet")
+    source = find_source(str(tmp_path / "t.parquet"))
+    said = []
+    for rows in (SMALL, 1 << 20):
+        with pytest.raises(InvalidInput, match=sentence) as refusal:
+            load_curves(source, reading, rows_at_once=rows)
+        said.append(str(refusal.value))
+    assert said[0] == said[1]
+
+
+def test_one_curve_with_very_many_points_and_a_design_that_varies_is_refused(tmp_path) -> None:
+    frame = table("one id").with_columns(bmi=pl.Series([20.0] * (ROWS - 1) + [21.0]))
+    frame.write_parquet(tmp_path / "t.parquet")
+    reading = replace(READING, covariates=(Covariate("bmi", bounds=(10, 70)),))
+    with pytest.raises(InvalidInput, match="constant within a curve"):
+        load_curves(find_source(str(tmp_path / "t.parquet")), reading, rows_at_once=SMALL)
+
+
+def test_a_query_that_changes_the_type_of_ids_is_refused(tmp_path) -> None:
+    with sqlite3.connect(tmp_path / "clinic.db") as connection:
+        connection.execute("CREATE TABLE visits (pid, age REAL, hdl REAL)")
+        rows = [(k if k < 300 else f"s{k}", k / 1000, 1.0) for k in range(600)]
+        connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
+    source = find_source(f"sqlite:///{tmp_path}/clinic.db", "SELECT * FROM visits")
+    for rows in (SMALL, 300, 1 << 20):
+        with pytest.raises(InvalidInput, match="one by CAST"):
+            load_curves(source, READING, rows_at_once=rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranges_never_decrease_in_the_order_of_ids(kind: str) -> None:
+    from dpfda.tables.rows import plain_ids
+
+    ids = plain_ids(table(kind)["pid"]).sort()
+    ranges = Ranges.from_sample(ids.gather_every(7))
+    numbers = ranges.of(ids)
+    assert np.all(numbers[1:] >= numbers[:-1])
+    assert numbers.max() < ranges.count <= 255
+    keys = keys_of(ids, ranges.prefix)
+    assert np.all(keys[1:] >= keys[:-1])
+    parts = keys_of(ids[5:9], ranges.prefix)
+    np.testing.assert_array_equal(parts, keys[5:9])
+
+
+def test_scratch_files_have_no_name_and_are_gone_with_the_curves(tmp_path) -> None:
+    table().write_parquet(tmp_path / "t.parquet")
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    _, big = both(tmp_path / "t.parquet", scratch=folder)
+    assert os.listdir(folder) == []
+    assert Path(big.curves.x.filename).parent == folder
+    assert len(big.curves.y) == big.curves.n_points  # the map still works
+
+
+def test_a_scratch_folder_that_is_not_there_is_named(tmp_path) -> None:
+    table().write_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InvalidInput, match="--scratch"):
+        both(tmp_path / "t.parquet", scratch=tmp_path / "nowhere")
+
+
+def test_a_full_disk_is_one_sentence(tmp_path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    from dpfda.storage.scratch import ScratchFile
+
+    file = ScratchFile(tmp_path)
+    with full.open("wb", buffering=0) as device:
+        file._file = device
+        with pytest.raises(SourceError, match="is full; name one with more room by --scratch"):
+            file.append(np.zeros(10))
+
+
+def test_curves_from_a_source_in_python(tmp_path) -> None:
+    frame = table()
+    frame.write_parquet(tmp_path / "t.parquet")
+    curves = Curves.from_source(tmp_path / "t.parquet", id="pid", x="age", y="hdl", domain=(0, 1), y_bounds=(-10, 10))
+    assert curves == load_curves(find_source(str(tmp_path / "t.parquet")), READING).curves
