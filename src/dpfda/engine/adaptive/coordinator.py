@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.engine.adaptive.density import fit_density
+from dpfda.engine.adaptive.error_parts import ErrorParts, SiloCovariance, error_parts
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
 from dpfda.engine.adaptive.geometry import (
     CovariateMatrix,
@@ -62,6 +63,13 @@ class AdaptiveCoordinator:
     def covariance(self) -> Floats | None:
         """Covariance of the coefficients, those beyond the basis included: sampling, privacy noise and truncation."""
         return with_tail(self.for_band, self.plan.basis, self.plan.alpha)
+
+    @property
+    def error_parts(self) -> ErrorParts | None:
+        """The error to expect, by source."""
+        total = with_tail(self.posterior, self.plan.basis, self.plan.alpha)
+        information, spread = self.geometry.information, self.level.spread
+        return error_parts(self.posterior, total, information, self.doubt, list(self.silos.values()), spread)
 
     def coefficients(self) -> Floats:
         """The last estimate."""
@@ -201,7 +209,7 @@ class AdaptiveCoordinator:
         """Combine all rounds of all silos; the second pass knows how far each round was from the end."""
         information, prior = self.geometry.information, self._prior()
         posterior: Posterior | None = None
-        extra: dict[str, Floats] = {}
+        self.silos: dict[str, SiloCovariance] = {}
         root = prior.root(_TYPICAL_SIZE)
         away = root @ root.T
         for _ in range(_REFINEMENTS):
@@ -210,15 +218,17 @@ class AdaptiveCoordinator:
                 if not evidence:
                     continue
                 centre = None if posterior is None else posterior.mean
-                value, noise = combine_rounds(evidence, information, centre, extra.get(name))
+                extra = self.silos[name].noise if name in self.silos else None
+                value, noise = combine_rounds(evidence, information, centre, extra)
                 sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
-                inverse = np.linalg.inv(noise + sampling)
+                self.silos[name] = SiloCovariance(noise, sampling)
+                inverse = self.silos[name].precision()
                 precision += inverse
                 weighted += inverse @ value
-                extra[name] = noise
             covariance = np.linalg.inv(precision)
             value = covariance @ weighted
-            covariance = covariance + self.geometry.doubt(away)
+            self.doubt = self.geometry.doubt(away)
+            covariance = covariance + self.doubt
             posterior = solve(value, covariance, information, prior)
             step = posterior.mean - self.iterate
             away = np.outer(step, step) + posterior.covariance
