@@ -185,9 +185,9 @@ def hopeless_text(expected: ExpectedError) -> str:
 def found_hopeless_text(expected: ExpectedError) -> str:
     """The same after a fit, judged by what was released."""
     return (
-        f"The estimate shows little more than a level: by what was released, its expected squared error is "
-        f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about {expected.signal:.2g}. "
-        "More subjects or a larger epsilon would help; estimator.plan(n=..., m=...) tells by how much."
+        "The estimate shows little more than a level: by what was released, its expected squared error is "
+        f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about "
+        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.plan(n=..., m=...) tells by how much."
     )
 
 

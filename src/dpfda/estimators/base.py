@@ -18,7 +18,14 @@ from dpfda.engine.study import Outcome, run_study
 from dpfda.errors import HopelessBudgetWarning, InvalidInput, NotPrivateWarning
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.scaling import symmetric_scaling, unit_scaling
-from dpfda.planning import TYPICAL_POINTS, ExpectedError, expected_error_of, found_hopeless_text, hopeless_text, silo_terms
+from dpfda.planning import (
+    TYPICAL_POINTS,
+    ExpectedError,
+    expected_error_of,
+    found_hopeless_text,
+    hopeless_text,
+    silo_terms,
+)
 from dpfda.reference import least_squares
 from dpfda.silo import Silo
 from dpfda.statement import not_private, statement

@@ -40,7 +40,12 @@ class ErrorParts:
 
 
 def error_parts(
-    posterior: Posterior, total: Floats, information: Floats, doubt: Floats, silos: Sequence[SiloCovariance], spread: float
+    posterior: Posterior,
+    total: Floats,
+    information: Floats,
+    doubt: Floats,
+    silos: Sequence[SiloCovariance],
+    spread: float,
 ) -> ErrorParts:
     """Carry the noise and the sampling error of every silo through the estimate.
 
