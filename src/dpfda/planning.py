@@ -187,7 +187,8 @@ def found_hopeless_text(expected: ExpectedError) -> str:
     return (
         "The estimate shows little more than a level: by what was released, its expected squared error is "
         f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about "
-        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.plan(n=..., m=...) tells by how much."
+        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.plan(n=..., m=...) tells by how "
+        "much."
     )
 
 
