@@ -123,12 +123,18 @@ class AdaptiveCoordinator:
         self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
         columns = self.plan.n_coefficients
         self._set_geometry(CovariateMatrix(np.diag(self.covariate_sizes**2), np.zeros((0, columns, columns))))
+        self.prior = self._prior()
         self.iterate = np.zeros(self.size)
         self.iterate[0] = self.level.value
-        first = math.log(self.level.spread / math.sqrt(self.geometry.spread[0, 0]) * math.sqrt(self.size))
-        self.length_prior = (first, math.hypot(0.5, self.level.log_spread_sd))
-        self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
         self.shape = clipping_shape(self.geometry, self.geometry.spread)
+        level = np.zeros((self.size, self.size))
+        level[0, 0] = self.level.sd**2
+        own = self.level.spread**2 * self.size / self.geometry.spread[0, 0]
+        self.length_prior = (
+            math.log(own + self._squared_distance(level)) / 2,
+            math.hypot(0.5, self.level.log_spread_sd),
+        )
+        self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
 
     def _set_geometry(self, covariates: CovariateMatrix) -> None:
         self.geometry: Geometry = assumed_geometry(self.plan.basis, self.density, covariates)
@@ -207,7 +213,7 @@ class AdaptiveCoordinator:
 
     def _estimate(self) -> Posterior:
         """Combine all rounds of all silos; the second pass knows how far each round was from the end."""
-        information, prior = self.geometry.information, self._prior()
+        information, prior = self.geometry.information, self.prior
         posterior: Posterior | None = None
         self.silos: dict[str, SiloCovariance] = {}
         root = prior.root(_TYPICAL_SIZE)
@@ -245,14 +251,20 @@ class AdaptiveCoordinator:
 
     def _prior(self) -> Prior:
         kernel = sobolev_covariance(self.plan.basis, self.plan.alpha)
-        level_sd = math.hypot(2 * self.level.spread, self.level.sd) + 0.02
+        level_sd = math.hypot(self.level.spread, self.level.sd) + 0.02
         return Prior(kernel, self.plan.n_coefficients, self.level.value, level_sd)
 
     def _advance(self, coordinates: Coordinates) -> None:
-        """Move to the estimate, kept within the bounds of y, and choose the next coordinates."""
+        """Move to the estimate, kept within the bounds of y, and choose the next coordinates.
+
+        Lengths fall by what the move explains, but not below what the doubt about the estimate makes likely: radii that fell
+        on the strength of noise alone would make a walk of it.
+        """
         target = self.posterior.mean
-        step = self.geometry.information @ (target - self.iterate)
-        self.moves.append(float(step @ coordinates.inverse @ step))
+        step = target - self.iterate
+        surest = min(self.lengths.values(), key=lambda lengths: lengths.sd)
+        room = math.exp(2 * surest.log_median) - self._squared_distance(self.posterior.covariance)
+        self.moves.append(min(self._squared_distance(np.outer(step, step)), max(room, 0.0)))
         for lengths in self.lengths.values():
             advance(lengths, self.moves[-1])
         self.iterate = self._within_bounds(target)
@@ -260,6 +272,11 @@ class AdaptiveCoordinator:
         self.shape = clipping_shape(
             self.geometry, self._spread() if previous is not None else self.geometry.spread, previous
         )
+
+    def _squared_distance(self, displacement: Floats) -> float:
+        """The mean squared length of whitened gradients that displacements with these second moments make."""
+        information = self.geometry.information
+        return float(np.trace(np.linalg.solve(self.shape, information @ displacement @ information.T)))
 
     def _within_bounds(self, coefficients: Floats) -> Floats:
         """Shrink towards the level until the first coefficient function stays in [-1, 1]."""
