@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.engine.adaptive.density import fit_density
+from dpfda.engine.adaptive.density import fit_density, thin_directions
 from dpfda.engine.adaptive.error_parts import ErrorParts, SiloCovariance, error_parts
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
 from dpfda.engine.adaptive.geometry import (
@@ -22,7 +22,7 @@ from dpfda.engine.adaptive.geometry import (
 from dpfda.engine.adaptive.level import fit_level
 from dpfda.engine.adaptive.matrices import power
 from dpfda.engine.adaptive.pooling import Pooled, pool
-from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, solve, with_tail
+from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, solve, wider_root, with_tail
 from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
 from dpfda.engine.adaptive.spread import mean_square, pool_scaled, shrunk_spread, trace_sd
 from dpfda.engine.plan import Plan
@@ -239,8 +239,19 @@ class AdaptiveCoordinator:
             step = posterior.mean - self.iterate
             away = np.outer(step, step) + posterior.covariance
         assert posterior is not None
-        self.for_band = cautious(posterior, np.asarray(covariance), information, prior)
+        kept = float(np.mean([evidence[-1].shrinkage for evidence in self.evidence.values() if evidence]))
+        self.for_band = cautious(posterior, value, covariance + self._thin_doubt(posterior), information, prior, kept)
         return posterior
+
+    def _thin_doubt(self, posterior: Posterior) -> Floats:
+        """What a wrong design density does where there are hardly any data, if the curve is as the wider prior allows.
+
+        The estimate takes its own displacement for known, also where a wrong density alone has fixed it: bands then held
+        mu_2 under a density that falls to zero in half of the runs.
+        """
+        thin = np.kron(np.eye(self.plan.n_coefficients), thin_directions(self.density))
+        root = thin @ wider_root(posterior, self.prior)
+        return self.geometry.doubt(root @ root.T)
 
     def _give_back(self) -> None:
         """Subtract from the estimate what clipping shifted it by, as far as it was measured."""
