@@ -91,7 +91,8 @@ def clip_factor(n: int, mu: float, size: int) -> float:
     Clipping shrinks the mean gradient by J = E s - E[s; clipped]/size, s = min(1, radius/length), and what is released is
     divided by J: a small radius lowers the noise, but never below that of the curves' directions alone, and wastes some of
     what the curves know. It biases the mean of a skewed law by about 1% of its spread at the median, e^-1.5 times less for
-    each further median. The sum of noise, sampling variance and squared bias is least here, for lengths a little wilder than chi_3: radii a bit too small cost least.
+    each further median. The sum of noise, sampling variance and squared bias is least here, for lengths a little wilder
+    than chi_3: radii a bit too small cost least.
     """
     squares = gammaincinv(_LENGTH_SHAPE / 2, (np.arange(400) + 0.5) / 400) / gammaincinv(_LENGTH_SHAPE / 2, 0.5)
     factors = np.geomspace(_LEAST_CLIP, 4.0, 120)
@@ -135,10 +136,10 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: f
 
     helpers: dict[type[Measure], float] = {
         LevelHistogram: enough(0.06, 30),
-        DesignMoments: enough(0.06, 80, 0.01),
+        DesignMoments: enough(0.05, 80, 0.01),
         CovariateSquares: enough(0.03, 40 * math.sqrt(_columns(rounds))),
         CovariateProducts: enough(0.08, 80 * _columns(rounds), 0.01),
-        ShortShare: enough(0.07 / last, 22),
+        ShortShare: enough(0.05 / last, 22),
         SpreadMatrix: enough(0.03, 15 * size),
         ClippedRest: _rest_share(pooled, size),
     }

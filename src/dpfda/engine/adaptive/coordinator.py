@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.engine.adaptive.density import fit_density, thin_directions
+from dpfda.engine.adaptive.density import DesignDensity, fit_density, thin_directions
+from dpfda.engine.adaptive.designs import own_densities
 from dpfda.engine.adaptive.error_parts import ErrorParts, SiloCovariance, error_parts
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
 from dpfda.engine.adaptive.geometry import (
@@ -118,7 +119,12 @@ class AdaptiveCoordinator:
     def _start(self, releases: Mapping[str, Release]) -> None:
         """Round 0: level and spread of y, design density, sizes of the covariates."""
         self.level = fit_level(pool(self.plan, 0, LevelHistogram, releases))
-        self.density = fit_density(self.plan.basis, self._pooled(0, DesignMoments, releases))
+        moments = self._pooled(0, DesignMoments, releases)
+        self.density = fit_density(self.plan.basis, moments)
+        self.own_densities: dict[str, DesignDensity] = {}
+        if moments is not None and len(releases) > 1:
+            own = {name: pool(self.plan, 0, DesignMoments, {name: release}) for name, release in releases.items()}
+            self.own_densities = own_densities(self.plan.basis, moments, own)
         squares = self._pooled(0, CovariateSquares, releases)
         self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
         columns = self.plan.n_coefficients
@@ -138,6 +144,9 @@ class AdaptiveCoordinator:
 
     def _set_geometry(self, covariates: CovariateMatrix) -> None:
         self.geometry: Geometry = assumed_geometry(self.plan.basis, self.density, covariates)
+        self.own_geometries = {
+            name: assumed_geometry(self.plan.basis, density, covariates) for name, density in self.own_densities.items()
+        }
 
     def _spread(self) -> Floats:
         """The covariance of gradients in units of the median length squared."""
@@ -216,6 +225,7 @@ class AdaptiveCoordinator:
         information, prior = self.geometry.information, self.prior
         posterior: Posterior | None = None
         self.silos: dict[str, SiloCovariance] = {}
+        extra: dict[str, Floats] = {}
         root = prior.root(_TYPICAL_SIZE)
         away = root @ root.T
         for _ in range(_REFINEMENTS):
@@ -223,17 +233,21 @@ class AdaptiveCoordinator:
             for name, evidence in self.evidence.items():
                 if not evidence:
                     continue
+                own = self.own_geometries.get(name)
                 centre = None if posterior is None else posterior.mean
-                extra = self.silos[name].noise if name in self.silos else None
-                value, noise = combine_rounds(evidence, information, centre, extra)
+                seen = information if own is None else own.information
+                value, noise = combine_rounds(evidence, seen, centre, extra.get(name))
+                extra[name] = noise
                 sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
-                self.silos[name] = SiloCovariance(noise, sampling)
-                inverse = self.silos[name].precision()
-                precision += inverse
-                weighted += inverse @ value
-            covariance = np.linalg.inv(precision)
+                turned = np.eye(self.size) if own is None else np.linalg.solve(information, own.information).T
+                self.silos[name] = SiloCovariance(
+                    noise + (0.0 if own is None else own.doubt(away)), sampling, np.asarray(turned)
+                )
+                precision += self.silos[name].precision()
+                weighted += self.silos[name].weight() @ value
+            covariance: Floats = np.asarray(np.linalg.inv(precision), dtype=np.float64)
             value = covariance @ weighted
-            self.doubt = self.geometry.doubt(away)
+            self.doubt = np.zeros_like(covariance) if self.own_geometries else self.geometry.doubt(away)
             covariance = covariance + self.doubt
             posterior = solve(value, covariance, information, prior)
             step = posterior.mean - self.iterate

@@ -15,14 +15,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SiloCovariance:
-    """Covariance of one silo's measurement of A b*: from the noise that was added, and from its number of curves."""
+    """Covariance of one silo's measurement of turned A b*: from the noise that was added, and from its number of curves."""
 
     noise: Floats
     sampling: Floats
+    turned: Floats
+
+    def weight(self) -> Floats:
+        """What the measurement is multiplied by when silos are pooled."""
+        return np.asarray(self.turned.T @ np.linalg.inv(self.noise + self.sampling), dtype=np.float64)
 
     def precision(self) -> Floats:
-        """How much the measurement tells."""
-        return np.asarray(np.linalg.inv(self.noise + self.sampling), dtype=np.float64)
+        """How much it tells about A b*."""
+        return self.weight() @ self.turned
 
 
 @dataclass(frozen=True)
@@ -52,12 +57,12 @@ def error_parts(
     The posterior covariance is both as they come through, and the prior's variance as far as shrinkage leaves it. Doubt
     about the design is noise of released moments.
     """
-    weights = [silo.precision() for silo in silos]
-    pooled = np.linalg.inv(np.add.reduce(weights))
+    weights = [silo.weight() for silo in silos]
+    pooled = np.linalg.inv(np.add.reduce([silo.precision() for silo in silos]))
     gain = posterior.covariance @ information.T @ np.linalg.inv(pooled + doubt) @ pooled
 
     def carried(parts: Sequence[Floats]) -> Floats:
-        middle = np.add.reduce([weight @ part @ weight for weight, part in zip(weights, parts, strict=True)])
+        middle = np.add.reduce([weight @ part @ weight.T for weight, part in zip(weights, parts, strict=True)])
         return np.asarray(gain @ middle @ gain.T, dtype=np.float64)
 
     moved = gain @ np.linalg.inv(pooled)

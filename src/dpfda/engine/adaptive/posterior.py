@@ -15,7 +15,7 @@ from dpfda.engine.adaptive.matrices import power
 Floats = NDArray[np.float64]
 
 _SIZES = np.exp(np.linspace(math.log(0.002), math.log(1.5), 14))  # sd of a first-harmonic coefficient, y in [-1, 1]
-_ODDS = np.exp(-np.log(_SIZES / 0.08) ** 2)  # most curves span some tenth of their bounds
+_ODDS = np.exp(-(np.log(_SIZES / 0.08) ** 2))  # most curves span some tenth of their bounds
 
 _TAIL = 24  # functions beyond the basis that a band accounts for
 _WIDER, _DISTRUST, _TAIL_SIZE, _LEAST_SIZE = 2.5, 1.05, 1.75, 0.02  # see `cautious`
@@ -73,7 +73,7 @@ class Prior:
     def root(self, size: float) -> Floats:
         """A square root of the prior covariance."""
         r = len(self.kernel)
-        root: Floats = np.kron(np.eye(self.columns), power(self.kernel, 0.5) * size)
+        root: Floats = np.asarray(np.kron(np.eye(self.columns), power(self.kernel, 0.5) * size), dtype=np.float64)
         levels = np.arange(self.columns) * r
         root[levels, levels] += np.where(levels == 0, self.level_sd, 2 * size)
         return root
