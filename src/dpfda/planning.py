@@ -182,6 +182,16 @@ def hopeless_text(expected: ExpectedError) -> str:
     )
 
 
+def found_hopeless_text(expected: ExpectedError) -> str:
+    """The same after a fit, judged by what was released."""
+    return (
+        "The estimate shows little more than a level: by what was released, its expected squared error is "
+        f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about "
+        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.plan(n=..., m=...) tells by how "
+        "much."
+    )
+
+
 def required_epsilon(error: float, n: int, m: float, *, delta: float, **terms: Any) -> float:
     """The smallest epsilon whose expected total error is at most `error`; infinite if none up to 100 is enough.
 
