@@ -19,8 +19,9 @@ from dpfda.engine.adaptive.geometry import (
     clipping_shape,
     covariate_matrix,
     covariate_sizes,
+    uncorrelated,
 )
-from dpfda.engine.adaptive.level import fit_level
+from dpfda.engine.adaptive.level import fit_filled, fit_level
 from dpfda.engine.adaptive.matrices import power
 from dpfda.engine.adaptive.pooling import Pooled, pool
 from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, solve, wider_root, with_tail
@@ -118,17 +119,21 @@ class AdaptiveCoordinator:
 
     def _start(self, releases: Mapping[str, Release]) -> None:
         """Round 0: level and spread of y, design density, sizes of the covariates."""
-        self.level = fit_level(pool(self.plan, 0, LevelHistogram, releases))
+        histogram = pool(self.plan, 0, LevelHistogram, releases)
+        filled = fit_filled(histogram)
+        self.level = fit_level(histogram.scaled(1 / filled.share))
         moments = self._pooled(0, DesignMoments, releases)
+        if moments is not None:  # curves without points contributed zero
+            moments = moments.scaled(1 / filled.share)
         self.density = fit_density(self.plan.basis, moments)
         self.own_densities: dict[str, DesignDensity] = {}
         if moments is not None and len(releases) > 1:
             own = {name: pool(self.plan, 0, DesignMoments, {name: release}) for name, release in releases.items()}
+            own = {name: moments.scaled(1 / filled.share) for name, moments in own.items()}
             self.own_densities = own_densities(self.plan.basis, moments, own)
         squares = self._pooled(0, CovariateSquares, releases)
         self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
-        columns = self.plan.n_coefficients
-        self._set_geometry(CovariateMatrix(np.diag(self.covariate_sizes**2), np.zeros((0, columns, columns))))
+        self._set_geometry(uncorrelated(self.covariate_sizes, filled.share, 0*filled.sd))
         self.prior = self._prior()
         self.iterate = np.zeros(self.size)
         self.iterate[0] = self.level.value
