@@ -6,7 +6,8 @@ clipped and what each round may spend, which gives the noise; the Sobolev prior 
 result is split into bias (what the basis cannot show and what shrinkage takes away), sampling (few curves, few points)
 and privacy. It is a forecast, not a bound: within a factor 2 on the benchmark grid when the guesses are right.
 
-No function here takes data. Guesses that are left out are a fixed share of the half width of `y_bounds`.
+No function here takes data. `spread`, `noise_sd` and `signal` are ASSUMPTIONS: left out, each is 0.12 of the half width of
+`y_bounds`, which is too optimistic where curves fill their bounds. Give them from earlier studies where you can.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.engine.adaptive.density import DesignDensity, fit_density, thin_directions
+from dpfda.engine.adaptive.density import POSITIVE, DesignDensity, fit_density, thin_directions
 from dpfda.engine.adaptive.designs import own_densities
 from dpfda.engine.adaptive.error_parts import ErrorParts, SiloCovariance, error_parts
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
@@ -266,11 +266,11 @@ class AdaptiveCoordinator:
         """What a wrong design density does where there are hardly any data, if the curve is as the wider prior allows.
 
         The estimate takes its own displacement for known, also where a wrong density alone has fixed it: bands then held
-        mu_2 under a density that falls to zero in half of the runs.
+        mu_2 under a density that falls to zero in half of the runs. What positivity tells of the moments does not count.
         """
         thin = np.kron(np.eye(self.plan.n_coefficients), thin_directions(self.density))
         root = thin @ wider_root(posterior, self.prior)
-        return self.geometry.doubt(root @ root.T)
+        return self.geometry.doubt(root @ root.T) / POSITIVE**2
 
     def _give_back(self) -> None:
         """Subtract from the estimate what clipping shifted it by, as far as it was measured."""

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 _VARIATION = 0.2  # prior sd of a design moment at frequency 1, falling with the frequency
 _GRID = 96
 _UNEVENNESS = 5.0  # prior sd of a grid cell's mass around the uniform design's; makes the fit unique
-_POSITIVE = 0.5  # what positivity leaves of the moments' sd: with all of it 250 curves had ratio 3.1, so 2.0
+POSITIVE = 0.5  # what positivity leaves of the moments' sd: with all of it 250 curves had ratio 3.1, so 2.0
 _TOTAL = 1e3  # weight of total mass 1
 _UNSURE = 3.0  # sds of an eigenvalue: a band takes it for that much smaller
 _THIN = 0.3  # eigenvalues below begin to count as thin
@@ -58,7 +58,7 @@ def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     mass, _ = nnls(rows, wanted)
     left = features.T @ np.linalg.solve(rows.T @ rows, features)
     gram = gram_matrix(basis, mass @ features / mass.sum()) + _THINNEST * np.eye(basis.size)
-    return DesignDensity(gram, _POSITIVE * _slopes(basis, left))
+    return DesignDensity(gram, POSITIVE * _slopes(basis, left))
 
 
 def thin_directions(density: DesignDensity) -> Floats:
