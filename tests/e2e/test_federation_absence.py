@@ -79,7 +79,9 @@ def test_a_site_that_withdraws_may_come_back(study):
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
     assert [process.wait(30) for process in started] == [0, 0]
-    assert not [each for each in psutil.process_iter(["cmdline"]) if str(study.sites["south"].kit) in each.info["cmdline"]]
+    assert not [
+        each for each in psutil.process_iter(["cmdline"]) if str(study.sites["south"].kit) in each.info["cmdline"]
+    ]
     check_partial(study, "south")
 
 

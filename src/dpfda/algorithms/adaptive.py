@@ -136,7 +136,7 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: f
         return max(least, min(most, (needed / precision) ** 2))
 
     helpers: dict[type[Measure], float] = {
-        LevelHistogram: enough(0.06, 30),
+        LevelHistogram: enough(0.06, 30, 0.005),
         DesignMoments: enough(0.05, 80, 0.01),
         CovariateSquares: enough(0.03, 40 * math.sqrt(_columns(rounds))),
         CovariateProducts: enough(0.08, 80 * _columns(rounds), 0.01),

@@ -155,12 +155,13 @@ class PackedCurves:
         return words
 
     def level_words(self, bins: int) -> Integers:
-        """How many curves have their own mean of y in each of `bins` equal bins of [-1, 1]."""
+        """How many curves have their own mean of y in each of `bins` equal bins of [-1, 1]; then, how many have no points."""
         from dpfda.kernels import passes
 
         _, harmonics, sines = self._shape
-        words = no_words(bins)
-        passes.level_pass(self._store, 0, self._groups, (4 if sines else 2) * harmonics, words[1])
+        words = no_words(bins + 1)
+        passes.level_pass(self._store, 0, self._groups, (4 if sines else 2) * harmonics, words[1, :bins])
+        words[1, bins] = self._empty
         return words
 
     @property

@@ -121,7 +121,7 @@ class AdaptiveCoordinator:
         """Round 0: level and spread of y, design density, sizes of the covariates."""
         histogram = pool(self.plan, 0, LevelHistogram, releases)
         filled = fit_filled(histogram)
-        self.level = fit_level(histogram.scaled(1 / filled.share))
+        self.level = fit_level(histogram, filled)
         moments = self._pooled(0, DesignMoments, releases)
         if moments is not None:  # curves without points contributed zero
             moments = moments.scaled(1 / filled.share)
@@ -133,7 +133,7 @@ class AdaptiveCoordinator:
             self.own_densities = own_densities(self.plan.basis, moments, own)
         squares = self._pooled(0, CovariateSquares, releases)
         self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
-        self._set_geometry(uncorrelated(self.covariate_sizes, filled.share, 0*filled.sd))
+        self._set_geometry(uncorrelated(self.covariate_sizes, filled.share, filled.sd))
         self.prior = self._prior()
         self.iterate = np.zeros(self.size)
         self.iterate[0] = self.level.value

@@ -38,12 +38,12 @@ class Filled:
 
 
 def fit_filled(histogram: Pooled) -> Filled:
-    """All curves with probability 9 in 10, else any share: curves without points are in no bin."""
+    """All curves with probability 9 in 10, else any share: curves without points are in the last cell."""
     shares = np.linspace(0.05, 1.0, 191)
-    variance = float((histogram.sd**2).sum()) + 0.25 / histogram.n
+    variance = float(histogram.sd[-1] ** 2) + 0.25 / histogram.n
     weights = np.full(shares.size, (1 - _COMPLETE) / shares.size)
     weights[-1] += _COMPLETE
-    distance = (float(histogram.values.sum()) - shares) ** 2 / (2 * variance)
+    distance = (1 - float(histogram.values[-1]) - shares) ** 2 / (2 * variance)
     weights *= np.exp(distance.min() - distance)
     weights /= weights.sum()
     share = float(weights @ shares)
@@ -59,8 +59,9 @@ def _shares(bins: int) -> NDArray[np.float64]:
     return np.asarray(np.diff(below, axis=-1))
 
 
-def fit_level(histogram: Pooled) -> Level:
+def fit_level(histogram: Pooled, filled: Filled) -> Level:
     """Posterior of location and scale of a normal law under the noise of the histogram and weak priors."""
+    histogram = Pooled(histogram.values[:-1], histogram.sd[:-1], histogram.n).scaled(1 / filled.share)
     location, scale = _LOCATIONS[:, None, None], _SCALES[None, :, None]
     share = _shares(histogram.values.size)
     variance = histogram.sd**2 + (0.02 + share) / histogram.n + (_MODEL_ERROR * share) ** 2
