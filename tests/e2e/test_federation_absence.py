@@ -19,9 +19,10 @@ from world import environment
 
 from dpfda.errors import TransportError
 from dpfda.transport.flare.coordinator import RunOptions
+from dpfda.transport.flare.processes import wait_until
 
 ROUNDS = 50
-HASTY = RunOptions(for_sites=60.0, for_late_sites=3.0, after_enough=1.0, in_all=4.0)
+HASTY = RunOptions(for_sites=60.0, for_late_sites=8.0, after_enough=1.0, in_all=4.0)
 
 
 @pytest.fixture
@@ -59,9 +60,10 @@ def test_a_frozen_site_is_left_out_and_used_again_when_it_thaws(study):
 def test_a_site_that_withdraws_may_come_back(study):
     """`dpfda site run` ended as by Ctrl-C, and started again after some rounds without it."""
     command = [sys.executable, "-m", "dpfda.cli.main", "--quiet", "site", "run"]
+    started = [subprocess.Popen([*command, str(study.sites["south"].kit)])]
+    assert wait_until((study.sites["south"].kit / "site.pid").exists, 60)
     study.sites["north"].start()
     study.sites["middle"].start()
-    started = [subprocess.Popen([*command, str(study.sites["south"].kit)])]
 
     def withdraw():
         started[0].send_signal(signal.SIGINT)
@@ -79,7 +81,9 @@ def test_a_site_that_withdraws_may_come_back(study):
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
     assert [process.wait(30) for process in started] == [0, 0]
-    assert not [each for each in psutil.process_iter(["cmdline"]) if str(study.sites["south"].kit) in each.info["cmdline"]]
+    assert not [
+        each for each in psutil.process_iter(["cmdline"]) if str(study.sites["south"].kit) in each.info["cmdline"]
+    ]
     check_partial(study, "south")
 
 
