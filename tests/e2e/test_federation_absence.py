@@ -1,4 +1,4 @@
-"""Sites that freeze, withdraw and come back: the study goes on above the minimum with the right weights, or stops and resumes."""
+"""Sites that freeze, withdraw and come back: above the minimum the study goes on with the right weights, below it waits."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_below_the_minimum_the_study_stops_and_can_be_resumed(study):
     study.start()
     away = [study.sites[name] for name in ("middle", "south")]
     frozen = study.in_round(3, lambda: [site.signal(signal.SIGSTOP) for site in away])
-    with pytest.raises(TransportError, match="1 of 3 sites answered, the minimum is 2; missing: .*dpfda study resume"):
+    with pytest.raises(TransportError, match=r"1 of 3 sites answered, the minimum is 2; missing: .*dpfda study resume"):
         study.to_end(HASTY)
     frozen.join(60)
     before = study.folder.rounds_done()
