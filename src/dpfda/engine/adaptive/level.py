@@ -59,13 +59,17 @@ def _shares(bins: int) -> NDArray[np.float64]:
     return np.asarray(np.diff(below, axis=-1))
 
 
+def _log_likelihood(histogram: Pooled, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    variance = histogram.sd**2 + (0.02 + share) / histogram.n + (_MODEL_ERROR * share) ** 2
+    return np.asarray(-0.5 * ((histogram.values - share) ** 2 / variance + np.log(variance)).sum(axis=-1))
+
+
 def fit_level(histogram: Pooled, filled: Filled) -> Level:
     """Posterior of location and scale of a normal law under the noise of the histogram and weak priors."""
     histogram = Pooled(histogram.values[:-1], histogram.sd[:-1], histogram.n).scaled(1 / filled.share)
     location, scale = _LOCATIONS[:, None, None], _SCALES[None, :, None]
-    share = _shares(histogram.values.size)
-    variance = histogram.sd**2 + (0.02 + share) / histogram.n + (_MODEL_ERROR * share) ** 2
-    log_posterior = -0.5 * ((histogram.values - share) ** 2 / variance + np.log(variance)).sum(axis=-1)
+    parts = np.array_split(_shares(histogram.values.size), 16)  # small ones stay in the cache
+    log_posterior = np.concatenate([_log_likelihood(histogram, share) for share in parts])
     log_posterior -= 0.5 * (location[..., 0] / _TYPICAL_LEVEL) ** 2
     log_posterior -= 0.5 * np.log(scale[..., 0] / _TYPICAL_SPREAD) ** 2
     weights = np.exp(log_posterior - log_posterior.max())
