@@ -88,7 +88,7 @@ def test_a_process_that_is_stopped_leaves_no_file(end: signal.Signals, moment: s
 def test_the_fit_is_the_same_bit_by_bit(kind: str, method: str, tmp_path) -> None:
     frame = pl.read_parquet(write_table(tmp_path / "t.parquet", 3000))
     source = stored(frame, kind, tmp_path)
-    small, big = load_curves(source, READING).curves, load_curves(source, READING, rows_at_once=100).curves
+    small, big = load_curves(source, READING).curves, load_curves(source, READING, rows_at_once=64).curves
     assert isinstance(big.x, np.memmap)
     coefficients = []
     for curves in (small, big):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpfda.tables.reading import Reading
 
 _THREADS = 2
-_KEPT = 2  # batches that stay in memory before the disk is used
+_KEPT = 4  # batches that stay in memory before the disk is used
 
 
 class Collector:
