@@ -1,8 +1,8 @@
 """The silo: owner of curves, budget and ledger. Its sole exit is `release(Query) -> Release`.
 
 Read this file and `privacy/` to sign off on the guarantee. The order inside `release` is fixed: check the question,
-bound every curve's contribution, debit the ledger durably, draw the noise, store the answer. A crash in between may
-overcharge, never undercharge.
+bound every curve's contribution, ask the ledger, draw the noise, write debit and answer in one durable transaction. What
+leaves is what that transaction wrote.
 """
 
 from __future__ import annotations
@@ -172,13 +172,12 @@ class Silo:
             return Release.decode(stored)
         bounded, size = self._bounded_sum(study, query)
         event = study.plan.event(self.name, query.round)
-        debit = self.ledger.debit(query.run, query.round, event, digest, silo=self.name)
-        if debit.replay:  # another process answered in the meantime
-            return self.release(query)
+        self.ledger.begin(query.run, query.round, event, digest)
         noise = self._noise(query.round)
         noisy = release_gaussian(bounded.total, bounded.sensitivity, event.mu, noise)
         answer = Release(query.run, query.round, self.name, noisy.values / size, noisy.sd / size, noise.private)
-        return Release.decode(self.ledger.store(debit, answer.encode()))
+        kept = self.ledger.commit(query.run, query.round, event, digest, answer.encode(), silo=self.name)
+        return Release.decode(kept)
 
     def _checked(self, query: Query) -> _Study:
         study = self._studies.get(query.run)

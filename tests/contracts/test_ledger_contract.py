@@ -39,23 +39,48 @@ def ledger(request, tmp_path) -> Ledger:
 
 def test_spends_to_the_last_bit_and_no_further(ledger) -> None:
     for number in range(4):
-        ledger.debit("run", number, share(0.25), f"q{number}")
+        ledger.commit("run", number, share(0.25), f"q{number}", b"x")
     assert ledger.spent().mu_squared == pytest.approx(BUDGET, rel=1e-12)
     with pytest.raises(BudgetExceeded, match="left"):
-        ledger.debit("next", 0, share(1e-6), "q")
+        ledger.commit("next", 0, share(1e-6), "q", b"x")
     assert ledger.spent().debits == 4
     ledger.verify()
 
 
 def test_a_round_is_answered_once(ledger) -> None:
-    debit = ledger.debit("run", 0, share(0.1), "question", silo="here", actor="ann")
-    assert ledger.store(debit, b"\x00answer\xff") == b"\x00answer\xff"
-    assert ledger.store(debit, b"other") == b"\x00answer\xff"
-    assert ledger.debit("run", 0, share(0.1), "question").replay
+    ledger.begin("run", 0, share(0.1), "question")
+    assert ledger.commit("run", 0, share(0.1), "question", b"\x00answer\xff", silo="here") == b"\x00answer\xff"
+    assert ledger.commit("run", 0, share(0.1), "question", b"other") == b"\x00answer\xff"
     assert ledger.stored("run", 0, "question") == b"\x00answer\xff"
-    with pytest.raises(ProtocolError):
-        ledger.debit("run", 0, share(0.1), "another question")
+    for refused in (ledger.begin, lambda *question: ledger.commit(*question, b"x")):
+        with pytest.raises(ProtocolError):
+            refused("run", 0, share(0.1), "another question")
     assert ledger.spent().debits == 1
+
+
+def test_a_lost_draw_costs_nothing(ledger) -> None:
+    """A crash between draw and commit: the tightest budget still pays for the round."""
+    ledger.begin("run", 0, share(1.0), "q")
+    assert (ledger.lost_draws("run"), ledger.remaining()) == (1, BUDGET)
+    ledger.begin("run", 0, share(1.0), "q")
+    assert ledger.commit("run", 0, share(1.0), "q", b"answer") == b"answer"
+    assert ledger.spent().debits == 1
+    with pytest.raises(BudgetExceeded):
+        ledger.begin("run", 1, share(0.01), "q")
+    assert ledger.lost_draws("run") == 1
+    ledger.verify()
+
+
+def test_a_finished_run_is_noted_and_costs_nothing(ledger) -> None:
+    ledger.begin("run", 0, share(0.1), "question")
+    ledger.commit("run", 0, share(0.1), "question", b"answer")
+    spent = ledger.spent()
+    assert ledger.finished() == set()
+    ledger.finish("run")
+    ledger.finish("run")
+    assert ledger.finished() == {"run"}
+    assert ledger.spent() == spent
+    ledger.verify()
 
 
 def test_a_check_spends_nothing(ledger) -> None:
@@ -66,7 +91,7 @@ def test_a_check_spends_nothing(ledger) -> None:
 
 
 def test_the_log_says_who_when_what_and_how_much(ledger) -> None:
-    ledger.debit("run", 0, share(0.1), "q", silo="clinic", actor="ann")
+    ledger.commit("run", 0, share(0.1), "q", b"x", silo="clinic", actor="ann")
     (line,) = ledger.log()
     assert (line.actor, line.silo, line.run, line.label) == ("ann", "clinic", "run", "test release")
     assert line.at.startswith("20")
@@ -74,7 +99,7 @@ def test_the_log_says_who_when_what_and_how_much(ledger) -> None:
 
 
 def test_it_survives_being_closed(place) -> None:
-    Ledger.create(place, EPSILON, DELTA).debit("run", 0, share(0.5), "q")
+    Ledger.create(place, EPSILON, DELTA).commit("run", 0, share(0.5), "q", b"x")
     again = Ledger.open(place)
     assert (again.epsilon, again.delta, again.spent().debits) == (EPSILON, DELTA, 1)
 
@@ -96,7 +121,7 @@ def test_threads_cannot_overspend_together(place) -> None:
 
     def try_one(number: int) -> bool:
         try:
-            Ledger.open(place).debit(f"run {number}", 0, share(0.2), "q")
+            Ledger.open(place).commit(f"run {number}", 0, share(0.2), "q", b"x")
         except BudgetExceeded:
             return False
         return True
@@ -111,7 +136,7 @@ def test_an_altered_server_ledger_is_found(postgres_url) -> None:
     import psycopg
 
     url = f"{postgres_url}?ledger=altered"
-    Ledger.create(url, EPSILON, DELTA).debit("run", 0, share(0.5), "q")
+    Ledger.create(url, EPSILON, DELTA).commit("run", 0, share(0.5), "q", b"x")
     with psycopg.connect(postgres_url) as connection:
         connection.execute("UPDATE altered.meta SET value = '100.0' WHERE name = 'epsilon'")
     with pytest.raises(LedgerError, match="altered"):
@@ -127,7 +152,7 @@ def test_a_writer_that_holds_the_server_ledger_is_reported(postgres_url) -> None
     with psycopg.connect(postgres_url) as holder:
         holder.execute("SELECT pg_advisory_xact_lock(hashtext('dpfda ledger held'))")
         with pytest.raises(LedgerError, match="in use by another process"):
-            waiting.debit("run", 0, share(0.1), "q")
+            waiting.commit("run", 0, share(0.1), "q", b"x")
     assert waiting.spent().debits == 0
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
+import numpy as np
 import pytest
 from cli_helpers import dpfda
 
@@ -131,3 +133,40 @@ def test_reproduce_writes_and_resumes(capsys, tmp_path):
     again = dpfda(capsys, *arguments)
     assert " 0 of them still to be computed" in again.err
     assert (tmp_path / "tables/covariates.csv").read_text() == before
+
+
+def test_the_delta_of_the_lower_bound_is_shown(capsys, tmp_path):
+    small = answers(capsys, *STUDY[:6], "--delta", "1e-9", "--y-bounds", "0:150")["theory"]["delta_condition"]
+    assert small["holds"]
+    assert small["source"] == "Theorem 3"
+    large = answers(capsys, *STUDY[:6], "--delta", "1e-3", "--y-bounds", "0:150")["theory"]["delta_condition"]
+    assert not large["holds"]
+    assert large["largest_delta"] == small["largest_delta"]
+    assert answers(capsys, *STUDY, "--sites", 5)["theory"]["delta_condition"]["source"] == "Theorem 5.2"
+    assert answers(capsys, *STUDY, "--covariates", 2)["theory"]["delta_condition"]["source"] == "Corollary 1"
+    assert "is not proved there" in dpfda(capsys, "plan", *STUDY[:6], "--delta", "1e-3").out
+    (tmp_path / "sites.toml").write_text(SITES)
+    unequal = answers(capsys, "--sites-file", tmp_path / "sites.toml")["theory"]["delta_condition"]
+    assert unequal["source"] == "Theorem 5.1"
+
+
+def test_the_paper_s_own_data_where_the_user_has_them(capsys, tmp_path):
+    """A synthetic table in SWAN's layout: women at visits 0 to 12, -9 for missing, estradiol in pg/ml."""
+    rng = np.random.default_rng(1)
+    lines = ["SWANID,VISIT,AGE,E2AVE"]
+    for woman in range(150):
+        start = rng.uniform(42, 47)
+        for visit in range(13):
+            age, missing = start + visit + rng.normal(0, 0.1), rng.uniform() < 0.05
+            value = -9 if missing else np.clip(120 - 4 * (age - 46) + rng.normal(0, 30), 1, 490)
+            lines.append(f"{10000 + woman},{visit},{age:.2f},{value:.2f}")
+    (tmp_path / "swan.csv").write_text("\n".join(lines) + "\n")
+    options = ["--quick", "--jobs", 1, "--adaptive-repetitions", 2, "--out", tmp_path / "out"]
+    ran = dpfda(capsys, "reproduce", "real-data", "--swan", tmp_path / "swan.csv", *options)
+    assert ran.code == 0, ran.err
+    rows = list(csv.DictReader((tmp_path / "out/tables/real-data.csv").open()))
+    assert "swan" in {row["sweep"] for row in rows}
+    text = (tmp_path / "out/RESULTS.md").read_text()
+    assert "swan" in text.lower()
+    assert "NOT PRIVATE: do not pass these files on" in text
+    assert (tmp_path / "out/figures/real-data.png").stat().st_size > 20_000

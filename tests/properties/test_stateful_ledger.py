@@ -1,4 +1,4 @@
-"""Any interleaving of debits, stores, replays, crashes and reopenings leaves a ledger that tells the truth."""
+"""Any interleaving of draws, commits, replays, crashes and reopenings leaves a ledger that tells the truth."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dpfda.errors import BudgetExceeded, LedgerError, ProtocolError
 from dpfda.privacy import GaussianEvent, Ledger, mu_for, mu_squared
+from dpfda.privacy.ledger import MOST_LOST_DRAWS
 
 EPSILON, DELTA = 1.0, 1e-5
 BUDGET = mu_for(EPSILON, DELTA) ** 2
@@ -34,48 +35,61 @@ class LedgerMachine(RuleBasedStateMachine):
         self.events: dict[str, list[GaussianEvent]] = {}
         self.digests: dict[tuple[str, int], str] = {}
         self.kept: dict[tuple[str, int], bytes] = {}
-        self.open: list[tuple[object, bytes]] = []
+        self.open: list[tuple[str, int, GaussianEvent, str]] = []
+        self.lost: dict[str, int] = {}
         self.count = 0
 
     def total(self, events) -> float:
         return sum(mu_squared(run) for run in events.values() if run)
 
-    @rule(run=RUNS, round_=ROUNDS, digest=DIGESTS, share=SHARES, part=PARTS)
-    def debit(self, run, round_, digest, share, part) -> None:
-        event = GaussianEvent((BUDGET * share) ** 0.5, part)
+    def refused_rightly(self, error, question) -> None:
+        run, round_, event, digest = question
         others = {key: value for key, value in self.digests.items() if key[0] == run}
-        known = others.get((run, round_))
-        terms = {value.rpartition(":")[0] for value in others.values()}
-        try:
-            debit = self.ledger.debit(run, round_, event, digest)
-        except ProtocolError:
-            last = max((key[1] for key in others), default=-1)
-            assert (
-                (known is not None and known != digest)
-                or (terms and digest.rpartition(":")[0] not in terms)
-                or round_ < last
-            )
-            return
-        except BudgetExceeded:
+        if isinstance(error, BudgetExceeded):
             planned = {**self.events, run: [*self.events.get(run, []), event]}
             assert self.total(planned) > BUDGET * (1 - 1e-9)
             return
-        assert known in (None, digest)
-        if debit.replay:
-            assert (run, round_) in self.kept
+        known, last = others.get((run, round_)), max((key[1] for key in others), default=-1)
+        terms = {value.rpartition(":")[0] for value in others.values()}
+        assert (
+            (known is not None and known != digest)
+            or (terms and digest.rpartition(":")[0] not in terms)
+            or round_ < last
+            or self.lost.get(run, 0) == MOST_LOST_DRAWS
+        )
+
+    @rule(run=RUNS, round_=ROUNDS, digest=DIGESTS, share=SHARES, part=PARTS)
+    def begin(self, run, round_, digest, share, part) -> None:
+        question = (run, round_, GaussianEvent((BUDGET * share) ** 0.5, part), digest)
+        try:
+            self.ledger.begin(*question)
+        except (ProtocolError, BudgetExceeded) as error:
+            self.refused_rightly(error, question)
             return
-        assert (run, round_) not in self.kept
-        self.events.setdefault(run, []).append(event)
-        self.digests[run, round_] = digest
-        self.count += 1
-        self.open.append((debit, f"{run} {round_} {self.count}".encode()))
+        if (run, round_) not in self.kept:
+            self.lost[run] = self.lost.get(run, 0) + 1
+        self.open.append(question)
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())
-    def store(self, data) -> None:
-        debit, payload = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
-        kept = self.ledger.store(debit, payload)
-        assert kept == self.kept.setdefault((debit.run, debit.round), payload)
+    def commit(self, data) -> None:
+        """Any draw that is under way, of this process or another; meanwhile others may have been committed."""
+        question = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
+        run, round_, event, digest = question
+        payload = f"answer {data.draw(st.integers(0, 10**6))}".encode()
+        try:
+            kept = self.ledger.commit(*question, payload)
+        except (ProtocolError, BudgetExceeded) as error:
+            self.refused_rightly(error, question)
+            return
+        if (run, round_) in self.kept:
+            assert kept == self.kept[run, round_]
+            return
+        assert kept == payload
+        self.kept[run, round_], self.digests[run, round_] = payload, digest
+        self.events.setdefault(run, []).append(event)
+        self.lost[run] = max(0, self.lost.get(run, 0) - 1)
+        self.count += 1
 
     @rule(run=RUNS, round_=ROUNDS, digest=DIGESTS)
     def stored(self, run, round_, digest) -> None:
@@ -87,13 +101,13 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """The process dies: what was debited and not stored is gone, and stays charged."""
+        """The process dies: what was drawn and not committed is gone, was not charged, and stays counted."""
         self.open.clear()
         self.ledger = Ledger.open(self.path)
 
     @rule()
     def second_process(self) -> None:
-        """Another object on the same file; debits of the first stay valid."""
+        """Another object on the same file; draws of the first stay valid."""
         self.ledger = Ledger.open(self.path)
 
     @rule()
@@ -106,7 +120,8 @@ class LedgerMachine(RuleBasedStateMachine):
         spent = self.ledger.spent()
         assert spent.mu_squared == pytest.approx(self.total(self.events), rel=1e-12)
         assert spent.mu_squared <= BUDGET * (1 + 1e-12)
-        assert spent.debits == self.count
+        assert spent.debits == self.count == len(self.kept)
+        assert {run: self.ledger.lost_draws(run) for run in self.lost} == self.lost
 
     def teardown(self) -> None:
         self.ledger.verify()

@@ -90,11 +90,10 @@ class SiloMachine(RuleBasedStateMachine):
         known = self.answers.setdefault((run, round_), answer)
         assert known == answer, "two answers to one round"
 
-    @rule(run=RUNS, round_=st.integers(0, 2), kind=st.integers(0, 3), when=st.sampled_from(["debit", "draw", "store"]))
+    @rule(run=RUNS, round_=st.integers(0, 2), kind=st.integers(0, 3), when=st.sampled_from(["begin", "draw", "commit"]))
     def die(self, run, round_, kind, when) -> None:
-        """Killed after the debit, while drawing, or before the answer is stored; then started again."""
-        place = {"debit": Silo, "draw": Silo, "store": Ledger}[when]
-        name = {"debit": "_noise", "draw": "_noise", "store": "store"}[when]
+        """Killed before or while drawing, or before the answer is committed; then started again. Nothing is charged."""
+        place, name = {"begin": (Ledger, "begin"), "draw": (Silo, "_noise"), "commit": (Ledger, "commit")}[when]
         failures = suppress(Killed, ProtocolError, BudgetExceeded)
         with patch.object(place, name, side_effect=Killed), failures:
             self.silo.release(question(run, round_, kind, 0.0))
@@ -103,7 +102,8 @@ class SiloMachine(RuleBasedStateMachine):
     @invariant()
     def everything_is_paid(self) -> None:
         paid = {(entry.run, entry.round) for entry in self.ledger.log()}
-        assert set(self.answers) <= paid
+        assert set(self.answers) == paid
+        assert len(paid) == self.ledger.spent().debits, "a round was charged twice"
         spent = self.ledger.spent()
         assert spent.mu_squared <= spent.budget_mu_squared * (1 + 1e-12)
         stored = {(run, number) for run in "abc" for number in self.ledger.releases(run)}

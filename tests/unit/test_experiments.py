@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 
 import numpy as np
@@ -74,6 +75,32 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert missing_points([experiment], store) == []
     afresh = run_all([experiment], Store(tmp_path / "other"), jobs=1, progress=nothing)[0]
     assert all(np.array_equal(a.errors, b.errors) for a, b in zip(again.series, afresh.series, strict=True))
+
+
+def test_methods_can_be_computed_one_after_the_other(tmp_path):
+    experiment = catalogue.load("federated", quick=True, adaptive_at_most=2)
+    points = tuple(point for point in experiment.points if len(point.cell.profile) <= 3)
+    experiment = dataclasses.replace(experiment, points=points)
+    store = Store(tmp_path / "staged")
+    running.compute_missing([experiment], store, jobs=1, progress=nothing, only=["published", "nonprivate"])
+    assert {method.name for point in missing_points([experiment], store) for method in point.cell.methods} == {
+        "adaptive"
+    }
+    staged = run_all([experiment], store, jobs=1, progress=nothing)[0]
+    at_once = run_all([experiment], Store(tmp_path / "once"), jobs=1, progress=nothing)[0]
+    for a, b in zip(staged.series, at_once.series, strict=True):
+        assert (a.method, a.epsilon, a.coordinates) == (b.method, b.epsilon, b.coordinates)
+        assert np.allclose(a.errors, b.errors, rtol=1e-12)
+
+
+def test_results_of_the_default_method_do_not_outlive_its_code(tmp_path, monkeypatch):
+    experiment, store = catalogue.load("federated", quick=True), Store(tmp_path)
+    point = experiment.points[0]
+    keys = {method.name: running._key(point, method) for method in point.cell.methods}
+    monkeypatch.setattr(running, "adaptive_code", lambda: "changed")
+    changed = {method.name: running._key(point, method) for method in point.cell.methods}
+    assert {name for name in keys if keys[name] != changed[name]} == {"adaptive"}
+    assert store.read(changed["adaptive"]) is None
 
 
 def test_a_damaged_result_is_computed_again(tmp_path):

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
+import shutil
 import subprocess
 import sys
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import dpfda
 import kernel_oracle as oracle
 from dpfda.basis import Cosine, Fourier, FourierExtension
 from dpfda.errors import InvalidInput
@@ -274,3 +278,24 @@ def test_radii_that_no_grid_serves_are_refused(radius):
 def test_the_interface_does_not_import_the_compiler():
     code = "import sys, dpfda.silo; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_change_in_any_source_makes_compiled_copies_stale(tmp_path):
+    """`inner` is inlined into `outer`; only the file of `inner` changes. numba alone would not notice."""
+    package = tmp_path / "package"
+    shutil.copytree(Path(dpfda.__file__).parent, package / "dpfda", ignore=shutil.ignore_patterns("__pycache__"))
+    kernels = package / "dpfda" / "kernels"
+    (kernels / "outer.py").write_text(
+        "from dpfda.kernels.inner import inner\nfrom dpfda.kernels.jit import compiled\n\n\n"
+        "@compiled\ndef outer(x: float) -> float:\n    return inner(x)\n"
+    )
+    code = "from dpfda.kernels.outer import outer; print(outer(1.0), sum(outer.stats.cache_hits.values()))"
+    printed = []
+    for factor in (2.0, 2.0, 3.0):
+        (kernels / "inner.py").write_text(
+            f"from dpfda.kernels.jit import inlined\n\n\n@inlined\ndef inner(x: float) -> float:\n    return {factor} * x\n"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+        printed.append(done.stdout.split())
+    assert printed == [["2.0", "0"], ["2.0", "1"], ["3.0", "0"]]

@@ -1,4 +1,4 @@
-"""The rules of a silo's border: check, bound, debit, draw; one answer per round; refusals cost nothing."""
+"""The rules of a silo's border: check, bound, draw, commit; one answer per round; refusals cost nothing."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dpfda.engine.plan import Plan, Scaling
 from dpfda.errors import DpfdaError
 from dpfda.messages import Query
 from dpfda.privacy.clipping import EntrywiseBound
+from dpfda.privacy.ledger_sqlite import SqliteTransaction
 from dpfda.privacy.noise import SeededNoise
 
 R = 3
@@ -70,7 +71,7 @@ def assert_nothing_spent(silo):
 
 
 def spy_on(silo, monkeypatch):
-    """Record bounding, debiting, drawing and storing in the order in which they happen."""
+    """Record bounding, asking the ledger, drawing and committing in the order in which they happen."""
     calls = []
 
     def record(label, function):
@@ -82,16 +83,16 @@ def spy_on(silo, monkeypatch):
 
     monkeypatch.setattr(EntrywiseBound, "total", record("bound", EntrywiseBound.total))
     monkeypatch.setattr(SeededNoise, "standard_normal", record("draw", SeededNoise.standard_normal))
-    for name in ("debit", "store"):
+    for name in ("begin", "commit"):
         monkeypatch.setattr(silo.ledger, name, record(name, getattr(silo.ledger, name)))
     return calls
 
 
-def test_bound_debit_draw_store_in_that_order(monkeypatch):
+def test_bound_begin_draw_commit_in_that_order(monkeypatch):
     silo, _ = joined(random_state=1)
     calls = spy_on(silo, monkeypatch)
     silo.release(ask())
-    assert calls == ["bound", "debit", "draw", "store"]
+    assert calls == ["bound", "begin", "draw", "commit"]
 
 
 @pytest.mark.parametrize(
@@ -120,39 +121,39 @@ def test_a_bad_question_is_refused_before_anything_happens(query, monkeypatch):
     assert_nothing_spent(silo)
 
 
-def test_a_refused_debit_draws_nothing(monkeypatch):
+def test_a_refused_round_draws_nothing(monkeypatch):
     silo, _ = joined(random_state=1)
     calls = spy_on(silo, monkeypatch)
 
     def refuse(*args, **kwargs):
         raise BudgetExceeded("no")
 
-    monkeypatch.setattr(silo.ledger, "debit", refuse)
+    monkeypatch.setattr(silo.ledger, "begin", refuse)
     with pytest.raises(BudgetExceeded):
         silo.release(ask())
     assert "draw" not in calls
-    assert "store" not in calls
+    assert "commit" not in calls
 
 
-def test_a_crash_after_the_debit_overcharges_never_undercharges(monkeypatch):
+@pytest.mark.parametrize("place", [(SeededNoise, "standard_normal"), (SqliteTransaction, "insert_release")])
+def test_a_crash_before_the_commit_spends_nothing_and_the_round_can_be_answered(monkeypatch, place):
     silo, plan = joined(random_state=1)
-    draw = SeededNoise.standard_normal
 
-    def crash(self, whitened):
+    def crash(*arguments):
         raise RuntimeError("power cut")
 
-    monkeypatch.setattr(SeededNoise, "standard_normal", crash)
-    with pytest.raises(RuntimeError):
-        silo.release(ask())
-    assert silo.ledger.spent().debits == 1
-    monkeypatch.setattr(SeededNoise, "standard_normal", draw)
+    with monkeypatch.context() as broken:
+        broken.setattr(*place, crash)
+        with pytest.raises(RuntimeError):
+            silo.release(ask())
+    assert_nothing_spent(silo)
+    assert silo.ledger.lost_draws("run") == 1
     silo.release(ask())
-    assert silo.ledger.spent().debits == 2
-    assert silo.ledger.spent().mu_squared == pytest.approx(2 * plan.event("clinic", 0).mu ** 2)
+    assert silo.ledger.spent().mu_squared == pytest.approx(plan.event("clinic", 0).mu ** 2)
 
 
-def test_an_answer_given_meanwhile_by_another_process_is_not_drawn_again(monkeypatch):
-    """Between the look-up and the debit another process stores its answer: that answer is returned."""
+def test_an_answer_given_meanwhile_by_another_process_is_returned(monkeypatch):
+    """Between the look-up and the commit another process commits its answer: that answer is returned."""
     silo, _ = joined()
     first = silo.release(ask()).encode()
     look_up, answers = silo.ledger.stored, [None]

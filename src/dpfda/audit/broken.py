@@ -23,7 +23,7 @@ from dpfda.model import curve_gradients
 from dpfda.privacy.accounting import GaussianEvent
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity
 from dpfda.privacy.cones import HistogramBound
-from dpfda.privacy.ledger import Debit, Ledger
+from dpfda.privacy.ledger import Ledger
 from dpfda.privacy.noise import GRID, OpenDPNoise
 from dpfda.silo import Silo
 
@@ -106,22 +106,20 @@ def _clip_after_averaging() -> AbstractContextManager[Any]:
 
 
 def _free_quantile() -> AbstractContextManager[Any]:
-    right = Ledger.debit
+    right = Ledger.commit
 
-    def wrong(self: Ledger, run: str, round: int, event: Any, *rest: Any, **options: Any) -> Debit:
+    def wrong(self: Ledger, run: str, round: int, event: Any, *rest: Any, **options: Any) -> bytes:
         cheap = GaussianEvent(event.mu * 1e-6, event.part, event.label) if "share" in event.label else event
         return right(self, run, round, cheap, *rest, **options)
 
-    return patch.object(Ledger, "debit", wrong)
+    return patch.object(Ledger, "commit", wrong)
 
 
-@contextmanager
-def _no_debit() -> Iterator[None]:
-    def debit(self: Ledger, run: str, round: int, event: Any, digest: str, **options: Any) -> Debit:
-        return Debit(0, run, round, 1, digest, event, False)
+def _no_debit() -> AbstractContextManager[Any]:
+    def commit(self: Ledger, run: str, round: int, event: Any, digest: str, payload: bytes, **options: Any) -> bytes:
+        return payload
 
-    with patch.object(Ledger, "debit", debit), patch.object(Ledger, "store", lambda self, debit, payload: payload):
-        yield
+    return patch.object(Ledger, "commit", commit)
 
 
 def _ledger_reset() -> AbstractContextManager[Any]:

@@ -23,7 +23,7 @@ from dpfda.transport.checkpoint import CheckpointTransport
 from dpfda.transport.in_process import InProcessTransport
 
 EPSILON, DELTA, NAME = 1.0, 1e-5, "silo"
-LEDGER_EPSILON = 3.0  # room for rounds that are charged again after a kill
+LEDGER_EPSILON = 3.0  # room for two runs
 DONE, REFUSED, FAILED = 0, 3, 4
 
 

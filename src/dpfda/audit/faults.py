@@ -155,7 +155,9 @@ KINDS: dict[str, tuple[Callable[[Path, random.Random], Tally], float]] = {
     "damaged or edited ledger": (damage, 0.12),
 }
 _DATABASE_SHARE = 0.1
-LOSSES = ("lost", "two answers", "released unspent", "over budget", "undetected", "crashes", "without advice")
+LOSSES = (
+    "lost", "two answers", "charged twice", "released unspent", "over budget", "undetected", "crashes", "without advice",
+)  # fmt: skip
 
 
 def run_faults(runs: int, seed: int = 0, *, databases: bool = True) -> dict[str, Tally]:

@@ -47,7 +47,8 @@ def examined(folder: Path, runs: list[str]) -> Tally:
     tally["released unspent"] = sum(key not in paid for key in left)
     tally["two answers"] = sum(len(payloads) > 1 for payloads in left.values())
     tally["releases"] = len(left)
-    tally["overcharged rounds"] = sum(count - 1 for count in paid.values())
+    tally["charged twice"] = sum(count - 1 for count in paid.values())
+    tally["lost draws"] = sum(ledger.lost_draws(run) for run in runs)
     over = ledger.spent().mu_squared > ledger.budget_mu_squared * (1 + 1e-9)
     tally["over budget"] = int(over)
     for run in runs:

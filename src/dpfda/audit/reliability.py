@@ -13,7 +13,7 @@ from pathlib import Path
 from dpfda.audit.faults import LOSSES, run_faults
 from dpfda.audit.forks import Tally
 
-_COLUMNS = ("runs", "faults", "releases", "overcharged rounds", "detected", *LOSSES)
+_COLUMNS = ("runs", "faults", "releases", "lost draws", "detected", *LOSSES)
 
 
 _HEAD = """\
@@ -29,11 +29,11 @@ compared. Kills of separate FLARE processes are in the tests of the federation.
 """
 _LEGEND = """\
 
-*Overcharged rounds*: debits whose answer was lost with the process and had to be drawn again; the price of the order
-debit, draw, store. *Detected*: damage that was refused with instructions; the rest of it hit unused bytes and changed
-nothing that the ledger says. The columns after it must be zero: results or answers *lost*; *two answers* to one
-question; *released unspent*; *over budget*; damage *undetected*; *crashes* in place of a refusal; refusals *without
-advice*.
+*Lost draws*: answers that were drawn and lost before they were committed, with the process or to another that was
+quicker; nobody saw them, they cost nothing, and a run may lose a limited number. *Detected*: damage that was refused
+with instructions; the rest of it hit unused bytes and changed nothing that the ledger says. The columns after it must
+be zero: results or answers *lost*; *two answers* to one question; rounds *charged twice*; *released unspent*; *over
+budget*; damage *undetected*; *crashes* in place of a refusal; refusals *without advice*.
 """
 
 

@@ -96,7 +96,7 @@ def log(
     elif rounds:
         _print_rounds(entries, ctx.obj)
     else:
-        _print_studies(entries, opened.delta, ctx.obj)
+        _print_studies(entries, opened.finished(), opened.delta, ctx.obj)
 
 
 @app.command(epilog=example("dpfda budget verify visits.csv"))
@@ -124,7 +124,8 @@ def _choice(ledger: str | None, data: str | None, *, new: bool = False) -> Ledge
     return choose_ledger(ledger, source)
 
 
-def _print_studies(entries: list[LogEntry], delta: float, terminal: Terminal) -> None:
+def _print_studies(entries: list[LogEntry], finished: set[str], delta: float, terminal: Terminal) -> None:
+    from dpfda.cli.runs import PREFIX
     from dpfda.privacy.accounting import event_from_dict, price
 
     runs: dict[str, list[LogEntry]] = {}
@@ -133,7 +134,8 @@ def _print_studies(entries: list[LogEntry], delta: float, terminal: Terminal) ->
     table = _table("when", "who", "what", "releases", "epsilon", "run")
     for run, lines in runs.items():
         cost = price([event_from_dict(line.event) for line in lines], delta)
-        table.add_row(lines[0].at, lines[0].actor, lines[0].silo, str(len(lines)), f"{cost:.4g}", run)
+        stopped = " (stopped)" if run.startswith(PREFIX) and run not in finished else ""
+        table.add_row(lines[0].at, lines[0].actor, lines[0].silo, str(len(lines)), f"{cost:.4g}", run + stopped)
     terminal.out.print(table if runs else "nothing spent yet")
 
 

@@ -22,11 +22,12 @@ def show_dry_run(request: FitRequest, terminal: Terminal) -> None:
     with terminal.waiting(f"Reading {request.source.shown}"):
         loaded = load_curves(request.source, request.reading, scratch=request.settings["scratch"])
     terminal.owner_notes(loaded.owner_notes)
-    lines = [*_price(request), *_expectation(request, loaded)]
+    lines = [*_price(request, terminal), *_expectation(request, loaded)]
     sys.stdout.write("".join(f"# {line}\n" for line in lines) + as_toml(request.settings))
 
 
-def _price(request: FitRequest) -> list[str]:
+def _price(request: FitRequest, terminal: Terminal) -> list[str]:
+    from dpfda.cli.runs import choose_run
     from dpfda.cli.spending import refuse_overspending
     from dpfda.privacy.accounting import gaussian_epsilon, mu_for
 
@@ -35,6 +36,9 @@ def _price(request: FitRequest) -> list[str]:
     if not request.ledger.exists:
         return [f"{would} from the new ledger {request.ledger.shown}, which would hold just this."]
     ledger = request.ledger.open()
+    run = choose_run(request, ledger, terminal)
+    if not run.is_new:
+        return [f"Would go on with run {run.name} of {request.ledger.shown}; what it has paid for is not paid again."]
     spent = ledger.spent()
     after = gaussian_epsilon((spent.mu_squared + cost) ** 0.5, spent.delta)
     lines = [
@@ -50,12 +54,12 @@ def _price(request: FitRequest) -> list[str]:
 
 def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
     subjects = f"{loaded.curves.n:,} subjects (their number is public)."
-    expected = forecast(request, n=loaded.curves.n, columns=loaded.curves.p)
+    expected = forecast(request, n=loaded.curves.n)
     if expected is None:
         return [subjects, f"Expected error: the method {request.options['method']!r} gives none in advance."]
     points = points_per_curve(request)
     return [
         subjects,
-        rms_sentence(expected, request.settings["y-label"] or request.reading.y or "y"),
-        f"It assumes {points:g} points a subject (--points-per-curve) and curves that spread as is typical.",
+        rms_sentence(expected, request.settings["y-label"] or request.reading.y or "y", len(loaded.functions)),
+        f"It assumes {points:g} points a subject (--points-per-curve), spread evenly over the domain, and typical curves.",
     ]

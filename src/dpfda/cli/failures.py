@@ -11,6 +11,10 @@ import typer
 from dpfda.errors import BudgetExceeded, DpfdaError, InvalidInput
 
 DONE, SYSTEM, USER, INTERRUPTED = 0, 1, 2, 130
+_INTERRUPTED = (
+    "Interrupted. Files are whole, and the ledger shows what was spent (dpfda budget log); a fit goes on where it was when "
+    "the same command is given again."
+)
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever Typer keeps it
 
 
@@ -27,7 +31,10 @@ def exit_code_after(action: Callable[[], Any]) -> int:
         sentence, code = _judged(error)
         sys.stderr.write(f"dpfda: {' '.join(sentence.split())}\n")
         return code
-    return outcome if isinstance(outcome, int) else DONE
+    code = outcome if isinstance(outcome, int) else DONE
+    if code == INTERRUPTED:  # how Typer reports Ctrl-C
+        sys.stderr.write(f"dpfda: {_INTERRUPTED}\n")
+    return code
 
 
 def _judged(error: BaseException) -> tuple[str, int]:
@@ -38,7 +45,7 @@ def _judged(error: BaseException) -> tuple[str, int]:
         return str(error), USER if isinstance(error, InvalidInput | BudgetExceeded) else SYSTEM
     if isinstance(error, OSError):
         return _system_sentence(error), SYSTEM
-    return "Interrupted. Files are whole, and the ledger shows what was spent: dpfda budget log", INTERRUPTED
+    return _INTERRUPTED, INTERRUPTED
 
 
 def _usage(error: Any) -> str:

@@ -13,6 +13,7 @@ from dpfda.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from dpfda.cli.fit_request import FitRequest
+    from dpfda.cli.runs import Run
     from dpfda.privacy.ledger import Ledger
     from dpfda.report.document import Document
     from dpfda.tables import Loaded
@@ -56,6 +57,7 @@ def fit(
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     ledger: options.Ledger = None,
+    run: options.Run = None,
     report: options.Report = None,
     json_: options.Json = None,
     figure: options.Figure = None,
@@ -70,8 +72,9 @@ def fit(
     """Estimate a mean curve, or with --design coefficient curves, under differential privacy for whole subjects.
 
     Domain and bounds must be public facts: choose them by definition, never by looking at the data (dpfda describe
-    helps). Every fit is debited to the data set's ledger before its noise is drawn; a fit that would overspend is refused
-    before the data are read.
+    helps). Every answer is written to the data set's ledger together with its cost; a fit that would overspend is refused
+    before the data are read. The same command again is a new study and costs again, unless the first was stopped before
+    its result was written: then it goes on where it was, and nothing is paid twice.
     """
     from dpfda.cli.fit_request import fit_request
     from dpfda.cli.settings import merged
@@ -89,19 +92,23 @@ def fit(
 
 def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     """Check the budget, read, spend, write, tell: in this order."""
-    from dpfda.cli.spending import affordable_ledger
+    from dpfda.cli.runs import choose_run
+    from dpfda.cli.spending import refuse_overspending
     from dpfda.cli.summary import print_summary
     from dpfda.tables import load_curves
 
-    ledger = affordable_ledger(request.ledger, request.epsilon, request.delta)
+    ledger = request.ledger.open() if request.ledger.exists else None
+    run = choose_run(request, ledger, terminal)
+    if ledger is not None and run.is_new:
+        refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     with terminal.progress(f"Reading {request.source.shown}") as advance:
-        terminal.detail(f"Reading {request.source.shown}")
         scratch = request.settings["scratch"]
         loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
     terminal.owner_notes(loaded.owner_notes)
     ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
-    document = _spend(request, loaded, ledger, terminal)
+    document = _spend(request, loaded, ledger, run, terminal)
     written = request.outputs.write(document)
+    ledger.finish(run.name)
     if request.outputs.json != "-":
         print_summary(document, terminal)
     for path in written:
@@ -109,36 +116,44 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     return document
 
 
-def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, terminal: Terminal) -> Document:
+def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, terminal: Terminal) -> Document:
     """The fit itself, with the library's warnings as sentences."""
     from dpfda.cli.forecast import forecast
+    from dpfda.cli.runs import refuse_unfinishable, same_study_or_refuse, spent_without
     from dpfda.cli.settings import as_toml
     from dpfda.cli.spending import change
+    from dpfda.errors import ProtocolError
     from dpfda.report.document import result_document
     from dpfda.silo import Silo
     from dpfda.tables.source import without_password
 
-    study, estimator, before = request.study(loaded), request.estimator(), ledger.spent()
-    points = request.options.get("points_per_curve")
+    study, estimator = request.study(loaded), request.estimator()
     silo = Silo(
         loaded.curves,
         epsilon=request.epsilon,
         delta=request.delta,
         name=f"{study.model} of {study.y} over {study.x}, {study.source}"[:200],
-        points_per_curve=points,
+        points_per_curve=request.options.get("points_per_curve"),
         ledger=ledger,
     )
-    with warnings.catch_warnings(record=True) as caught, terminal.progress("Fitting") as advance:
-        warnings.simplefilter("always")
-        estimator.fit(silo, progress=advance)
+    if not run.is_new:
+        plan = estimator._plan([silo.terms()], columns=silo.n_coefficients)
+        refuse_unfinishable(run, ledger, plan.events(silo.name))
+    try:
+        with warnings.catch_warnings(record=True) as caught, terminal.progress("Fitting") as advance:
+            warnings.simplefilter("always")
+            estimator.fit(silo, run=run.name, progress=advance)
+    except ProtocolError as error:
+        raise same_study_or_refuse(run, error) from error
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         terminal.say(f"Note: {sentence}")
     return result_document(
         estimator,
         study,
-        budget=change(request.ledger, before, ledger.spent()),
-        forecast=forecast(request, n=loaded.curves.n, columns=loaded.curves.p),
+        budget=change(request.ledger, spent_without(ledger, run.name), ledger.spent()),
+        forecast=forecast(request, n=loaded.curves.n),
         command=without_password(terminal.command),
         settings=without_password(as_toml(request.settings)),
+        run=run.name,
         owner_notes=loaded.owner_notes if request.include_owner_notes else None,
     )

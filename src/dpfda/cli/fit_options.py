@@ -48,6 +48,9 @@ Delta = Annotated[float | None, _option("--delta", PROMISE, "Far below one over 
 Ledger = Annotated[
     str | None, _option("--ledger", PROMISE, "Ledger file or PostgreSQL URL (default: beside the data).")
 ]
+Run = Annotated[
+    str | None, _option("--run", PROMISE, "Name this study; the name of a finished one makes its result again, free.")
+]
 Report = Annotated[str | None, _option("--report", OUT, "Write the HTML report here.")]
 Json = Annotated[str | None, _option("--json", OUT, "Write the result as JSON here; '-' is standard output.")]
 Figure = Annotated[list[str] | None, _option("--figure", OUT, "Write a figure (.png, .svg, .pdf); may be repeated.")]

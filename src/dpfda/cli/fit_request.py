@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpfda.tables import Loaded
 
 METHODS = ("adaptive", "published")
+MOST_BASIS = 500
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class FitRequest:
     options: Mapping[str, Any]
     settings: Mapping[str, Any]
     include_owner_notes: bool = False
+    run: str | None = None
 
     def estimator(self) -> PrivateMean | PrivateVaryingCoefficients:
         """The estimator of the library with these public parameters."""
@@ -91,10 +93,13 @@ def fit_request(settings: Mapping[str, Any]) -> FitRequest:
         options=_options(settings),
         settings=settings,
         include_owner_notes=bool(settings["include-owner-notes"]),
+        run=None if settings["run"] is None else _validate.name("--run", settings["run"]),
     )
 
 
 def _reading(settings: Mapping[str, Any]) -> Reading:
+    _validate.choice("--decimal", settings["decimal"], ("point", "comma"))
+    _validate.choice("--duplicates", settings["duplicates"], ("refuse", "drop", "keep"))
     return Reading(
         domain=parsing.domain(settings["domain"]),
         y_bounds=parsing.interval("y-bounds", settings["y-bounds"]),
@@ -109,10 +114,12 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
         "basis": _validate.choice("--basis", settings["basis"], ("cosine", "fourier", "fourier-extension")),
     }
     if settings["alpha"] is not None:
-        options["alpha"] = _validate.positive("--alpha", _number("alpha", settings))
+        options["alpha"] = _validate.within("--alpha", _number("alpha", settings), 0.5, 10.0)
     _validate.fraction("--level", _number("level", settings))
     if settings["n-basis"] is not None:
-        options["n_basis"] = _validate.integer("--n-basis", settings["n-basis"])
+        size = _validate.integer("--n-basis", settings["n-basis"])
+        _validate.within("--n-basis", size, 1, MOST_BASIS)
+        options["n_basis"] = size
     if settings["points-per-curve"] is not None:
         options["points_per_curve"] = _validate.positive("--points-per-curve", _number("points-per-curve", settings))
     return options

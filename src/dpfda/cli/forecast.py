@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dpfda.planning import TYPICAL_POINTS, expected_error
+from dpfda.planning import TYPICAL_POINTS
 from dpfda.report.document import ERROR_PARTS
 
 if TYPE_CHECKING:
     from dpfda.cli.fit_request import FitRequest
 
 
-def forecast(request: FitRequest, *, n: int, columns: int) -> dict[str, float] | None:
-    """Squared L2 error by source in the units of y, where the method can tell.
+def forecast(request: FitRequest, *, n: int) -> dict[str, float] | None:
+    """Squared L2 error by source in the user's units, added up over coefficient functions, where the method can tell.
 
     The number of points comes from --points-per-curve or is the typical one; it is never taken from the data.
     """
     if request.options["method"] != "adaptive":
         return None
-    known = request.options
-    shape: dict[str, Any] = {name: known[name] for name in ("basis", "n_basis", "alpha") if name in known}
-    parts = expected_error(
-        n,
-        points_per_curve(request),
-        y_bounds=request.reading.y_bounds,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        d=columns - 1,
-        **shape,
-    )
+    parts = request.estimator().plan(n=n, m=max(1.0, points_per_curve(request)))
     return {name: float(getattr(parts, name)) for name in ERROR_PARTS}
 
 

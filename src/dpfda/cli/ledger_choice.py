@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.errors import InvalidInput
+from dpfda.errors import InvalidInput, LedgerError
 from dpfda.tables.source import Source, without_password
 
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ class LedgerChoice:
             raise InvalidInput(
                 f"There is no ledger {self.shown}; make one with: dpfda budget init --ledger {self.shown} "
                 "--epsilon 3 --delta 1e-5"
+            )
+        if not self.is_url and Path(self.location).is_file() and Path(self.location).stat().st_size == 0:
+            raise LedgerError(
+                f"The ledger {self.shown} is empty: its creation was interrupted, so nothing was ever spent from it; remove "
+                "the file and run the command again."
             )
         return Ledger.open(self.location, timeout=float(os.environ.get(PATIENCE, "30")))
 

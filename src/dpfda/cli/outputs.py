@@ -61,7 +61,7 @@ class Outputs:
         where = f"in {kept}" if kept else "on standard output: save it as result.json"
         return NotWritten(
             f"{place}, but nothing is lost: the result is {where}; free some space and run: "
-            f"dpfda report {kept or 'result.json'} --report NAME.html"
+            f"dpfda report {kept or 'result.json'} --report NAME.html (or the same command again, which is then free)"
         )
 
 

@@ -17,6 +17,8 @@ from dpfda.planning import ExpectedError, expected_error
 from dpfda.theory import (
     Setting,
     Site,
+    delta_condition,
+    heterogeneous_delta_conditions,
     heterogeneous_optimal_r,
     heterogeneous_upper,
     optimal_r,
@@ -109,7 +111,7 @@ def answers(study: Study, error: float | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {
         "study": {**sizes, "d": study.d, "delta": study.delta, "y_bounds": list(study.y_bounds),
                   "privacy": setting.privacy, "sites": [dataclasses.asdict(site) for site in study.sites]},
-        "theory": _theory(setting, sizes),
+        "theory": {**_theory(setting, sizes), "delta_condition": _delta_condition(study, sizes, setting)},
         "forecast": _forecast(study),
         "doubling": _doubling(study),
         "price": _price(study, sizes, setting),
@@ -136,6 +138,27 @@ def _theory(setting: Setting, sizes: Mapping[str, Any]) -> dict[str, Any]:
         "exits": exits,
         "optimal_r": optimal_r(setting.problem, setting.privacy, **sizes).value,
         "note": "rates are up to constants and powers of logarithms",
+    }
+
+
+def _delta_condition(study: Study, sizes: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
+    """How small delta must be for the lower bound to be proved (up to a constant): of the strictest site, if they differ."""
+    if study.sites:
+        sites = [Site(site.n, site.epsilon) for site in study.sites]
+        conditions = heterogeneous_delta_conditions(
+            setting.problem, sites, m=study.m, alpha=study.alpha, d=max(study.d, 1)
+        )
+        pairs = zip(conditions, (site.delta for site in study.sites), strict=True)
+        condition, delta = min(pairs, key=lambda pair: pair[0].largest / pair[1])
+    else:
+        condition, delta = delta_condition(setting.problem, setting.privacy, **sizes), study.delta
+    return {
+        "condition": f"{condition.shape} <= {condition.bound:.3g}",
+        "largest_delta": condition.largest,
+        "delta": delta,
+        "holds": condition.allows(delta),
+        "source": condition.source,
+        "note": condition.note,
     }
 
 

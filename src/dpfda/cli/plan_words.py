@@ -35,6 +35,7 @@ def print_answers(found: dict[str, Any], terminal: Terminal, *, units: str) -> N
         out.print("[bold red]This budget is too small for so few subjects: expect a level, not a shape.[/bold red]")
     out.print(f"\nRegime in theory: [bold]{theory['dominant']}[/bold]: {_MEANING[theory['dominant']]}.")
     out.print(_exits(theory))
+    out.print(_delta(theory["delta_condition"]))
     _print_doubling(found, out)
     _print_price(found, out)
     if "weights" in found:
@@ -50,6 +51,18 @@ def _exits(theory: dict[str, Any]) -> str:
     return (
         f"Nearest boundary: {_NAMES[near['variable']]} times {near['factor']:.3g}, where the {near['next_dominant']} term "
         "takes over (rates are up to constants and logarithms)."
+    )
+
+
+def _delta(condition: dict[str, Any]) -> str:
+    """Whether the lower bound is proved at this delta."""
+    proved = f"The lower bound ({condition['source']}) is proved for {condition['condition']}, up to a constant:"
+    limit = f"delta up to about {condition['largest_delta']:.2g}"
+    if condition["holds"]:
+        return f"{proved} {limit}, so that no method can do better than the rate at your delta."
+    return (
+        f"{proved} {limit}. Yours is {condition['delta']:g}: the promise, the rate and the forecast hold, but that nothing "
+        "better is possible is not proved there."
     )
 
 

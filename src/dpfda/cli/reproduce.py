@@ -16,7 +16,9 @@ _EXAMPLES = example(
     "dpfda reproduce all --quick",
     "dpfda reproduce dense sensitivity --out results",
     "dpfda reproduce real-data --swan swan.csv",
+    "dpfda reproduce all --only published,nonprivate",
 )
+METHODS = ("published", "adaptive", "nonprivate")
 FULL, QUICK = "experiments", "out/experiments-quick"
 
 
@@ -36,6 +38,12 @@ def reproduce(
     adaptive_repetitions: Annotated[
         int | None, typer.Option("--adaptive-repetitions", help="At most so many repetitions of the default method.")
     ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only", help="Compute and store these methods only, as in published,nonprivate; write nothing yet."
+        ),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not use stored results.")] = False,
 ) -> None:
     """Run the paper's experiments and write figures, tables and RESULTS.md. Interrupt it, and it goes on later."""
@@ -51,7 +59,27 @@ def reproduce(
         catalogue.load(name, quick=quick, swan=swan, adaptive_at_most=adaptive_repetitions) for name in wanted
     ]
     folder = Path(out or (QUICK if quick else FULL))
-    _run(ctx, experiments, folder, jobs=_validate.integer("--jobs", jobs), fresh=fresh)
+    jobs = _validate.integer("--jobs", jobs)
+    if only is not None:
+        _compute_only(ctx, experiments, folder, only, jobs)
+    else:
+        _run(ctx, experiments, folder, jobs=jobs, fresh=fresh)
+
+
+def _compute_only(ctx: typer.Context, experiments: list, folder: Path, only: str, jobs: int) -> None:  # type: ignore[type-arg]
+    """Fill the store for some methods, so that a later run without --only finds them there."""
+    from dpfda import _validate
+    from dpfda.experiments.running import compute_missing, missing_points
+    from dpfda.experiments.store import Store
+
+    names = [_validate.choice("--only", name.strip(), METHODS) for name in only.split(",")]
+    store = Store(folder / ".cache")
+    with ctx.obj.progress("simulating (estimated seconds)") as advance:
+        compute_missing(
+            experiments, store, jobs=jobs, only=names, progress=lambda done, all_: advance(int(done), int(all_) + 1)
+        )
+    left = len(missing_points(experiments, store))
+    ctx.obj.say(f"Stored in {store.folder}; {left} cells still lack other methods: run it again without --only.")
 
 
 def _run(ctx: typer.Context, experiments: list, folder: Path, *, jobs: int, fresh: bool) -> None:  # type: ignore[type-arg]

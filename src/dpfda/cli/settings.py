@@ -25,6 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "epsilon": None,
     "delta": None,
     "ledger": None,
+    "run": None,
     "method": "adaptive",
     "basis": "cosine",
     "n-basis": None,

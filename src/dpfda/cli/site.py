@@ -86,7 +86,7 @@ def status(ctx: typer.Context, kit: _Kit) -> None:
     policy, lines = own.policy(), own.audit.lines()
     spent = open_ledger(policy).spent()
     out.print(
-        f"Ledger {policy.ledger_path}: epsilon {spent.epsilon:.4g} of {spent.total_epsilon:g} spent at delta = "
+        f"Ledger {policy.ledger_shown}: epsilon {spent.epsilon:.4g} of {spent.total_epsilon:g} spent at delta = "
         f"{spent.delta:g}, {spent.debits} releases."
     )
     table = Table(box=None, header_style="bold")
@@ -146,7 +146,7 @@ def _show_promise(promise: Promise, terminal: Terminal) -> None:
         f"What leaves this site: {rounds} noisy vectors, and the public number {mine.n:,} of subjects. Nothing else: no "
         "row, no error text, no log.\n"
         f"What it costs: exactly epsilon = {promise.exact_epsilon:.4g} at that delta. Your ledger "
-        f"{promise.policy.ledger_path} goes from epsilon {spent.epsilon:.4g} to {after:.4g} of {spent.total_epsilon:g} "
+        f"{promise.policy.ledger_shown} goes from epsilon {spent.epsilon:.4g} to {after:.4g} of {spent.total_epsilon:g} "
         f"(at delta = {spent.delta:g}).\n"
         f"Taken as public: x in {list(terms.domain)}, y in {list(terms.y_bounds)}; values outside are left out or clamped."
     )

@@ -44,8 +44,13 @@ def _promise(document: Document) -> str:
     subjects = sum(silo["n"] for silo in privacy["silos"])
     promise = f"epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
     lines = [f"\n{subjects:,} subjects, each protected as a whole: {promise}."]
-    if document["error"]["achieved"] is not None:
-        lines.append(rms_sentence(document["error"]["achieved"], document["study"]["y_label"]))
+    errors = document["error"]
+    if len(document["functions"]) > 1 and errors["functions"]:
+        each = zip(document["functions"], errors["functions"], strict=True)
+        typical = ", ".join(f"{function['name']} {number(error, 2)}" for function, error in each)
+        lines.append(f"Typical error of each curve, root mean square over the domain: {typical}.")
+    elif errors["achieved"] is not None:
+        lines.append(rms_sentence(errors["achieved"], document["study"]["y_label"]))
     if budget is not None:
         lines.append(
             f"Budget of {budget['ledger']}: epsilon {budget['epsilon_before']:.3g} -> {budget['epsilon_after']:.3g} of "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -49,25 +49,28 @@ class Terminal:
 
     @contextmanager
     def progress(self, task: str) -> Iterator[Advance]:
-        """A bar on stderr for work that takes more than a second."""
+        """A bar on stderr for work that takes more than a second, also while its first step lasts."""
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         silent = self.quiet or not sys.stderr.isatty()
         bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=silent)
-        begun, line = time.monotonic(), bar.add_task(task, total=None)
+        line = bar.add_task(task, total=None)
+        patience = threading.Timer(_PATIENCE, bar.start)
+        patience.daemon = True
+        patience.start()
 
         def advance(done: int, planned: int) -> None:
             bar.update(line, completed=done, total=planned)
-            if not bar.live.is_started and time.monotonic() - begun > _PATIENCE:
-                bar.start()
+            self.detail(f"{task}: step {done} of {planned}")
 
         try:
             yield advance
         finally:
-            if bar.live.is_started:
-                bar.stop()
+            patience.cancel()
+            patience.join()
+            bar.stop()
 
     @contextmanager
     def waiting(self, task: str) -> Iterator[None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,10 +18,12 @@ def moment_features(basis: Basis, u: Floats) -> Floats:
     return np.hstack([cosines[:, 1:], sines[:, 1:]]) if basis.sines else np.ascontiguousarray(cosines[:, 1:])
 
 
+@lru_cache(maxsize=16)
 def uniform_moments(basis: Basis) -> Floats:
     """The moments of a uniform design, by quadrature: public."""
     nodes, weights = np.polynomial.legendre.leggauss(4 * basis.moment_count + 32)
     means: Floats = (weights / 2) @ moment_features(basis, (nodes + 1) / 2)
+    means.flags.writeable = False
     return means
 
 
@@ -29,6 +33,7 @@ def moment_frequencies(basis: Basis) -> Floats:
     return np.concatenate([k, k]) if basis.sines else k
 
 
+@lru_cache(maxsize=16)
 def moment_bounds(basis: Basis) -> tuple[Floats, float]:
     """Weights w_k = k and a radius C with sum_k (feature - centre)^2 / w_k <= C^2 at every point, hence for their means.
 
@@ -41,6 +46,7 @@ def moment_bounds(basis: Basis) -> tuple[Floats, float]:
     grid = np.linspace(0.0, 1.0, 2001)
     lengths = np.sqrt((((moment_features(basis, grid) - uniform_moments(basis)) ** 2) / weights).sum(axis=1))
     slope = basis.angle * np.sqrt((weights**2 / weights).sum())
+    weights.flags.writeable = False
     return weights, float(lengths.max() + slope * (grid[1] - grid[0]) / 2)
 
 

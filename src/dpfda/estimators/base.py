@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
-
 from dpfda import _validate
 from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
 from dpfda.basis import make_basis
@@ -17,6 +15,7 @@ from dpfda.engine.plan import Plan, Scaling, SiloTerms
 from dpfda.engine.study import Outcome, run_study
 from dpfda.errors import HopelessBudgetWarning, InvalidInput, NotPrivateWarning
 from dpfda.estimators.fitted import FittedFunctions
+from dpfda.estimators.parameters import Parameters
 from dpfda.estimators.scaling import symmetric_scaling, unit_scaling
 from dpfda.planning import TYPICAL_POINTS, ExpectedError, expected_error_of, hopeless_text, silo_terms
 from dpfda.reference import least_squares
@@ -34,7 +33,7 @@ ADAPTIVE_ALPHA, PUBLISHED_ALPHA = 2.0, 3.0
 Data = Curves | Silo | Sequence[Silo] | Sequence[Curves]
 
 
-class CurveEstimator(FittedFunctions, BaseEstimator):  # type: ignore[misc]
+class CurveEstimator(FittedFunctions, Parameters):
     """What the two estimators share: they differ in their design only."""
 
     def __init__(

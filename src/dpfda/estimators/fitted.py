@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from dpfda import _validate
 from dpfda.basis import Basis
@@ -14,6 +13,7 @@ from dpfda.engine.bands import half_widths
 from dpfda.engine.plan import Scaling
 from dpfda.engine.study import Outcome
 from dpfda.errors import InvalidInput
+from dpfda.estimators.parameters import check_is_fitted
 from dpfda.statement import PrivacyStatement
 
 BAND_POINTS = 201

@@ -22,6 +22,10 @@ from dpfda.experiments.running import Results
 
 FIGURES, TABLES, SUMMARY = "figures", "tables", "RESULTS.md"
 _KINDS = ("png", "svg")
+_OWN_DATA = (
+    "**NOT PRIVATE: do not pass these files on.** The rows and panels called swan come from your own file. They show curves "
+    "without noise, many runs of each mechanism with predictable noise, and no ledger was debited."
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,7 @@ def summary(results: Sequence[Results], claims: Sequence[Claim], run: Run) -> st
         f"Written by `{run.command}` (dpfda {__version__}); every number below comes from that run. "
         + ("QUICK version: fewer repetitions and coarser axes. " if run.quick else "")
         + f"It took {run.seconds:.0f} s; {run.computed} of the cells were computed in it, the rest had been stored.",
+        *([_OWN_DATA] if _has_own_data(results) else []),
         _conditions(),
         _count(claims),
         "## Claims",
@@ -101,6 +106,12 @@ def summary(results: Sequence[Results], claims: Sequence[Claim], run: Run) -> st
         _repetitions(results),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _has_own_data(results: Sequence[Results]) -> bool:
+    return any(
+        isinstance(point.cell, RealCell) and point.cell.swan is not None for one in results for point, _ in one.real
+    )
 
 
 def _conditions() -> str:

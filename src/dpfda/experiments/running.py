@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpfda.experiments.catalogue import Experiment, Point
 from dpfda.experiments.cells import Cell, Method, run_cell
 from dpfda.experiments.real_data import RealCell, run_real
-from dpfda.experiments.store import Arrays, Store, digest
+from dpfda.experiments.store import Arrays, Store, adaptive_code, digest
 
 Progress = Callable[[float, float], None]
 _ADAPTIVE_FIT, _PER_POINT, _FEWEST = 0.02, 3e-7, 2.0  # rough seconds, for the progress bar and the order of work
@@ -82,23 +82,54 @@ def _series(point: Point, arrays: Arrays) -> Iterator[Series]:
             yield Series(point.sweep, dict(point.coordinates), method.name, epsilon, arrays[method.name][:, index])
 
 
-def missing_points(experiments: Sequence[Experiment], store: Store) -> list[Point]:
-    """What is not stored yet, the longest work first, each cell once."""
-    cells = {digest(_key(point)): point for experiment in experiments for point in experiment.points}
-    missing = [point for point in cells.values() if store.read(_key(point)) is None]
+def missing_points(experiments: Sequence[Experiment], store: Store, only: Collection[str] | None = None) -> list[Point]:
+    """What is not stored yet, the longest work first: each cell once, with those of its methods that are missing.
+
+    `only` names the methods that are wanted; the others are left for a later run.
+    """
+    cells = {digest(_design(point)): point for experiment in experiments for point in experiment.points}
+    missing = [part for point in cells.values() if (part := _missing_part(point, store, only)) is not None]
     return sorted(missing, key=_seconds, reverse=True)
+
+
+def _missing_part(point: Point, store: Store, only: Collection[str] | None) -> Point | None:
+    methods = tuple(
+        method
+        for method in point.cell.methods
+        if (only is None or method.name in only) and store.read(_key(point, method)) is None
+    )
+    return dataclasses.replace(point, cell=dataclasses.replace(point.cell, methods=methods)) if methods else None
+
+
+def compute_missing(
+    experiments: Sequence[Experiment],
+    store: Store,
+    *,
+    jobs: int,
+    progress: Progress,
+    only: Collection[str] | None = None,
+) -> None:
+    """Run what is missing; every method of every cell is stored as soon as its cell is done."""
+    missing = missing_points(experiments, store, only)
+    total, done = sum(map(_seconds, missing)) or 1.0, 0.0
+    progress(done, total)
+    for point, result in _computed(missing, jobs):
+        for method in point.cell.methods:
+            store.write(_key(point, method), _of_method(point, method, result))
+        done += _seconds(point)
+        progress(done, total)
 
 
 def run_all(experiments: Sequence[Experiment], store: Store, *, jobs: int, progress: Progress) -> list[Results]:
     """Run what is missing and gather everything."""
-    missing = missing_points(experiments, store)
-    total, done = sum(map(_seconds, missing)) or 1.0, 0.0
-    progress(done, total)
-    for point, result in _computed(missing, jobs):
-        store.write(_key(point), result)
-        done += _seconds(point)
-        progress(done, total)
+    compute_missing(experiments, store, jobs=jobs, progress=progress)
     return [Results(one, [_stored(store, point) for point in one.points]) for one in experiments]
+
+
+def _of_method(point: Point, method: Method, result: Arrays) -> Arrays:
+    """The arrays of one method, and those that do not belong to any."""
+    rest = [one.name for one in point.cell.methods if one != method]
+    return {name: array for name, array in result.items() if name.split()[0] not in rest}
 
 
 def _computed(points: Sequence[Point], jobs: int) -> Iterable[tuple[Point, Arrays]]:
@@ -121,12 +152,22 @@ def _compute(point: Point) -> Arrays:
 
 
 def _stored(store: Store, point: Point) -> Arrays:
-    found = store.read(_key(point))
-    return found if found is not None else _compute(point)
+    """All methods of a point; what was damaged or removed meanwhile is computed again."""
+    found = {}
+    for method in point.cell.methods:
+        arrays = store.read(_key(point, method))
+        found.update(_compute(_missing_part(point, store, [method.name]) or point) if arrays is None else arrays)
+    return found
 
 
-def _key(point: Point) -> dict[str, Any]:
+def _design(point: Point) -> dict[str, Any]:
     return {"kind": type(point.cell).__name__, **dataclasses.asdict(point.cell)}
+
+
+def _key(point: Point, method: Method) -> dict[str, Any]:
+    """What a method's result at a cell depends on; for the default method also on its code, which still changes."""
+    key = _design(dataclasses.replace(point, cell=dataclasses.replace(point.cell, methods=(method,))))
+    return {**key, "code": adaptive_code()} if method.name == "adaptive" else key
 
 
 def _seconds(point: Point) -> float:

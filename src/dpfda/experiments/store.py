@@ -9,6 +9,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,13 @@ from numpy.typing import NDArray
 
 from dpfda import __version__
 
-ENGINE = 1  # raise it when the engine's results change, so that nothing old is read
+ENGINE = 2  # raise it when the engine's results change, so that nothing old is read
+_ADAPTIVE = (
+    "algorithms/adaptive.py", "basis.py", "curve_sums.py", "engine/plan.py", "engine/quantities.py", "engine/radius.py",
+    "engine/moments.py", "engine/adaptive/*.py", "experiments/adaptive_runs.py", "kernels/*.py", "measures.py", "model.py",
+    "privacy/clipping.py", "privacy/cones.py", "privacy/gaussian.py", "privacy/noise.py", "privacy/quantiles.py",
+    "simulate.py", "sobolev.py",
+)  # fmt: skip
 Arrays = dict[str, NDArray[np.float64]]
 
 
@@ -47,6 +54,14 @@ class Store:
 
     def _path(self, key: Mapping[str, Any]) -> Path:
         return self.folder / f"{digest(key)}.npz"
+
+
+@lru_cache(maxsize=1)
+def adaptive_code() -> str:
+    """A hash of the code that decides about a result of the default method."""
+    package = Path(__file__).parents[1]
+    files = [path for place in _ADAPTIVE for path in sorted(package.glob(place))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:16]
 
 
 def digest(key: Mapping[str, Any]) -> str:

@@ -87,7 +87,7 @@ def check_promise(document: StudyDocument, policy: SitePolicy, site: str) -> Pro
     try:
         ledger.check(events, document.id)
     except BudgetExceeded as error:
-        raise InvalidInput(f"The ledger {policy.ledger_path} cannot pay for this study: {error}") from None
+        raise InvalidInput(f"The ledger {policy.ledger_shown} cannot pay for this study: {error}") from None
     begun, after = _after(ledger, document, site)
     return Promise(document, site, policy, price(events, terms.delta), ledger.spent(), after, loaded.owner_notes, begun)
 

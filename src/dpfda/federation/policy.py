@@ -77,9 +77,22 @@ class SitePolicy:
         return SitePolicy(**{**fields, "allow": Allowed(**values)})
 
     @property
-    def ledger_path(self) -> Path:
-        """Simulations never touch the ledger of real releases."""
-        return Path(self.ledger if self.seed is None else f"{self.ledger}.simulation")
+    def ledger_place(self) -> str:
+        """A file, or the URL of a server. Simulations never touch the ledger of real releases."""
+        if self.seed is None:
+            return self.ledger
+        if "://" in self.ledger:
+            raise InvalidInput(
+                "A simulation keeps its ledger in a file; remove [simulation], or name a file as ledger."
+            )
+        return f"{self.ledger}.simulation"
+
+    @property
+    def ledger_shown(self) -> str:
+        """Its place without a password."""
+        from dpfda.tables.source import without_password
+
+        return without_password(self.ledger_place)
 
     def source(self) -> Source:
         """Where the rows are."""

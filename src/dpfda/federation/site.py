@@ -1,7 +1,7 @@
 """The site's border: every message of the coordinator comes in here, and what goes out is a code and a `Release`.
 
 The order is fixed: bound the size, parse, look up the study that this site accepted, check it against the policy as it is
-now, and only then ask the `Silo`, which checks again and debits the ledger before it draws noise. Whatever happens is
+now, and only then ask the `Silo`, which checks again and hands out only what its ledger has recorded. Whatever happens is
 written to the site's own log; the coordinator sees a code.
 """
 
@@ -142,16 +142,16 @@ def open_silo(policy: SitePolicy, document: StudyDocument, name: str) -> Silo:
 
 
 def open_ledger(policy: SitePolicy) -> Ledger:
-    """The ledger, made with the policy's total budget on first use; its budget cannot be changed afterwards."""
-    path = policy.ledger_path
-    if not path.exists():
+    """The ledger with the policy's total budget, which cannot be changed later. A file is made on first use."""
+    place = policy.ledger_place
+    if "://" not in place and not Path(place).exists():
         note = "federated site" if policy.seed is None else "SIMULATION with a seed: not private"
-        return Ledger.create(path, policy.total_epsilon, policy.total_delta, note)
-    ledger = Ledger.open(path)
+        return Ledger.create(place, policy.total_epsilon, policy.total_delta, note)
+    ledger = Ledger.open(place)
     if (ledger.epsilon, ledger.delta) != (policy.total_epsilon, policy.total_delta):
         raise InvalidInput(
-            f"The ledger {path} has the total budget ({ledger.epsilon:g}, {ledger.delta:g}), the policy states "
-            f"({policy.total_epsilon:g}, {policy.total_delta:g}); a budget cannot be changed, correct the policy."
+            f"The ledger {policy.ledger_shown} has the total budget ({ledger.epsilon:g}, {ledger.delta:g}), the policy "
+            f"states ({policy.total_epsilon:g}, {policy.total_delta:g}); a budget cannot be changed, correct the policy."
         )
     return ledger
 

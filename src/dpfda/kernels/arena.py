@@ -24,22 +24,24 @@ class Arena:
     def __init__(self, sizes: Sequence[int], folder: str | None = None) -> None:
         rounded = [-(-size // _LINE) * _LINE for size in sizes]
         self.nbytes = 8 * sum(rounded)
-        self._map: mmap.mmap | None = None
-        if folder is None or self.nbytes == 0:
-            room = np.zeros(sum(rounded) + _LINE)
-            skip = (-room.ctypes.data % 64) // 8
-        else:
-            with tempfile.TemporaryFile(dir=folder) as file:
-                file.truncate(self.nbytes)
-                self._map = mmap.mmap(file.fileno(), self.nbytes)
-            room, skip = np.frombuffer(self._map, dtype=np.float64), 0
-        starts = itertools.accumulate(rounded, initial=skip)
+        self._in_file = folder is not None
+        self._map = _mapped(max(self.nbytes, 64), folder)  # not from the heap, which would keep it when it is freed
+        room = np.frombuffer(self._map, dtype=np.float64)
+        starts = itertools.accumulate(rounded, initial=0)
         self.parts = tuple(room[start : start + size] for start, size in zip(starts, sizes, strict=False))
 
     def drop_pages(self) -> None:
-        """Let the system take back the memory; what was written stays in the file."""
-        if self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+        """Let the system take back the memory of a file; what was written stays in it."""
+        if self._in_file and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _mapped(nbytes: int, folder: str | None) -> mmap.mmap:
+    if folder is None:
+        return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        file.truncate(nbytes)
+        return mmap.mmap(file.fileno(), nbytes)
 
 
 def file_of(array: NDArray[np.generic]) -> str | None:

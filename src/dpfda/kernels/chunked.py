@@ -29,8 +29,8 @@ Integers = NDArray[np.int64]
 _Item = TypeVar("_Item")
 _Part = TypeVar("_Part")
 
-CHUNK_POINTS = 1 << 18
-CHUNK_CURVES = 1 << 16
+CHUNK_POINTS = 1 << 17
+CHUNK_CURVES = 1 << 15
 _POINTS_FOR_THREADS = 1_000_000  # below, starting threads costs more than it gains
 
 

@@ -2,11 +2,16 @@
 
 No fastmath at all: where a fused multiply-add pays, the code says so. The bits of a result then depend on the order
 that is written down, and `v - v` stays the test for finite numbers that it is meant to be.
+
+numba looks at a kernel's own file when it decides whether a compiled copy on disk is still good. Kernels are put together
+from several files, so the copies here carry the digest of all of them: a change in any one makes all stale.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -17,10 +22,26 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 _OPTIONS: Any = {"cache": True, "nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 
 
+def _digest() -> str:
+    """Of every source that goes into kernels."""
+    here = Path(__file__).parent
+    sources = [*sorted(here.glob("*.py")), here.parent / "privacy" / "exact.py"]
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+
+
+DIGEST = _digest()
+
+
 def compiled(function: _Function) -> _Function:
-    """A kernel that Python calls."""
-    kernel: _Function = numba.njit(**_OPTIONS)(function)
-    return kernel
+    """A kernel that Python calls; without a cache on disk where numba keeps it in a way that is not known here."""
+    kernel: Any = numba.njit(**_OPTIONS)(function)
+    try:
+        file = kernel._cache._cache_file
+        file._source_stamp = (file._source_stamp, DIGEST)
+    except AttributeError:
+        kernel = numba.njit(**{**_OPTIONS, "cache": False})(function)
+    uncalled: _Function = kernel
+    return uncalled
 
 
 def inlined(function: _Function) -> _Function:

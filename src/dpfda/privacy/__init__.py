@@ -16,13 +16,12 @@ from dpfda.privacy.accounting import (
 )
 from dpfda.privacy.clipping import Bound, BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity, sum_chunks
 from dpfda.privacy.gaussian import GaussianRelease, noise_sd, release_gaussian
-from dpfda.privacy.ledger import Debit, Ledger, LogEntry, Spent
+from dpfda.privacy.ledger import Ledger, LogEntry, Spent
 from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
 
 __all__ = [
     "Bound",
     "BoundedSum",
-    "Debit",
     "EllipsoidBound",
     "EntrywiseBound",
     "Event",

@@ -54,7 +54,7 @@ def release_gaussian(
     """Add Gaussian noise to a bounded sum.
 
     Guarantee: if `total` and `sensitivity` are those of a `BoundedSum` and the noise source is private, the
-    release is mu-GDP under replacement of one curve. The caller debits the ledger first: this function draws.
+    release is mu-GDP under replacement of one curve. The caller asks the ledger first: this function draws.
 
     | input                | result                                                               |
     |----------------------|----------------------------------------------------------------------|

@@ -1,18 +1,20 @@
-"""The ledger: a durable record of what was spent, which refuses what would exceed the budget.
+"""The ledger: a durable record of what was released, which refuses what would exceed the budget.
 
-Guarantee: a release is debited before its noise is drawn, in one durable transaction that checks the budget.
-So the releases of all runs together are (epsilon, delta)-DP with the total budget, across processes, restarts
-and kills at any moment. A crash may overcharge, never undercharge: a debit without a stored release is charged
-again when its round is retried, since the first draw may have left the process.
+Guarantee: an answer and its debit are written in one durable transaction that checks the budget, and an answer leaves
+only as what that transaction wrote. So the releases of all runs together are (epsilon, delta)-DP with the total budget,
+across processes, restarts and kills at any moment; and what is charged is what was released, once.
+
+A draw that is lost in a crash before its transaction is not charged, since nobody has seen it. Who can time kills could
+prefer draws that are quick; so lost draws are counted before they are made, and a run may lose `MOST_LOST_DRAWS`.
 
 | case                                         | result                                               |
 |----------------------------------------------|------------------------------------------------------|
 | empty ledger                                 | nothing spent, epsilon 0                             |
 | NaN in a budget or an event                  | refused before anything is written                   |
-| same (run, round), same digest, stored       | the stored release, free of charge                   |
-| same (run, round), same digest, not stored   | charged again, if it is the run's last round         |
+| same (run, round), same digest, on record    | the recorded release, free of charge                 |
 | same (run, round), other digest              | `ProtocolError`                                      |
 | a round before the run's last                | `ProtocolError`                                      |
+| too many lost draws                          | `ProtocolError`; the run is closed                   |
 | over budget                                  | `BudgetExceeded`; nothing is written                 |
 | locked, read-only, damaged, altered          | `LedgerError` with what to do                        |
 | one point, one curve                         | not seen here: the ledger knows events, never data   |
@@ -41,22 +43,11 @@ from dpfda.privacy.accounting import (
     mu_for,
     mu_squared,
 )
-from dpfda.privacy.ledger_sqlite import Row, SqliteStore, Store
+from dpfda.privacy.ledger_sqlite import Row, SqliteStore, Store, Transaction
 
+MOST_LOST_DRAWS = 32  # of one run
+_FINISHED = "finished:"
 _TOLERANCE = 1e-12  # sums of planned mu^2 differ in their last digits; `mu_for` has left room for this
-
-
-@dataclass(frozen=True)
-class Debit:
-    """A debit on record; `replay` says that its release is stored already and nothing was charged now."""
-
-    seq: int
-    run: str
-    round: int
-    attempt: int
-    digest: str
-    event: Event
-    replay: bool
 
 
 @dataclass(frozen=True)
@@ -133,8 +124,8 @@ class Ledger:
             transaction.set_meta("head", chain.genesis(facts))
         return cls(store)
 
-    def debit(self, run: str, round: int, event: Event, digest: str, silo: str = "", actor: str | None = None) -> Debit:
-        """Check the budget and write the debit durably, in one transaction; draw the noise only afterwards.
+    def begin(self, run: str, round: int, event: Event, digest: str) -> None:
+        """Refuse what may not be answered; otherwise count a draw, durably, that is lost until it is committed.
 
         `digest` names the question: a round is answered for one question only. What stands before its last colon names
         the terms of the run (silo and plan), which cannot change once the run has spent, in this process or another.
@@ -142,47 +133,68 @@ class Ledger:
         run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
         with self._store.transaction(write=True) as transaction:
             rows = transaction.debits()
-            head = chain.checked_head(transaction, rows)
-            _same_terms(rows, run, digest)
-            attempts = _earlier_attempts(rows, run, round, digest)
-            if attempts and transaction.release(run, round) is not None:
-                return _debit(attempts[-1], replay=True)
-            _only_forward(rows, run, round)
-            self._refuse_excess(rows, [*_events(rows, run), event], run)
+            if _kept(transaction, rows, run, round, digest) is None:
+                self._refuse(rows, run, round, event)
+                chain.checked_head(transaction, rows)
+                _count_draw(transaction, run, 1)
+
+    def commit(
+        self,
+        run: str,
+        round: int,
+        event: Event,
+        digest: str,
+        payload: bytes,
+        *,
+        silo: str = "",
+        actor: str | None = None,
+    ) -> bytes:
+        """Write a drawn answer and its debit durably, in one transaction, and return what is on record: only that may leave.
+
+        If another process answered the round meanwhile, its answer is returned; the one given here is lost.
+        """
+        run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
+        with self._store.transaction(write=True) as transaction:
+            rows = transaction.debits()
+            kept = _kept(transaction, rows, run, round, digest)
+            if kept is not None:
+                return kept
+            self._refuse(rows, run, round, event)
             row = chain.chained(
-                head, seq=len(rows) + 1, at=_now(), actor=actor or _user(), silo=silo, run=run, round=round,
-                attempt=len(attempts) + 1, digest=digest, event=json.dumps(event_to_dict(event), sort_keys=True),
+                chain.checked_head(transaction, rows), seq=len(rows) + 1, at=_now(), actor=actor or _user(), silo=silo,
+                run=run, round=round, attempt=1 + sum((each.run, each.round) == (run, round) for each in rows),
+                digest=digest, event=json.dumps(event_to_dict(event), sort_keys=True),
             )  # fmt: skip
             transaction.insert(row)
+            transaction.insert_release(run, round, bytes(payload), chain.sha256(bytes(payload)))
             transaction.set_meta("head", row.hash)
-        return _debit(row, replay=False)
-
-    def store(self, debit: Debit, payload: bytes) -> bytes:
-        """Keep the release of a debit for replay, and return what is kept.
-
-        If another attempt at the same round was stored meanwhile, that first release is kept and returned.
-        """
-        with self._store.transaction(write=True) as transaction:
-            if not _earlier_attempts(transaction.debits(), debit.run, debit.round, debit.digest):
-                raise LedgerError("This debit is not in the ledger; use the ledger that made it.")
-            kept = transaction.release(debit.run, debit.round)
-            if kept is None:
-                kept = bytes(payload)
-                transaction.insert_release(debit.run, debit.round, kept, chain.sha256(kept))
-        return kept
+            _count_draw(transaction, run, -1)
+        return bytes(payload)
 
     def stored(self, run: str, round: int, digest: str) -> bytes | None:
         """The stored release of a round, or None; another question for the same round is refused."""
         with self._store.transaction(write=False) as transaction:
-            rows = transaction.debits()
-            _same_terms(rows, run, digest)
-            _earlier_attempts(rows, run, round, digest)
-            return transaction.release(run, round)
+            return _kept(transaction, transaction.debits(), run, round, digest)
+
+    def lost_draws(self, run: str) -> int:
+        """Draws of a run that were begun and not committed: by crashes, by races, or under way now."""
+        with self._store.transaction(write=False) as transaction:
+            return _lost(transaction, run)
 
     def releases(self, run: str) -> dict[int, bytes]:
         """All stored releases of a run, by round."""
         with self._store.transaction(write=False) as transaction:
             return {round: payload for name, round, payload, _ in transaction.releases() if name == run}
+
+    def finish(self, run: str) -> None:
+        """Note that the result of a run was handed over. A note for readers outside the chain: no price depends on it."""
+        with self._store.transaction(write=True) as transaction:
+            transaction.set_meta(_FINISHED + _text("run", run), _now())
+
+    def finished(self) -> set[str]:
+        """The runs that are noted as finished."""
+        with self._store.transaction(write=False) as transaction:
+            return {name.removeprefix(_FINISHED) for name in transaction.meta() if name.startswith(_FINISHED)}
 
     def check(self, events: Iterable[Event], run: str) -> None:
         """Raise `BudgetExceeded` if a planned run would not fit; spends nothing.
@@ -221,6 +233,11 @@ class Ledger:
         with self._store.transaction(write=False) as transaction:
             return transaction.debits()
 
+    def _refuse(self, rows: list[Row], run: str, round: int, event: Event) -> None:
+        """Raise unless this debit may follow those on record."""
+        _only_forward(rows, run, round)
+        self._refuse_excess(rows, [*_events(rows, run), event], run)
+
     def _refuse_excess(self, rows: list[Row], run_events: list[Event], run: str) -> None:
         """Raise unless this run, with these events, fits beside all other runs."""
         asked = _total([row for row in rows if row.run != run]) + mu_squared(run_events)
@@ -243,12 +260,30 @@ def _store_at(path: str | os.PathLike[str], timeout: float = 30.0) -> Store:
     return SqlStore(str(path), timeout=timeout)
 
 
-def _earlier_attempts(rows: list[Row], run: str, round: int, digest: str) -> list[Row]:
-    """The debits of this round so far; all must be for the same question."""
-    attempts = [row for row in rows if (row.run, row.round) == (run, round)]
-    if any(row.digest != digest for row in attempts):
+def _kept(transaction: Transaction, rows: list[Row], run: str, round: int, digest: str) -> bytes | None:
+    """The release on record, or None; a round is for one question only."""
+    _same_terms(rows, run, digest)
+    if any(row.digest != digest for row in rows if (row.run, row.round) == (run, round)):
         raise ProtocolError(f"Round {round} of run {run!r} was asked with another question; it is not answered twice.")
-    return attempts
+    return transaction.release(run, round)
+
+
+def _count_draw(transaction: Transaction, run: str, change: int) -> None:
+    """A draw counts as lost from before it is made until it is committed."""
+    lost = _lost(transaction, run)
+    if lost + change > MOST_LOST_DRAWS:
+        raise ProtocolError(
+            f"{lost} answers of run {run!r} were drawn and lost in crashes, so it is closed; find out why the process "
+            "dies, then begin another study."
+        )
+    transaction.set_meta(f"lost draws of {run}", str(max(0, lost + change)))
+
+
+def _lost(transaction: Transaction, run: str) -> int:
+    try:
+        return int(transaction.meta().get(f"lost draws of {run}", "0"))
+    except ValueError:
+        raise LedgerError(chain.altered("its count of lost draws cannot be read")) from None
 
 
 def _same_terms(rows: list[Row], run: str, digest: str) -> None:
@@ -259,7 +294,7 @@ def _same_terms(rows: list[Row], run: str, digest: str) -> None:
 
 
 def _only_forward(rows: list[Row], run: str, round: int) -> None:
-    """Rounds of a run go forward; only its last round may be tried again."""
+    """Rounds of a run go forward."""
     last = max((row.round for row in rows if row.run == run), default=-1)
     if round < last:
         raise ProtocolError(f"Run {run!r} is at round {last}; round {round} is past and cannot be asked any more.")
@@ -285,10 +320,6 @@ def _event(text: str) -> Event:
         return event_from_dict(json.loads(text))
     except (TypeError, ValueError):
         raise LedgerError(chain.altered("an event cannot be read")) from None
-
-
-def _debit(row: Row, *, replay: bool) -> Debit:
-    return Debit(row.seq, row.run, row.round, row.attempt, row.digest, _event(row.event), replay)
 
 
 def _log_entry(row: Row) -> LogEntry:

@@ -75,6 +75,7 @@ def result_document(
     forecast: Mapping[str, float] | None = None,
     command: str = "",
     settings: str = "",
+    run: str = "",
     owner_notes: Sequence[str] | None = None,
 ) -> Document:
     """Collect a fitted estimator and its circumstances into JSON values."""
@@ -86,27 +87,37 @@ def result_document(
         "basis": fitted.basis_.to_dict(),
         "coefficients": np.atleast_2d(fitted.coef_).tolist(),
         **_curves(fitted, study),
-        "error": {"expected": dict(forecast) if forecast else None, "achieved": error_parts(fitted, study)},
+        "error": {
+            "expected": dict(forecast) if forecast else None,
+            "achieved": error_parts(fitted),
+            "functions": function_errors(fitted),
+        },
         "budget": dataclasses.asdict(budget) if budget is not None else None,
-        "repeat": {"command": command, "settings": settings, "versions": versions()},
+        "repeat": {"command": command, "settings": settings, "run": run, "versions": versions()},
     }
     if owner_notes is not None:
         document["owner_notes"] = list(owner_notes)
     return document
 
 
-def error_parts(fitted: Any, study: Study) -> dict[str, float] | None:
+def error_parts(fitted: Any) -> dict[str, float] | None:
     """The squared L2 error that the released quantities and the known noise imply: bias, sampling, privacy, total.
 
-    Where the method cannot tell the parts apart, the total alone: the mean square of the standard deviation over x.
+    Added up over coefficient functions, each in its own units. Where the method cannot tell parts apart, the total alone.
     """
     parts = getattr(fitted, "expected_error_", None)
     if parts is not None:
         return {name: float(np.sum(getattr(parts, name))) for name in ERROR_PARTS}
-    if study.model != "mean" or not getattr(fitted, "has_band", False):
+    errors = function_errors(fitted)
+    return None if errors is None else {"total": math.fsum(error**2 for error in errors)}
+
+
+def function_errors(fitted: Any) -> list[float] | None:
+    """For each function the standard deviation that its band states, root mean square over the domain."""
+    if not getattr(fitted, "has_band", False):
         return None
-    low, high = fitted.band(_ONE_SD, x=_grid(fitted), simultaneous=False)
-    return {"total": float(np.mean(((high - low) / 2) ** 2))}
+    low, high = (_columns(side) for side in fitted.band(_ONE_SD, x=_grid(fitted), simultaneous=False))
+    return [float(error) for error in np.sqrt(np.mean(((high - low) / 2) ** 2, axis=0))]
 
 
 def _grid(fitted: Any) -> Any:

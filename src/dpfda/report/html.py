@@ -14,6 +14,7 @@ from dpfda.report.privacy_card import privacy_card
 from dpfda.report.words import number, rms_sentence, tiny
 
 _TABLE_ROWS = 21
+_SURPRISE = 4.0  # twice the distance
 _PARTS = ("privacy", "sampling", "bias")
 
 
@@ -56,10 +57,14 @@ def _trusted(text: str) -> Any:
 
 
 def _charts(document: Document) -> list[dict[str, Any]]:
-    functions, study = document["functions"], document["study"]
+    functions, study, errors = document["functions"], document["study"], document["error"].get("functions")
     size = {"width": 880, "height": 400} if len(functions) == 1 else {"width": 520, "height": 330}
     return [
-        {"svg": _trusted(chart(document, index, **size)), "caption": _caption(function["name"], index, study)}
+        {
+            "svg": _trusted(chart(document, index, **size)),
+            "caption": _caption(function["name"], index, study),
+            "error": errors[index] if errors and len(functions) > 1 else None,
+        }
         for index, function in enumerate(functions)
     ]
 
@@ -117,8 +122,21 @@ def _accuracy(document: Document) -> dict[str, Any] | None:
     rows = [_error_row(name, parts) for name, parts in named.items() if parts is not None]
     if not rows:
         return None
-    sentence = rms_sentence(error["achieved"] or error["expected"], document["study"]["y_label"])
-    return {"rows": rows, "largest": max(float(row["rms"]) for row in rows) or 1.0, "sentence": sentence}
+    best, functions = error["achieved"] or error["expected"], len(document["functions"])
+    sentence = rms_sentence(best, document["study"]["y_label"], functions)
+    if error["achieved"] and error["expected"] and error["achieved"]["total"] > _SURPRISE * error["expected"]["total"]:
+        sentence += (
+            " That is more than was expected: the forecast took points to be spread evenly over the domain, and curves to "
+            "differ as is typical. Where few were observed, the band is wide."
+        )
+    return {
+        "rows": rows,
+        "largest": max(float(row["rms"]) for row in rows) or 1.0,
+        "sentence": sentence,
+        "is_one": functions == 1,
+        "has_parts": any(len(row["shares"]) > 1 for row in rows),
+        "has_both": any(len(row["shares"]) == 1 for row in rows),
+    }
 
 
 def _error_row(name: str, parts: dict[str, float]) -> dict[str, Any]:

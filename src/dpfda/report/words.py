@@ -24,9 +24,17 @@ def tiny(value: float) -> str:
     return power if float(mantissa) == 1 else f"{float(mantissa):g}×{power}"
 
 
-def rms_sentence(error: Mapping[str, float], unit: str) -> str:
-    """The expected error in the units of y, and where it comes from, as far as that is known."""
+def rms_sentence(error: Mapping[str, float], unit: str, functions: int = 1) -> str:
+    """The expected error in the units of y, and where it comes from, as far as that is known.
+
+    Errors of several coefficient functions are added up, each in its own units.
+    """
     total = max(error["total"], 0.0)
     known = [part for part in ("privacy", "sampling", "bias") if part in error and total > 0]
     shares = ", ".join(f"{error[part] / total:.0%} {part}" for part in known) or "sampling and privacy together"
-    return f"Expected error, root mean square over the domain: {number(math.sqrt(total), 3)} in units of {unit} ({shares})."
+    size = number(math.sqrt(total), 3)
+    if functions > 1:
+        return (
+            f"Expected error, root mean square over the domain: {size}, all {functions} functions added up ({shares})."
+        )
+    return f"Expected error, root mean square over the domain: {size} in units of {unit} ({shares})."

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.engine.adaptive.density import fit_density
+from dpfda.engine.adaptive.density import DesignDensity, fit_density
+from dpfda.engine.adaptive.designs import own_densities
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
 from dpfda.engine.adaptive.geometry import (
     CovariateMatrix,
@@ -110,20 +111,34 @@ class AdaptiveCoordinator:
     def _start(self, releases: Mapping[str, Release]) -> None:
         """Round 0: level and spread of y, design density, sizes of the covariates."""
         self.level = fit_level(pool(self.plan, 0, LevelHistogram, releases))
-        self.density = fit_density(self.plan.basis, self._pooled(0, DesignMoments, releases))
+        moments = self._pooled(0, DesignMoments, releases)
+        self.density = fit_density(self.plan.basis, moments)
+        self.own_densities: dict[str, DesignDensity] = {}
+        if moments is not None and len(releases) > 1:
+            own = {name: pool(self.plan, 0, DesignMoments, {name: release}) for name, release in releases.items()}
+            self.own_densities = own_densities(self.plan.basis, moments, own)
         squares = self._pooled(0, CovariateSquares, releases)
         self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
         columns = self.plan.n_coefficients
         self._set_geometry(CovariateMatrix(np.diag(self.covariate_sizes**2), np.zeros((0, columns, columns))))
+        self.prior = self._prior()
         self.iterate = np.zeros(self.size)
         self.iterate[0] = self.level.value
-        first = math.log(self.level.spread / math.sqrt(self.geometry.spread[0, 0]) * math.sqrt(self.size))
-        self.length_prior = (first, math.hypot(0.5, self.level.log_spread_sd))
-        self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
         self.shape = clipping_shape(self.geometry, self.geometry.spread)
+        level = np.zeros((self.size, self.size))
+        level[0, 0] = self.level.sd**2
+        own = self.level.spread**2 * self.size / self.geometry.spread[0, 0]
+        self.length_prior = (
+            math.log(own + self._squared_distance(level)) / 2,
+            math.hypot(0.5, self.level.log_spread_sd),
+        )
+        self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
 
     def _set_geometry(self, covariates: CovariateMatrix) -> None:
         self.geometry: Geometry = assumed_geometry(self.plan.basis, self.density, covariates)
+        self.own_geometries = {
+            name: assumed_geometry(self.plan.basis, density, covariates) for name, density in self.own_densities.items()
+        }
 
     def _spread(self) -> Floats:
         """The covariance of gradients in units of the median length squared."""
@@ -199,7 +214,7 @@ class AdaptiveCoordinator:
 
     def _estimate(self) -> Posterior:
         """Combine all rounds of all silos; the second pass knows how far each round was from the end."""
-        information, prior = self.geometry.information, self._prior()
+        information, prior = self.geometry.information, self.prior
         posterior: Posterior | None = None
         extra: dict[str, Floats] = {}
         root = prior.root(_TYPICAL_SIZE)
@@ -209,21 +224,25 @@ class AdaptiveCoordinator:
             for name, evidence in self.evidence.items():
                 if not evidence:
                     continue
+                own = self.own_geometries.get(name)
                 centre = None if posterior is None else posterior.mean
-                value, noise = combine_rounds(evidence, information, centre, extra.get(name))
-                sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
-                inverse = np.linalg.inv(noise + sampling)
-                precision += inverse
-                weighted += inverse @ value
+                seen = information if own is None else own.information
+                value, noise = combine_rounds(evidence, seen, centre, extra.get(name))
                 extra[name] = noise
-            covariance = np.linalg.inv(precision)
+                sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
+                inverse = np.linalg.inv(noise + sampling + (0.0 if own is None else own.doubt(away)))
+                turned = np.eye(self.size) if own is None else np.linalg.solve(information, own.information).T
+                precision += turned.T @ inverse @ turned
+                weighted += turned.T @ inverse @ value
+            covariance: Floats = np.asarray(np.linalg.inv(precision), dtype=np.float64)
             value = covariance @ weighted
-            covariance = covariance + self.geometry.doubt(away)
+            if not self.own_geometries:
+                covariance = covariance + self.geometry.doubt(away)
             posterior = solve(value, covariance, information, prior)
             step = posterior.mean - self.iterate
             away = np.outer(step, step) + posterior.covariance
         assert posterior is not None
-        self.for_band = cautious(posterior, np.asarray(covariance), information, prior)
+        self.for_band = cautious(posterior, covariance, information, prior)
         return posterior
 
     def _give_back(self) -> None:
@@ -235,14 +254,20 @@ class AdaptiveCoordinator:
 
     def _prior(self) -> Prior:
         kernel = sobolev_covariance(self.plan.basis, self.plan.alpha)
-        level_sd = math.hypot(2 * self.level.spread, self.level.sd) + 0.02
+        level_sd = math.hypot(self.level.spread, self.level.sd) + 0.02
         return Prior(kernel, self.plan.n_coefficients, self.level.value, level_sd)
 
     def _advance(self, coordinates: Coordinates) -> None:
-        """Move to the estimate, kept within the bounds of y, and choose the next coordinates."""
+        """Move to the estimate, kept within the bounds of y, and choose the next coordinates.
+
+        Lengths fall by what the move explains, but not below what the doubt about the estimate makes likely: radii that fell
+        on the strength of noise alone would make a walk of it.
+        """
         target = self.posterior.mean
-        step = self.geometry.information @ (target - self.iterate)
-        self.moves.append(float(step @ coordinates.inverse @ step))
+        step = target - self.iterate
+        surest = min(self.lengths.values(), key=lambda lengths: lengths.sd)
+        room = math.exp(2 * surest.log_median) - self._squared_distance(self.posterior.covariance)
+        self.moves.append(min(self._squared_distance(np.outer(step, step)), max(room, 0.0)))
         for lengths in self.lengths.values():
             advance(lengths, self.moves[-1])
         self.iterate = self._within_bounds(target)
@@ -250,6 +275,11 @@ class AdaptiveCoordinator:
         self.shape = clipping_shape(
             self.geometry, self._spread() if previous is not None else self.geometry.spread, previous
         )
+
+    def _squared_distance(self, displacement: Floats) -> float:
+        """The mean squared length of whitened gradients that displacements with these second moments make."""
+        information = self.geometry.information
+        return float(np.trace(np.linalg.solve(self.shape, information @ displacement @ information.T)))
 
     def _within_bounds(self, coefficients: Floats) -> Floats:
         """Shrink towards the level until the first coefficient function stays in [-1, 1]."""

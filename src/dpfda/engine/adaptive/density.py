@@ -19,7 +19,7 @@ from dpfda.engine.moments import gram_matrix, moment_features, moment_frequencie
 
 Floats = NDArray[np.float64]
 
-_VARIATION = 0.25  # prior sd of a design moment at frequency 1, falling with the frequency
+_VARIATION = 0.2  # prior sd of a design moment at frequency 1, falling with the frequency
 _GRID = 96
 _UNEVENNESS = 5.0  # prior sd of a grid cell's mass around the uniform design's; makes the fit unique
 _POSITIVE = 0.5  # what positivity leaves of the moments' sd: with all of it 250 curves had ratio 3.1, so 2.0

@@ -17,7 +17,7 @@ from dpfda.engine.adaptive.matrices import with_floor
 
 Floats = NDArray[np.float64]
 
-_MODEL_ERROR = 0.2  # squared relative error of J, beyond what the counts leave open
+_MODEL_ERROR = 0.1  # squared relative error of J, beyond what the counts leave open
 _LEAST_SLOPE = 0.1
 
 

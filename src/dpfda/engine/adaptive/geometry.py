@@ -16,6 +16,8 @@ from dpfda.privacy.cones import from_triangle
 Floats = NDArray[np.float64]
 
 _STEADY = 0.2  # smallest eigenvalue that the coordinates for clipping see
+_CORRELATION = 0.4  # prior sd of an entry of E[G G^T], columns being of about one size
+_FLATTEST = 0.05  # smallest eigenvalue of E[G G^T] in those units
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,13 @@ class CovariateMatrix:
 
 
 def covariate_matrix(products: Pooled, sizes: Floats) -> CovariateMatrix:
-    """E[G G^T] from its noisy triangle in units of the column sizes, made definite at the level of its noise."""
+    """E[G G^T] from its noisy triangle in units of the column sizes, under a prior around uncorrelated columns."""
     noise = float(products.sd.max())
-    matrix = with_floor(from_triangle(products.values), max(0.05, noise * np.sqrt(sizes.size)))
+    weight = _CORRELATION**2 / (_CORRELATION**2 + noise**2)
+    measured = weight * from_triangle(products.values) + (1 - weight) * np.eye(sizes.size)
     scale = np.outer(sizes, sizes)
-    slopes = [from_triangle(unit * noise) * scale for unit in np.eye(products.sd.size)]
-    return CovariateMatrix(matrix * scale, np.stack(slopes))
+    slopes = [from_triangle(unit * noise * np.sqrt(weight)) * scale for unit in np.eye(products.sd.size)]
+    return CovariateMatrix(with_floor(measured, _FLATTEST) * scale, np.stack(slopes))
 
 
 def assumed_geometry(basis: Basis, density: DesignDensity, covariates: CovariateMatrix) -> Geometry:

@@ -14,7 +14,7 @@ from dpfda.messages import Release
 
 Floats = NDArray[np.float64]
 
-_SAMPLING = 0.3  # variance of one curve's contribution in the units of the helpers, all of order 1
+SAMPLING = 0.3  # variance of one curve's contribution in the units of the helpers, all of order 1
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def pool(plan: Plan, index: int, kind: type[Measure], releases: Mapping[str, Rel
     values = np.stack([release.values[place] for release in releases.values()])
     sd = np.stack([release.noise_sd[place] for release in releases.values()])
     n = np.array([plan.terms(name).n for name in releases], dtype=np.float64)
-    weights = 1 / ((sd**2).mean(axis=1) + _SAMPLING / n)
+    weights = 1 / ((sd**2).mean(axis=1) + SAMPLING / n)
     weights /= weights.sum()
     noise = np.sqrt((weights[:, None] ** 2 * sd**2).sum(axis=0))
     return Pooled(weights @ values, noise, float(1 / (weights**2 / n).sum()))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from dpfda.engine.adaptive.matrices import power
 Floats = NDArray[np.float64]
 
 _SIZES = np.exp(np.linspace(math.log(0.002), math.log(1.5), 14))  # sd of a first-harmonic coefficient, y in [-1, 1]
+_ODDS = np.exp(-(np.log(_SIZES / 0.08) ** 2))  # most curves span some tenth of their bounds
 
 _TAIL = 24  # functions beyond the basis that a band accounts for
 _WIDER, _DISTRUST, _TAIL_SIZE, _LEAST_SIZE = 2.5, 1.25, 1.75, 0.02  # see `cautious`
@@ -54,18 +55,28 @@ def sobolev_covariance(basis: Basis, alpha: float) -> Floats:
 
 @dataclass(frozen=True)
 class Prior:
-    """b ~ N(level e_1, level_sd^2 e_1 e_1^T + size^2 K) for every coefficient function, level for the first only."""
+    """b ~ N(level e_1, size^2 K) for every coefficient function, level for the first only, whose level has its own sd.
+
+    The levels of the others have twice the size for a standard deviation: a covariate may well have no effect.
+    """
 
     kernel: Floats
     columns: int
     level: float
     level_sd: float
 
+    @cached_property
+    def roots(self) -> Floats:
+        """Square roots of the prior covariance for all sizes that are averaged over."""
+        return np.stack([self.root(size) for size in _SIZES])
+
     def root(self, size: float) -> Floats:
         """A square root of the prior covariance."""
-        own = power(self.kernel, 0.5) * size
-        own[0, 0] += self.level_sd
-        return np.asarray(np.kron(np.eye(self.columns), own), dtype=np.float64)
+        r = len(self.kernel)
+        root: Floats = np.asarray(np.kron(np.eye(self.columns), power(self.kernel, 0.5) * size), dtype=np.float64)
+        levels = np.arange(self.columns) * r
+        root[levels, levels] += np.where(levels == 0, self.level_sd, 2 * size)
+        return root
 
     def start(self) -> Floats:
         """The prior mean."""
@@ -79,7 +90,7 @@ def solve(value: Floats, covariance: Floats, information: Floats, prior: Prior) 
     start, inverse = prior.start(), np.linalg.inv(covariance)
     precision = information.T @ inverse @ information
     weighted = information.T @ inverse @ (value - information @ start)
-    fit = mix_sizes(precision, weighted, [prior.root(size) for size in _SIZES])
+    fit = mix_sizes(precision, weighted, prior.roots, _ODDS)
     return Posterior(start + fit.mean, fit.covariance, math.sqrt(float(fit.weights @ _SIZES**2)))
 
 
@@ -130,22 +141,23 @@ class Mixture:
     weights: Floats
 
 
-def mix_sizes(precision: Floats, weighted: Floats, roots: Sequence[Floats], odds: Floats | None = None) -> Mixture:
+def mix_sizes(precision: Floats, weighted: Floats, roots: Floats, odds: Floats | None = None) -> Mixture:
     """Ridge regressions under several priors, averaged by their evidence; what they differ by counts as doubt."""
-    fits = [_ridge(precision, weighted, root) for root in roots]
-    logs = np.array([evidence for _, _, evidence in fits])
+    means, within, logs = _ridge(precision, weighted, roots)
     weights = np.exp(logs - logs.max()) * (1.0 if odds is None else odds)
     weights /= weights.sum()
-    means, within = np.stack([fit[0] for fit in fits]), np.stack([fit[1] for fit in fits])
     mean = weights @ means
     covariance = np.tensordot(weights, within, 1) + (means - mean).T @ (weights[:, None] * (means - mean))
     return Mixture(mean, covariance, weights)
 
 
-def _ridge(precision: Floats, weighted: Floats, root: Floats) -> tuple[Floats, Floats, float]:
-    """Posterior mean, covariance and log evidence for the prior N(0, root root^T)."""
-    factor = np.linalg.cholesky(np.eye(len(root)) + root.T @ precision @ root)
-    spread = np.linalg.solve(factor, root.T)
+def _ridge(precision: Floats, weighted: Floats, root: Floats) -> tuple[Floats, Floats, Floats]:
+    """Posterior mean, covariance and log evidence for the prior N(0, root root^T), or for a stack of them."""
+    turned = root.swapaxes(-1, -2)
+    factor = np.linalg.cholesky(np.eye(len(precision)) + turned @ precision @ root)
+    spread = np.linalg.solve(factor, turned)
     whitened = spread @ weighted
-    evidence = 0.5 * float(whitened @ whitened) - float(np.log(np.diag(factor)).sum())
-    return spread.T @ whitened, spread.T @ spread, evidence
+    logs = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
+    evidence = 0.5 * (whitened**2).sum(axis=-1) - logs
+    back = spread.swapaxes(-1, -2)
+    return (back @ whitened[..., None])[..., 0], back @ spread, evidence

@@ -51,8 +51,6 @@ def clipping_shift(evidence: Sequence[Evidence], information: Floats, centre: Fl
         beyond = max(beyond, 1 - item.rest.kept)
     if precision == 0:
         return 0.0, 0.0
-    fit = mix_sizes(
-        np.array([[precision]]), np.array([weighted]), [np.array([[size * unit]]) for size in _SIZES], _ODDS
-    )
+    fit = mix_sizes(np.array([[precision]]), np.array([weighted]), (_SIZES * unit)[:, None, None], _ODDS)
     shift = float(fit.mean[0])
     return shift, float(fit.covariance[0, 0]) + (beyond * shift) ** 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from dpfda.transport.flare.processes import ended_politely, start_server, stop, 
 from dpfda.transport.flare.session import CoordinatorSession
 
 _POLL = 0.5
+_MOST_RETURNS = 3  # of one site; each costs the others a new job, which takes seconds
 _LATE_HEART_BEAT = 1.0  # a sign of life this long after a site was missed means that it is back
 
 OnStatus = Callable[[Status | None, list[str]], None]
@@ -49,7 +51,7 @@ class StudyRun:
         self._document = folder.document()
         self._session = CoordinatorSession(folder.lead)
         self._server: subprocess.Popen[bytes] | None = None
-        self._sent_back: set[str] = set()
+        self._returns: Counter[str] = Counter()
 
     def to_end(self) -> None:
         """Start the server, run jobs until every round is on record, stop the server."""
@@ -112,15 +114,15 @@ class StudyRun:
         return status if status is not None and status.job == job else None
 
     def _someone_is_back(self, status: Status, watch: _Watch) -> bool:
-        """FLARE does not let a restarted site into a running job, so a returning site gets a new one, once."""
+        """FLARE does not let a restarted site into a running job, so a returning site gets a new one, a few times."""
         seen, now = self._session.sites(), time.time()
         outside = [name for name in self._names() if status.sites[name]["state"] == "absent"]
         for name in outside:
             missed = watch.missed_at.setdefault(name, now)
             if seen.get(name, 0.0) > missed + _LATE_HEART_BEAT and status.rounds - status.done > 1:
-                if name in self._sent_back:
+                if self._returns[name] >= _MOST_RETURNS:
                     continue
-                self._sent_back.add(name)
+                self._returns[name] += 1
                 return True
         return False
 
@@ -138,7 +140,8 @@ class StudyRun:
             if waited > self._options.for_sites:
                 raise TransportError(
                     f"{len(here)} of {len(wanted)} sites are connected after {waited:.0f} s, the minimum is "
-                    f"{terms.min_sites}; missing: {', '.join(sorted(wanted - here))}."
+                    f"{terms.min_sites}; missing: {', '.join(sorted(wanted - here))}. Nothing is lost: start them, then run "
+                    "dpfda study resume."
                 )
             time.sleep(_POLL)
 

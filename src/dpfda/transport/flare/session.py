@@ -6,8 +6,11 @@ import contextlib
 import io
 import json
 import logging
+import queue
 import socket
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from dpfda.transport.flare.processes import HEART_BEAT
 from dpfda.transport.flare.provision import LEAD
 
 _FINISHED = "FINISHED"
+_LOG_IN, _ANSWER, _LOG_OUT = 15.0, 60.0, 10.0  # seconds after which a call is given up
 
 
 class CoordinatorSession:
@@ -28,42 +32,47 @@ class CoordinatorSession:
         self._session: Session | None = None
 
     def connect(self, seconds: float) -> None:
-        """Log in, trying until the time is over.
+        """Log in, trying until the time is over; it never takes much longer.
 
         FLARE is asked only once the server's port takes connections: a log-in that finds nobody there never comes back (its
-        clean-up waits for a thread that goes on trying).
+        clean-up waits for a thread that goes on trying). A server that dies or freezes after that has the same effect, so
+        every call runs in a thread that can be given up.
         """
         deadline = time.monotonic() + seconds
         logging.getLogger("nvflare").setLevel(logging.CRITICAL)
-        self._wait_for_port(deadline)
+        address = self._wait_for_port(deadline)
         while True:
             try:
                 with _silence():
-                    self._session = new_secure_session(LEAD, str(self._kit), timeout=5.0)
+                    self._session = _within(_LOG_IN, new_secure_session, LEAD, str(self._kit), timeout=5.0)
             except Exception as error:  # FLARE raises many kinds here; the server may still be starting
                 if time.monotonic() > deadline:
-                    raise TransportError(f"The server cannot be reached: {type(error).__name__}.") from None
+                    raise TransportError(
+                        f"The server at {address} took the connection but not the log-in ({type(error).__name__}); "
+                        "see whether it is this study's server and still runs."
+                    ) from None
                 time.sleep(0.5)
             else:
                 return
 
-    def _wait_for_port(self, deadline: float) -> None:
+    def _wait_for_port(self, deadline: float) -> str:
         admin = json.loads((self._kit / "startup" / "fed_admin.json").read_text())["admin"]
+        address = f"{admin['host']}:{admin['port']}"
         while True:
             try:
                 socket.create_connection((admin["host"], admin["port"]), timeout=2.0).close()
             except OSError:
                 if time.monotonic() > deadline:
-                    raise TransportError("The server cannot be reached: nobody listens at its address.") from None
+                    raise TransportError(f"The server cannot be reached: nobody listens at {address}.") from None
                 time.sleep(0.2)
             else:
-                return
+                return address
 
     def close(self) -> None:
         """Log out."""
         if self._session is not None:
             with _silence(), contextlib.suppress(Exception):
-                self._session.close()
+                _within(_LOG_OUT, self._session.close)
 
     def sites(self) -> dict[str, float]:
         """The sites that were heard of lately, and when; FLARE itself forgets a dead site much later."""
@@ -92,9 +101,29 @@ class CoordinatorSession:
             raise TransportError("There is no connection to the server.")
         try:
             with _silence():
-                return getattr(self._session, method)(*arguments)
+                return _within(_ANSWER, getattr(self._session, method), *arguments)
         except Exception as error:
             raise TransportError(f"The server did not answer {method}: {type(error).__name__}.") from error
+
+
+def _within(seconds: float, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """The result of a call, or `TimeoutError`; its thread is left behind, and ends with this process at the latest."""
+    done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+
+    def work() -> None:
+        try:
+            done.put((call(*arguments, **options), None))
+        except BaseException as error:  # handed on below
+            done.put((None, error))
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        result, error = done.get(timeout=seconds)
+    except queue.Empty:
+        raise TimeoutError from None
+    if error is not None:
+        raise error
+    return result
 
 
 @contextlib.contextmanager

@@ -90,7 +90,11 @@ class FlareTransport:
         for name, answer in answers.items():
             if answer.code not in (OK, UNAVAILABLE):
                 raise error_for(answer.code, name)
-        raise TransportError(f"{len(good)} of {len(self._sites)} sites answered, the minimum is {self._min_sites}.")
+        missing = ", ".join(name for name in self._sites if name not in good)
+        raise TransportError(
+            f"{len(good)} of {len(self._sites)} sites answered, the minimum is {self._min_sites}; missing: {missing}. "
+            "Nothing is lost: when they are back, run dpfda study resume."
+        )
 
     def _ask(self, kind: str, message: bytes) -> dict[str, Answer]:
         results: dict[str, Any] = {}

@@ -1,0 +1,52 @@
+"""scikit-learn's convention for parameters, without its import, which takes longer than a fit.
+
+Estimators can be cloned, put into pipelines and searched over; scikit-learn itself is imported by whoever does that.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, Self
+
+from dpfda.errors import InvalidInput
+
+
+class Parameters:
+    """The arguments of `__init__`, kept as attributes of the same names."""
+
+    @classmethod
+    def _parameter_defaults(cls) -> dict[str, Any]:
+        arguments = inspect.signature(cls).parameters.values()
+        return {argument.name: argument.default for argument in arguments}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name; `deep` is there for scikit-learn, no parameter is an estimator."""
+        return {name: getattr(self, name) for name in sorted(self._parameter_defaults())}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name."""
+        for name, value in params.items():
+            if name not in self._parameter_defaults():
+                raise InvalidInput(
+                    f"{name} is no parameter of {type(self).__name__}; choose from {', '.join(self.get_params())}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = self._parameter_defaults()
+        changed = {name: getattr(self, name) for name, default in defaults.items() if getattr(self, name) != default}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.base import BaseEstimator
+
+        return BaseEstimator.__sklearn_tags__(self)
+
+
+def check_is_fitted(estimator: object, attribute: str) -> None:
+    """Raise scikit-learn's `NotFittedError` unless the attribute is there."""
+    if not hasattr(estimator, attribute):
+        from sklearn.exceptions import NotFittedError
+
+        raise NotFittedError(f"This {type(estimator).__name__} is not fitted yet; call fit first.")

@@ -1,0 +1,102 @@
+"""Sites that freeze, withdraw and come back: the study goes on above the minimum with the right weights, or stops and resumes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from numpy.testing import assert_array_equal
+
+pytest.importorskip("nvflare")
+sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
+
+from hospitals import PATIENT, Study
+from world import environment
+
+from dpfda.errors import TransportError
+from dpfda.transport.flare.coordinator import RunOptions
+
+ROUNDS = 50
+HASTY = RunOptions(for_sites=60.0, for_late_sites=3.0, after_enough=1.0, in_all=4.0)
+
+
+@pytest.fixture
+def study(tmp_path):
+    with environment(HOME=str(tmp_path)):
+        made = Study(tmp_path, 2, n=160, c_t=8.0, rounds=ROUNDS)
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+def check_partial(study, absent):
+    """The result is that of the sites that answered, round by round; `absent` missed some and was used again later."""
+    present = study.present()
+    missed = [round_ for round_, names in enumerate(present) if absent not in names]
+    assert missed, "the site was never missed: the test shows nothing"
+    assert absent in present[0]
+    assert any(absent in names for names in present[max(missed) + 1 :]), "the site was not used again"
+    assert all({"north", "middle"} <= set(names) for names in present)
+    study.check_ledgers()
+    assert_array_equal(study.coefficients(), study.expected())
+
+
+def test_a_frozen_site_is_left_out_and_used_again_when_it_thaws(study):
+    study.start()
+    site = study.sites["south"]
+    frozen = study.in_round(3, lambda: site.signal(signal.SIGSTOP))
+    thawed = study.in_round(8, lambda: (frozen.join(), site.signal(signal.SIGCONT)))
+    study.to_end(PATIENT)
+    thawed.join(60)
+    check_partial(study, "south")
+
+
+def test_a_site_that_withdraws_may_come_back(study):
+    """`dpfda site run` ended as by Ctrl-C, and started again after some rounds without it."""
+    command = [sys.executable, "-m", "dpfda.cli.main", "--quiet", "site", "run"]
+    study.sites["north"].start()
+    study.sites["middle"].start()
+    started = [subprocess.Popen([*command, str(study.sites["south"].kit)])]
+
+    def withdraw():
+        started[0].send_signal(signal.SIGINT)
+        started[0].wait(30)
+        away = study.folder.rounds_done()
+        study.wait_for_round(min(away + 2, ROUNDS - 1))
+        started.append(subprocess.Popen([*command, str(study.sites["south"].kit)]))
+
+    leaving = study.in_round(3, withdraw)
+    try:
+        study.to_end(HASTY)
+        leaving.join(60)
+    finally:
+        for process in started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+    assert [process.wait(30) for process in started] == [0, 0]
+    assert not [
+        each for each in psutil.process_iter(["cmdline"]) if str(study.sites["south"].kit) in each.info["cmdline"]
+    ]
+    check_partial(study, "south")
+
+
+def test_below_the_minimum_the_study_stops_and_can_be_resumed(study):
+    study.start()
+    away = [study.sites[name] for name in ("middle", "south")]
+    frozen = study.in_round(3, lambda: [site.signal(signal.SIGSTOP) for site in away])
+    with pytest.raises(TransportError, match="1 of 3 sites answered, the minimum is 2; missing: .*dpfda study resume"):
+        study.to_end(HASTY)
+    frozen.join(60)
+    before = study.folder.rounds_done()
+    assert 3 <= before < ROUNDS
+    for site in away:
+        site.signal(signal.SIGCONT)
+    study.to_end(PATIENT)
+    assert study.folder.rounds_done() == ROUNDS
+    study.check_ledgers()
+    assert_array_equal(study.coefficients(), study.expected())
