@@ -102,7 +102,6 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     if ledger is not None and run.is_new:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     with terminal.progress(f"Reading {request.source.shown}") as advance:
-        terminal.detail(f"Reading {request.source.shown}")
         scratch = request.settings["scratch"]
         loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
     terminal.owner_notes(loaded.owner_notes)

@@ -155,7 +155,7 @@ class PackedCurves:
         return words
 
     def level_words(self, bins: int) -> Integers:
-        """How many curves have their own mean of y in each of `bins` equal bins of [-1, 1]; then, how many have no points."""
+        """How many curves have their mean of y in each of `bins` equal bins of [-1, 1]; then, how many have no points."""
         from dpfda.kernels import passes
 
         _, harmonics, sines = self._shape
