@@ -55,6 +55,7 @@ bench: setup     ## benchmarks; tables go to docs/
 	$(BIN)/python -m benchmarks.real_data
 	$(BIN)/python -m benchmarks.monte_carlo
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.federation
 
 audit: setup     ## attack every privacy claim and inject faults (about 15 min); pages go to docs/

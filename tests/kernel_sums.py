@@ -48,7 +48,7 @@ class Sums:
         return self.total(MomentSum(centre, bound), bound)
 
     def levels(self, bins):
-        bound = HistogramBound(bins)
+        bound = HistogramBound(bins + 1)
         return self.total(LevelCounts(bound), bound)
 
 

@@ -142,7 +142,7 @@ class MomentSum:
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """In which of equal bins of [-1, 1] each curve's own mean of y lies."""
+    """In which of equal bins of [-1, 1] each curve's own mean of y lies; the last cell is for curves without points."""
 
     bound: HistogramBound
 
@@ -151,7 +151,7 @@ class LevelCounts:
         return self.bound.width
 
     def packed_words(self, curves: PackedCurves) -> Words:
-        return curves.level_words(self.bound.bins)
+        return curves.level_words(self.bound.bins - 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ class PreparedCurves:
     | a point with x outside the domain | the point is dropped |
     | y outside y_bounds | clamped to the nearer bound |
     | a design entry outside design_bounds | clamped to the nearer bound |
-    | no point left | stays, and contributes zero to every sum |
+    | no point left | stays, its design set to zero: it contributes zero to every sum |
     """
 
     u: Floats
@@ -84,6 +84,7 @@ def prepare_batch(curves: Curves, positions: range, basis: Basis, scaling: Scali
     design = np.clip(curves.design[positions.start : positions.stop], bounds[:, 0], bounds[:, 1])
     design -= np.asarray(scaling.design_shift)
     design /= np.asarray(scaling.design_scale)
+    design[np.diff(offsets) == 0] = 0.0
     return PreparedCurves(u, y, offsets, design)
 
 

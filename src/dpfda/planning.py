@@ -6,7 +6,8 @@ clipped and what each round may spend, which gives the noise; the Sobolev prior 
 result is split into bias (what the basis cannot show and what shrinkage takes away), sampling (few curves, few points)
 and privacy. It is a forecast, not a bound: within a factor 2 on the benchmark grid when the guesses are right.
 
-No function here takes data. Guesses that are left out are a fixed share of the half width of `y_bounds`.
+No function here takes data. `spread`, `noise_sd` and `signal` are ASSUMPTIONS: left out, each is 0.12 of the half width of
+`y_bounds`, which is too optimistic where curves fill their bounds. Give them from earlier studies where you can.
 """
 
 from __future__ import annotations
@@ -179,6 +180,16 @@ def hopeless_text(expected: ExpectedError) -> str:
         f"{expected.privacy:.2g}) is of the order of what a plausible curve varies by ({expected.signal:.2g}), judged by "
         "y_bounds. Expect a level, not a shape; estimator.plan(n=..., m=...) tells what more subjects or a larger epsilon "
         "would bring."
+    )
+
+
+def found_hopeless_text(expected: ExpectedError) -> str:
+    """The same after a fit, judged by what was released."""
+    return (
+        "The estimate shows little more than a level: by what was released, its expected squared error is "
+        f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about "
+        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.plan(n=..., m=...) tells by how "
+        "much."
     )
 
 

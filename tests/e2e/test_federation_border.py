@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import ssl
@@ -26,6 +27,7 @@ from dpfda.transport.flare.processes import start_site, stop, wait_until
 from dpfda.transport.flare.provision import provision
 
 VALUE, MARK = 3.14159265358979, "CANARYMARK"
+EXTRA_ROWS, DROPPED = 1_327, 2_719  # of one site: further points of one subject, rows outside the domain
 TERMS = tuple(SiloTerms(name, 60, 1.0, 1e-3, 4.0) for name in SITES)
 
 
@@ -35,13 +37,42 @@ def with_canaries(seed):
     return Curves(np.full(plain.x.size, 0.271828182845904), np.full(plain.y.size, VALUE), plain.offsets, plain.design)
 
 
-def needles(world):
-    """Raw values in every form, paths, error texts, and the number of points, which is nobody's business."""
+def uneven_table(path, n):
+    """Points per subject 4, but for the first, who has many, and rows outside the domain, which are dropped."""
+    lines = [f"s{owner:07d},0.271828182845904,{VALUE!r}\n" for owner in range(n) for _ in range(4)]
+    lines += [f"s0000000,0.271828182845904,{VALUE!r}\n"] * EXTRA_ROWS
+    lines += [f"s0000001,7.5,{VALUE!r}\n"] * DROPPED
+    path.write_text("pid,t,value\n" + "".join(lines))
+    return len(lines)
+
+
+def needles(world, counts):
+    """Raw values in every form, paths, error texts, and every number of rows or points, which are nobody's business."""
     numbers = [VALUE, 0.271828182845904]
     forms = [struct.pack("<d", value) for value in numbers] + [repr(value).encode() for value in numbers]
     forms += [struct.pack(">d", value) for value in numbers] + [struct.pack("<f", value) for value in numbers]
     places = [str(world.kit(name) / "local" / "dpfda").encode() for name in SITES]
-    return [*forms, *places, MARK.encode(), b"s0000001", b"table.csv", b"n_points", b"Traceback (most"]
+    places += [str(world.root / "data").encode(), b"ledger.simulation", b"audit.jsonl", b"policy.json"]
+    texts = [
+        MARK.encode(),
+        b"s0000001",
+        b"table.csv",
+        b"n_points",
+        b"Traceback (most",
+        b"InvalidInput",
+        b"cannot be read",
+    ]
+    return [*forms, *places, *texts, *(form for count in counts for form in counted(count))]
+
+
+def counted(count):
+    """A number of rows as text between other characters, and as the doubles that it and its mean per subject would be."""
+    yield re.compile(rb"(?<![0-9.])(%d|%s)(?![0-9])" % (count, f"{count:,}".encode()))
+    yield from (struct.pack(order + "d", value) for order in "<>" for value in (float(count), count / 60))
+
+
+def found(needle, text):
+    return needle.search(text) if isinstance(needle, re.Pattern) else needle in text
 
 
 def test_nothing_but_releases_crosses(flare):
@@ -49,7 +80,8 @@ def test_nothing_but_releases_crosses(flare):
     world = flare.deployment
     document = study(TERMS, constants={"C_T": 1.0})
     for index, terms in enumerate(TERMS):
-        world.configure(terms.name, with_canaries(index), document)
+        policy = world.configure(terms.name, with_canaries(index), document)
+    rows = uneven_table(Path(policy.data["source"]), 60)  # the last site
     start = world.tap.stat().st_size
     outcome = run_study(document.plan, flare.transport(), document.id)
     assert outcome.private
@@ -67,11 +99,12 @@ def test_nothing_but_releases_crosses(flare):
     server += (world.root / "server.log").read_bytes()
     status = repr(world.session._ask("get_system_info")).encode() + repr(world.session._ask("list_jobs")).encode()
     assert document.id.encode() in crossed
-    for needle in needles(world):
+    points = rows - DROPPED
+    for needle in needles(world, (rows, points, DROPPED, EXTRA_ROWS, EXTRA_ROWS + 4)):
         for place, text in (("wire", crossed), ("replies", replies), ("server", server), ("status", status)):
             if needle == b"Traceback (most" and place == "server":
                 continue  # the server's own
-            assert needle not in text, (needle, place)
+            assert not found(needle, text), (needle, place)
 
 
 def test_clients_with_wrong_papers_stay_outside(flare, tmp_path):

@@ -92,16 +92,16 @@ def test_kill_a_sites_parent(crash, round_):
     striking.join(60)
     answered = crash.answered()
     assert answered["north"] == answered["middle"] == ROUNDS
-    assert answered["south"] >= round_
+    assert answered.get("south", 0) >= round_
     crash.check_ledgers()
     assert_array_equal(crash.coefficients(), crash.expected())
 
 
 @pytest.mark.slow
 def test_kill_a_sites_parent_when_every_site_is_needed(crash):
-    """FLARE takes a minute to notice; then the site is in the next job, and nothing is missing."""
+    """FLARE takes a minute to notice: the study goes on by itself or is resumed, and nothing is missing."""
     striking = crash.in_round(2, crash.sites["south"].kill_and_start_again)
-    assert finish(crash) == 0
+    assert finish(crash) <= 1
     striking.join(60)
     check_undisturbed(crash)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpfda import PrivateMean, PrivateVaryingCoefficients
+from dpfda import PrivateMean, PrivateVaryingCoefficients, Silo
 from dpfda.curves import Curves
 from dpfda.simulate import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error, vcm_coefficients
 
@@ -93,11 +93,63 @@ def test_bands_of_coefficient_functions() -> None:
 
 
 def test_a_hopeless_budget_gives_a_smooth_curve_and_says_so() -> None:
+    """The centre of the bounds has error 0.44; fits had 1.2 on average and 17 at worst when noise could draw radii down.
+
+    Over 40 other seeds: mean 0.58, sd 0.37, worst 2.0. The mean of 15 exceeds 1.0 with probability below 0.1%.
+    """
     private, _, fitted = fits(
-        lambda g: simulate_mean(50, 10, rng=g), 15, basis="fourier", n_basis=3, epsilon=0.1, delta=1e-3
+        lambda g: simulate_mean(50, 10, rng=g), 15, basis="fourier", n_basis=3, epsilon=0.1, delta=1e-5
     )
-    assert np.median(private) < 1.5
+    assert private.mean() < 1.0
+    assert private.max() < 4.0
     for estimator in fitted:
-        assert np.ptp(estimator.predict(np.linspace(0, 1, 50))) < 10
+        assert np.ptp(estimator.predict(np.linspace(0, 1, 50))) < 5
         low, high = estimator.band(x=[0.5])
         assert high[0] - low[0] > 0.8
+
+
+def test_a_hopeless_budget_of_varying_coefficients_stays_near_nothing() -> None:
+    """The centre has error 0.8; over 40 other seeds the mean is 1.04, sd 0.33: a mean of 10 is below 1.5 but for 0.1%."""
+    errors, truth = [], vcm_coefficients(2)
+    for seed in range(10):
+        curves = simulate_vcm(50, 6, 2, rng=np.random.default_rng([8, seed]))
+        terms = {"basis": "fourier", "n_basis": 3, "design_bounds": (-1.0, 1.0), "random_state": seed}
+        fitted = PrivateVaryingCoefficients(0.1, 1e-5, **TERMS, **terms).fit(curves)
+        errors.append(squared_l2_error(fitted.predict_coefficients, lambda x: np.column_stack([f(x) for f in truth])))
+    assert np.mean(errors) < 1.5
+    assert np.max(errors) < 4.0
+
+
+def silos(rng, left, right, *terms):
+    """Two silos with their own designs; `terms` are epsilon and n."""
+    return [
+        Silo(simulate_mean(n, 5, rng=rng, design_density=design), epsilon=epsilon, delta=1e-5)
+        for design, (epsilon, n) in zip((left, right), terms, strict=True)
+    ]
+
+
+def test_silos_may_have_designs_of_their_own() -> None:
+    """[0, 0.6] at eps 2 and [0.4, 1] at eps 0.3: error 6e-3 (sd 1e-2) with one matrix for both, 1.9e-3 (sd 1.7e-3) with two.
+
+    Level: a mean of 10 exceeds 4.5e-3 in less than 0.1%. One matrix gave 8.2e-3 on these seeds.
+    """
+    errors = []
+    for seed in range(10):
+        parts = silos(
+            np.random.default_rng([1, seed]),
+            lambda g, size: 0.6 * g.random(size), lambda g, size: 0.4 + 0.6 * g.random(size), (2.0, 1000), (0.3, 1000),
+        )  # fmt: skip
+        fitted = PrivateMean(basis="fourier", n_basis=5, random_state=seed, **TERMS).fit(parts)
+        errors.append(squared_l2_error(fitted.predict, mean_1))
+    assert np.mean(errors) < 4.5e-3
+
+
+def test_a_tiny_silo_does_no_harm() -> None:
+    """20 curves at eps 0.1 next to 500 at eps 1, paired: -0.1% with standard error 0.25% over 80 runs, at most 2% here."""
+    alone, joined = [], []
+    for seed in range(12):
+        for found, count in ((alone, 1), (joined, 2)):
+            parts = silos(np.random.default_rng([1, seed]), "uniform", "uniform", (1.0, 500), (0.1, 20))
+            fitted = PrivateMean(basis="fourier", n_basis=5, random_state=seed, **TERMS).fit(parts[:count])
+            found.append(squared_l2_error(fitted.predict, mean_1))
+    assert np.mean(joined) < 1.02 * np.mean(alone)

@@ -7,6 +7,7 @@ import pytest
 
 from dpfda.basis import make_basis
 from dpfda.engine.adaptive.density import fit_density
+from dpfda.engine.adaptive.designs import own_densities
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest
 from dpfda.engine.adaptive.pooling import Pooled
 from dpfda.engine.adaptive.posterior import Posterior, Prior, sobolev_covariance, solve, with_tail
@@ -49,6 +50,23 @@ def test_an_empty_end_carries_no_information() -> None:
     grid = np.linspace(0, 1, 401)
     bump = np.linalg.lstsq(basis.evaluate_unit(grid), np.maximum(grid - 0.8, 0.0), rcond=None)[0]
     assert bump @ found.gram @ bump < 0.05 * bump @ bump
+
+
+def test_designs_are_told_apart_only_where_they_clearly_differ() -> None:
+    """Two uniform designs and noise: one of 200 may differ by 3 sd of a chi-square; halves always do."""
+    basis, rng = make_basis("fourier", 5), np.random.default_rng(3)
+    alike = 0
+    for _ in range(200):
+        noisy = {name: exact_moments(basis, rng.random(2000), 0.05) for name in "ab"}
+        noisy = {k: Pooled(v.values + 0.05 * rng.standard_normal(v.sd.size), v.sd, v.n) for k, v in noisy.items()}
+        pooled = Pooled((noisy["a"].values + noisy["b"].values) / 2, noisy["a"].sd / np.sqrt(2), 4000.0)
+        alike += not own_densities(basis, pooled, noisy)
+    assert alike >= 190
+    halves = {name: exact_moments(basis, (rng.random(2000) + k) / 2, 0.01) for k, name in enumerate("ab")}
+    pooled = Pooled((halves["a"].values + halves["b"].values) / 2, halves["a"].sd / np.sqrt(2), 4000.0)
+    found = own_densities(basis, pooled, halves)
+    features = basis.evaluate_unit(rng.random(5000) / 2)
+    assert np.abs(found["a"].gram - features.T @ features / 5000).max() < 0.15
 
 
 @pytest.mark.parametrize("nu", [1.0, 3.0, 10.0])

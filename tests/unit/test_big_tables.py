@@ -20,7 +20,7 @@ from dpfda.tables.keys import Ranges, keys_of
 pl = pytest.importorskip("polars")
 
 READING = Reading(Domain(0, 1), (-10.0, 10.0), id="pid", x="age", y="hdl")
-SMALL = 64  # rows at once: everything above 128 rows goes through the disk
+SMALL = 64  # rows at once: everything above 256 rows goes through the disk
 ROWS = 4000
 
 
@@ -296,3 +296,18 @@ def test_curves_from_a_source_in_python(tmp_path) -> None:
     frame.write_parquet(tmp_path / "t.parquet")
     curves = Curves.from_source(tmp_path / "t.parquet", id="pid", x="age", y="hdl", domain=(0, 1), y_bounds=(-10, 10))
     assert curves == load_curves(find_source(str(tmp_path / "t.parquet")), READING).curves
+
+
+@pytest.mark.parametrize("copy", [None, 0, 12_345, 69_999])
+def test_copies_among_many_rows_are_found(copy: int | None) -> None:
+    """Enough rows for the compiled search, which only says whether there are any."""
+    from dpfda.tables.copies import copied_rows
+
+    rng = np.random.default_rng(4)
+    codes, x, y = rng.integers(0, 50, 70_000), rng.integers(0, 1 << 40, 70_000) / 7.0, np.zeros(70_000)
+    x[::1000] = np.nan
+    y[::1000] = np.arange(70)
+    if copy is not None:
+        codes, x, y = np.append(codes, codes[copy]), np.append(x, x[copy]), np.append(y, y[copy])
+    found = copied_rows(codes.astype(np.int64), x, y, None)
+    assert found.tolist() == ([] if copy is None else [70_000])

@@ -186,3 +186,22 @@ def test_usual_budgets_are_not_called_hopeless():
 def test_expected_error_is_frozen():
     with pytest.raises(AttributeError):
         ExpectedError(1.0, 1.0, 1.0).bias = 2.0
+
+
+def test_the_error_after_a_fit_comes_from_releases():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        terms = {"domain": (0, 1), "y_bounds": BOUNDS, "random_state": 1}
+        strict, loose = (
+            PrivateMean(epsilon, 1e-5, **terms).fit(simulate_mean(500, 5, rng=1)).expected_error_
+            for epsilon in (0.5, 50.0)
+        )
+        assert (
+            PrivateMean(1.0, 1e-3, method="published", **terms).fit(simulate_mean(90, 5, rng=1)).expected_error_ is None
+        )
+        hopeless = PrivateMean(0.1, 1e-5, **terms).fit(simulate_mean(30, 5, rng=1)).expected_error_
+    assert strict.total == pytest.approx(strict.bias + strict.sampling + strict.privacy)
+    assert strict.privacy > 20 * loose.privacy > 0
+    assert min(strict.bias, strict.sampling) >= 0
+    assert hopeless.hopeless
+    assert not strict.hopeless

@@ -35,6 +35,7 @@ MAX_ADAPTIVE_BASIS = 25
 SPENT = 0.997  # of mu^2: a numerical accountant, which rounds up, then agrees from epsilon 0.1 on
 _LENGTH_SHAPE = 2.3  # degrees of freedom of the lengths that the clip factor is chosen for
 _LEAST_CLIP = 0.4
+_UNSURE = 10.0  # n mu below which the lengths stay unknown, and J with them if the radius is below the median
 REST_REACH = 1.5  # radii beyond the radius: lengths to 2.5 radii count in full when clipping is corrected for skewness
 REST_PRECISION = 200.0  # n mu below which the correction would only add noise
 
@@ -95,7 +96,7 @@ def clip_factor(n: int, mu: float, size: int) -> float:
     than chi_3: radii a bit too small cost least.
     """
     squares = gammaincinv(_LENGTH_SHAPE / 2, (np.arange(400) + 0.5) / 400) / gammaincinv(_LENGTH_SHAPE / 2, 0.5)
-    factors = np.geomspace(_LEAST_CLIP, 4.0, 120)
+    factors = np.geomspace(min(max(_UNSURE / (n * mu), _LEAST_CLIP), 1.0), 4.0, 120)
     kept = np.minimum(1.0, factors[:, None] / np.sqrt(squares))
     slope = kept.mean(axis=1) - np.where(kept < 1, kept, 0.0).mean(axis=1) / size
     noise = 4 * size * factors**2 / (n * mu * mu * squares.mean())
@@ -135,7 +136,7 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: f
         return max(least, min(most, (needed / precision) ** 2))
 
     helpers: dict[type[Measure], float] = {
-        LevelHistogram: enough(0.06, 30),
+        LevelHistogram: enough(0.06, 30, 0.005),
         DesignMoments: enough(0.05, 80, 0.01),
         CovariateSquares: enough(0.03, 40 * math.sqrt(_columns(rounds))),
         CovariateProducts: enough(0.08, 80 * _columns(rounds), 0.01),

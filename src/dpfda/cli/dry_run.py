@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def show_dry_run(request: FitRequest, terminal: Terminal) -> None:
     """Print what `dpfda fit` would do, as a TOML file that does it."""
     with terminal.waiting(f"Reading {request.source.shown}"):
-        loaded = load_curves(request.source, request.reading)
+        loaded = load_curves(request.source, request.reading, scratch=request.settings["scratch"])
     terminal.owner_notes(loaded.owner_notes)
     lines = [*_price(request, terminal), *_expectation(request, loaded)]
     sys.stdout.write("".join(f"# {line}\n" for line in lines) + as_toml(request.settings))

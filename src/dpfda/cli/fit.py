@@ -43,6 +43,7 @@ def fit(
     separator: options.Separator = None,
     decimal: options.Decimal = None,
     duplicates: options.Duplicates = None,
+    scratch: options.Scratch = None,
     design: options.Design = None,
     bounds: options.Bounds = None,
     levels: options.Levels = None,
@@ -100,8 +101,9 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     run = choose_run(request, ledger, terminal)
     if ledger is not None and run.is_new:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
-    with terminal.waiting(f"Reading {request.source.shown}"):
-        loaded = load_curves(request.source, request.reading)
+    with terminal.progress(f"Reading {request.source.shown}") as advance:
+        scratch = request.settings["scratch"]
+        loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
     terminal.owner_notes(loaded.owner_notes)
     ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
     document = _spend(request, loaded, ledger, run, terminal)

@@ -23,6 +23,10 @@ Query = Annotated[str | None, _option("--query", DATA, "SELECT statement, with a
 Separator = Annotated[str | None, _option("--separator", DATA, "Field separator of a CSV, if it is not found.")]
 Decimal = Annotated[str | None, _option("--decimal", DATA, "'point' (default) or 'comma'.")]
 Duplicates = Annotated[str | None, _option("--duplicates", DATA, "Copies of rows: 'refuse' (default), 'drop', 'keep'.")]
+Scratch = Annotated[
+    str | None,
+    _option("--scratch", DATA, "Folder for tables larger than memory (default: $DPFDA_SCRATCH or /var/tmp)."),
+]
 Design = Annotated[str | None, _option("--design", MODEL, "Covariates a,b,c: coefficient curves instead of a mean.")]
 Bounds = Annotated[list[str] | None, _option("--bounds", MODEL, "PUBLIC bounds of a numeric covariate: NAME=LOW:HIGH.")]
 Levels = Annotated[

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PREFIX = "fit-"
 _NOT_OF_THE_STUDY = (  # settings that change what is written, not what is released
     "source", "ledger", "run", "report", "json", "figure", "overwrite", "level", "title", "x-label", "y-label",
-    "include-owner-notes",
+    "include-owner-notes", "scratch",
 )  # fmt: skip
 
 

@@ -42,9 +42,10 @@ DEFAULTS: dict[str, Any] = {
     "separator": None,
     "decimal": "point",
     "duplicates": "refuse",
+    "scratch": None,
     "include-owner-notes": False,
 }
-_PATHS = ("source", "ledger", "report", "json", "figure")
+_PATHS = ("source", "ledger", "report", "json", "figure", "scratch")
 
 
 def merged(from_command_line: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ class PublishedCoordinator:
     """Projected gradient descent on noisy batch gradients."""
 
     covariance = None
+    error_parts = None
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

@@ -236,7 +236,7 @@ class Plan:
         """How many numbers a measure releases."""
         size, columns = self.n_coefficients * self.basis.size, self.n_coefficients
         if isinstance(measure, LevelHistogram):
-            return measure.bins
+            return measure.bins + 1
         if isinstance(measure, DesignMoments):
             return self.basis.moment_count * (2 if self.basis.sines else 1)
         widths: dict[type[Measure], int] = {

@@ -28,6 +28,7 @@ class QuantileCoordinator:
     """Bisects [-1, 1] for every level in turn; a round's measure says which level it serves."""
 
     covariance: Floats | None = None
+    error_parts = None
 
     def __init__(self, plan: Plan) -> None:
         self._level_of = [_level(planned) for planned in plan.rounds]

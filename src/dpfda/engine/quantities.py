@@ -28,7 +28,7 @@ class EntrywiseGradient(Measure):
 
 @dataclass(frozen=True)
 class LevelHistogram(Measure):
-    """How many curves have their own mean of y in each of `bins` equal bins of the y-range."""
+    """How many curves have their own mean of y in each of `bins` equal bins of the y-range, and how many have no points."""
 
     kind: ClassVar[str] = "level-histogram"
     bins: int = 64

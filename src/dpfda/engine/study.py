@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.engine.adaptive.coordinator import AdaptiveCoordinator
+from dpfda.engine.adaptive.error_parts import ErrorParts
 from dpfda.engine.descent import PublishedCoordinator
 from dpfda.engine.plan import Plan
 from dpfda.engine.quantiles import QuantileCoordinator
@@ -31,6 +32,11 @@ class Coordinator(Protocol):
         """Covariance of the flat coefficients, sampling and privacy noise together, where the method knows it."""
         ...
 
+    @property
+    def error_parts(self) -> ErrorParts | None:
+        """The error to expect by source, where the method knows it."""
+        ...
+
     def question(self, index: int) -> dict[str, Floats]: ...
 
     def learn(self, index: int, releases: Mapping[str, Release]) -> None: ...
@@ -47,11 +53,12 @@ COORDINATORS: dict[str, Callable[[Plan], Coordinator]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a study ends with, in the plan's units: coefficients, their covariance if known, whether all was private."""
+    """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private."""
 
     coefficients: Floats
     covariance: Floats | None
     private: bool
+    errors: ErrorParts | None = None
 
 
 def run_study(
@@ -69,4 +76,4 @@ def run_study(
         private = private and all(release.private for release in releases.values())
         if on_round is not None:
             on_round(index + 1, len(plan.rounds))
-    return Outcome(coordinator.coefficients(), coordinator.covariance, private)
+    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts)

@@ -17,7 +17,14 @@ from dpfda.errors import HopelessBudgetWarning, InvalidInput, NotPrivateWarning
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.parameters import Parameters
 from dpfda.estimators.scaling import symmetric_scaling, unit_scaling
-from dpfda.planning import TYPICAL_POINTS, ExpectedError, expected_error_of, hopeless_text, silo_terms
+from dpfda.planning import (
+    TYPICAL_POINTS,
+    ExpectedError,
+    expected_error_of,
+    found_hopeless_text,
+    hopeless_text,
+    silo_terms,
+)
 from dpfda.reference import least_squares
 from dpfda.silo import Silo
 from dpfda.statement import not_private, statement
@@ -94,13 +101,16 @@ class CurveEstimator(FittedFunctions, Parameters):
             return self._fit_reference(X)
         silos = self._as_silos(X)
         plan = self._plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
-        self._warn_if_hopeless(plan)
+        warned = self._warn_if_hopeless(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
         outcome = run_study(plan, InProcessTransport(silos), name, progress)
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.plan_ = plan
-        return self._remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
+        self._remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
+        if not warned and self.expected_error_ is not None and self.expected_error_.hopeless:
+            warnings.warn(found_hopeless_text(self.expected_error_), HopelessBudgetWarning, 2)
+        return self
 
     def plan(
         self, *, n: int | Sequence[SiloTerms], m: float, S: int = 1, d: int | None = None, **guesses: Any
@@ -127,13 +137,14 @@ class CurveEstimator(FittedFunctions, Parameters):
     def _planned_columns(self, d: int | None) -> int:
         return 1 if d is None else 1 + _validate.integer("d", d, minimum=0)
 
-    def _warn_if_hopeless(self, plan: Plan) -> None:
-        """Say so, from public numbers alone, when the budget cannot show a plausible curve."""
+    def _warn_if_hopeless(self, plan: Plan) -> bool:
+        """Say so before anything is spent, from public numbers alone, when the budget cannot show a plausible curve."""
         if plan.method != "adaptive":
-            return
+            return False
         expected = expected_error_of(plan, max(1.0, self.points_per_curve or TYPICAL_POINTS))
         if expected.hopeless:
             warnings.warn(hopeless_text(expected), HopelessBudgetWarning, 3)
+        return expected.hopeless
 
     def _check_parameters(self) -> None:
         _validate.choice("method", self.method, METHODS)

@@ -13,7 +13,9 @@ from dpfda.engine.bands import half_widths
 from dpfda.engine.plan import Scaling
 from dpfda.engine.study import Outcome
 from dpfda.errors import InvalidInput
+from dpfda.estimators.achieved import achieved_error
 from dpfda.estimators.parameters import check_is_fitted
+from dpfda.planning import ExpectedError
 from dpfda.statement import PrivacyStatement
 
 BAND_POINTS = 201
@@ -77,6 +79,9 @@ class FittedFunctions:
         if outcome.covariance is not None:
             mixing = np.kron(scaling.mixing(), np.eye(len(outcome.covariance) // len(self._coefficients)))
             self._covariance = mixing @ outcome.covariance @ mixing.T
+        self.expected_error_: ExpectedError | None = None
+        if outcome.errors is not None:
+            self.expected_error_ = achieved_error(basis, scaling, outcome.coefficients, outcome.errors)
         self.coef_ = self._public_shape(self._coefficients)
         self.n_basis_ = basis.size
         self.privacy_ = privacy

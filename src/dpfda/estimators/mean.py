@@ -50,6 +50,9 @@ class PrivateMean(CurveEstimator):
         Coefficients in the basis, in the units of y.
     privacy_ : PrivacyStatement
         Unit, neighbouring relation, spending of every silo, mechanism, public inputs, and whether it is private.
+    expected_error_ : ExpectedError or None
+        The squared L2 error that the released quantities let expect: bias, sampling, privacy, total; None for
+        methods that cannot tell.
     """
 
     def predict(self, x: ArrayLike) -> Floats:

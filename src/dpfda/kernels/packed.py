@@ -7,7 +7,7 @@ order or the chunking of curves.
 
 | curve | contributes |
 |---|---|
-| without points | zero; its length is 0, so it is short; no bin of the histogram |
+| without points | zero; its length is 0, so it is short; counted apart in the histogram |
 | NaN, infinity or overflow anywhere in its gradient | zero; it is not short |
 | entries up to 1e308 that do not overflow | its clipped value |
 """
@@ -155,12 +155,13 @@ class PackedCurves:
         return words
 
     def level_words(self, bins: int) -> Integers:
-        """How many curves have their own mean of y in each of `bins` equal bins of [-1, 1]."""
+        """How many curves have their mean of y in each of `bins` equal bins of [-1, 1]; then, how many have no points."""
         from dpfda.kernels import passes
 
         _, harmonics, sines = self._shape
-        words = no_words(bins)
-        passes.level_pass(self._store, 0, self._groups, (4 if sines else 2) * harmonics, words[1])
+        words = no_words(bins + 1)
+        passes.level_pass(self._store, 0, self._groups, (4 if sines else 2) * harmonics, words[1, :bins])
+        words[1, bins] = self._empty
         return words
 
     @property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dpfda.tables.source import Source
 
-BATCH_ROWS = 1 << 20
+BATCH_ROWS = 1 << 19
 _TEXT_ROWS = 1 << 18  # text takes more room than the numbers in it
 
 

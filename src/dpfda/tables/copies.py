@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 _MIXERS = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB], dtype=np.uint64)
+_MANY = 1 << 16  # rows for which compiled code pays
 
 
 def copied_rows(codes: Integers, x: Floats, y: Floats, design: Floats | None) -> Integers:
@@ -22,6 +23,11 @@ def copied_rows(codes: Integers, x: Floats, y: Floats, design: Floats | None) ->
     Fingerprints of 64 bits find the candidates fast; those are then compared in full.
     """
     prints = fingerprints(codes, x, y, design)
+    if prints.size >= _MANY:
+        from dpfda.tables.repeats import any_repeat
+
+        if not any_repeat(prints):
+            return np.empty(0, dtype=np.int64)
     ordered = np.sort(prints)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if not repeated.size:

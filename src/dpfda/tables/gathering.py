@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dpfda.tables.reading import Reading
 
 _THREADS = 2
-_KEPT = 2  # batches that stay in memory before the disk is used
+_KEPT = 4  # batches that stay in memory before the disk is used
 
 
 class Collector:
@@ -48,7 +48,7 @@ class Collector:
         """The next rows of the source."""
         self._kept.append(rows)
         self._kept_rows += len(rows)
-        if self._kept_rows > (_KEPT * self._most if self._spool is None else self._most):
+        if self._kept_rows > _KEPT * self._most or (self._spool is not None and self._kept_rows >= self._most):
             self._to_disk()
 
     def curves(self, progress: Callable[[int], None]) -> Curves:

@@ -24,7 +24,7 @@ from dpfda.tables.wide import measured, wide_rows
 if TYPE_CHECKING:
     import polars as pl
 
-Progress = Callable[[int, int | None], None]
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ def load_curves(
     """Read, check and shape one table, also one that is larger than memory.
 
     The number of curves is public, so every subject in the table becomes a curve, if need be an empty one. What is
-    refused here is told to the owner only, before any release. Beyond two times `rows_at_once` rows, a table in long
+    refused here is told to the owner only, before any release. Beyond four times `rows_at_once` rows, a table in long
     format is put in order on disk, in nameless files of the folder `scratch`, and the curves are maps of such files.
-    `progress` is told how many steps are done, and of how many if that is known.
+    `progress` is told how many steps are done, and of how many as far as is known.
     """
     curves, findings = read_curves(source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
     functions = ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
@@ -82,12 +82,11 @@ def read_curves(
             curves, tally = _wide_curves(batches.frames, source, reader)
             return curves, Findings(tally, tuple(reader.finish()))
         collector = Collector(reading, rows_at_once, scratch)
-        planned = None if batches.rows is None else 2 * batches.rows
         for frame in batches.frames:
             if frame.height:
                 rows = reader.read(frame)
                 collector.add(rows if keep is None else keep(rows))
-                report(reader.rows, planned)
+                report(reader.rows, 2 * (batches.rows or reader.rows))
         _refuse_no_rows(reader.rows, source)
         notes = reader.finish()
         curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.engine.adaptive.density import DesignDensity, fit_density
+from dpfda.engine.adaptive.density import POSITIVE, DesignDensity, fit_density, thin_directions
 from dpfda.engine.adaptive.designs import own_densities
+from dpfda.engine.adaptive.error_parts import ErrorParts, SiloCovariance, error_parts
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
 from dpfda.engine.adaptive.geometry import (
     CovariateMatrix,
@@ -18,11 +19,12 @@ from dpfda.engine.adaptive.geometry import (
     clipping_shape,
     covariate_matrix,
     covariate_sizes,
+    uncorrelated,
 )
-from dpfda.engine.adaptive.level import fit_level
+from dpfda.engine.adaptive.level import fit_filled, fit_level
 from dpfda.engine.adaptive.matrices import power
 from dpfda.engine.adaptive.pooling import Pooled, pool
-from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, solve, with_tail
+from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, solve, wider_root, with_tail
 from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
 from dpfda.engine.adaptive.spread import mean_square, pool_scaled, shrunk_spread, trace_sd
 from dpfda.engine.plan import Plan
@@ -63,6 +65,13 @@ class AdaptiveCoordinator:
     def covariance(self) -> Floats | None:
         """Covariance of the coefficients, those beyond the basis included: sampling, privacy noise and truncation."""
         return with_tail(self.for_band, self.plan.basis, self.plan.alpha)
+
+    @property
+    def error_parts(self) -> ErrorParts | None:
+        """The error to expect, by source."""
+        total = with_tail(self.posterior, self.plan.basis, self.plan.alpha)
+        information, spread = self.geometry.information, self.level.spread
+        return error_parts(self.posterior, total, information, self.doubt, list(self.silos.values()), spread)
 
     def coefficients(self) -> Floats:
         """The last estimate."""
@@ -110,17 +119,21 @@ class AdaptiveCoordinator:
 
     def _start(self, releases: Mapping[str, Release]) -> None:
         """Round 0: level and spread of y, design density, sizes of the covariates."""
-        self.level = fit_level(pool(self.plan, 0, LevelHistogram, releases))
+        histogram = pool(self.plan, 0, LevelHistogram, releases)
+        filled = fit_filled(histogram)
+        self.level = fit_level(histogram, filled)
         moments = self._pooled(0, DesignMoments, releases)
+        if moments is not None:  # curves without points contributed zero
+            moments = moments.scaled(1 / filled.share)
         self.density = fit_density(self.plan.basis, moments)
         self.own_densities: dict[str, DesignDensity] = {}
         if moments is not None and len(releases) > 1:
             own = {name: pool(self.plan, 0, DesignMoments, {name: release}) for name, release in releases.items()}
+            own = {name: moments.scaled(1 / filled.share) for name, moments in own.items()}
             self.own_densities = own_densities(self.plan.basis, moments, own)
         squares = self._pooled(0, CovariateSquares, releases)
         self.covariate_sizes = covariate_sizes(squares, self.plan.n_coefficients)
-        columns = self.plan.n_coefficients
-        self._set_geometry(CovariateMatrix(np.diag(self.covariate_sizes**2), np.zeros((0, columns, columns))))
+        self._set_geometry(uncorrelated(self.covariate_sizes, filled.share, filled.sd))
         self.prior = self._prior()
         self.iterate = np.zeros(self.size)
         self.iterate[0] = self.level.value
@@ -216,6 +229,7 @@ class AdaptiveCoordinator:
         """Combine all rounds of all silos; the second pass knows how far each round was from the end."""
         information, prior = self.geometry.information, self.prior
         posterior: Posterior | None = None
+        self.silos: dict[str, SiloCovariance] = {}
         extra: dict[str, Floats] = {}
         root = prior.root(_TYPICAL_SIZE)
         away = root @ root.T
@@ -230,20 +244,33 @@ class AdaptiveCoordinator:
                 value, noise = combine_rounds(evidence, seen, centre, extra.get(name))
                 extra[name] = noise
                 sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
-                inverse = np.linalg.inv(noise + sampling + (0.0 if own is None else own.doubt(away)))
                 turned = np.eye(self.size) if own is None else np.linalg.solve(information, own.information).T
-                precision += turned.T @ inverse @ turned
-                weighted += turned.T @ inverse @ value
+                self.silos[name] = SiloCovariance(
+                    noise + (0.0 if own is None else own.doubt(away)), sampling, np.asarray(turned)
+                )
+                precision += self.silos[name].precision()
+                weighted += self.silos[name].weight() @ value
             covariance: Floats = np.asarray(np.linalg.inv(precision), dtype=np.float64)
             value = covariance @ weighted
-            if not self.own_geometries:
-                covariance = covariance + self.geometry.doubt(away)
+            self.doubt = np.zeros_like(covariance) if self.own_geometries else self.geometry.doubt(away)
+            covariance = covariance + self.doubt
             posterior = solve(value, covariance, information, prior)
             step = posterior.mean - self.iterate
             away = np.outer(step, step) + posterior.covariance
         assert posterior is not None
-        self.for_band = cautious(posterior, covariance, information, prior)
+        kept = float(np.mean([evidence[-1].shrinkage for evidence in self.evidence.values() if evidence]))
+        self.for_band = cautious(posterior, value, covariance + self._thin_doubt(posterior), information, prior, kept)
         return posterior
+
+    def _thin_doubt(self, posterior: Posterior) -> Floats:
+        """What a wrong design density does where there are hardly any data, if the curve is as the wider prior allows.
+
+        The estimate takes its own displacement for known, also where a wrong density alone has fixed it: bands then held
+        mu_2 under a density that falls to zero in half of the runs. What positivity tells of the moments does not count.
+        """
+        thin = np.kron(np.eye(self.plan.n_coefficients), thin_directions(self.density))
+        root = thin @ wider_root(posterior, self.prior)
+        return self.geometry.doubt(root @ root.T) / POSITIVE**2
 
     def _give_back(self) -> None:
         """Subtract from the estimate what clipping shifted it by, as far as it was measured."""

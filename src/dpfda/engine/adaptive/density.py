@@ -21,8 +21,10 @@ Floats = NDArray[np.float64]
 _VARIATION = 0.2  # prior sd of a design moment at frequency 1, falling with the frequency
 _GRID = 96
 _UNEVENNESS = 5.0  # prior sd of a grid cell's mass around the uniform design's; makes the fit unique
-_POSITIVE = 0.5  # what positivity leaves of the moments' sd: with all of it 250 curves had ratio 3.1, so 2.0
+POSITIVE = 0.5  # what positivity leaves of the moments' sd: with all of it 250 curves had ratio 3.1, so 2.0
 _TOTAL = 1e3  # weight of total mass 1
+_UNSURE = 3.0  # sds of an eigenvalue: a band takes it for that much smaller
+_THIN = 0.3  # eigenvalues below begin to count as thin
 _THINNEST = 1e-4  # eigenvalues below are rounding and fit error, not data
 
 
@@ -57,7 +59,17 @@ def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     mass, _ = nnls(rows, wanted)
     left = features.T @ np.linalg.solve(rows.T @ rows, features)
     gram = gram_matrix(basis, mass @ features / mass.sum()) + _THINNEST * np.eye(basis.size)
-    return DesignDensity(gram, _POSITIVE * _slopes(basis, left))
+    return DesignDensity(gram, POSITIVE * _slopes(basis, left))
+
+
+def thin_directions(density: DesignDensity) -> Floats:
+    """A matrix that keeps the directions about which perhaps hardly any curve tells, and takes away the others."""
+    values, vectors = np.linalg.eigh(density.gram)
+    along = np.einsum("av,jab,bv->jv", vectors, density.slopes, vectors)
+    sd = np.sqrt((along**2).sum(axis=0))
+    least = values - _UNSURE * sd
+    result: Floats = (vectors * np.clip(1 - least / _THIN, 0.0, 1.0)) @ vectors.T
+    return result
 
 
 def _slopes(basis: Basis, covariance: Floats) -> Floats:

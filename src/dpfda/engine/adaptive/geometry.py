@@ -50,10 +50,17 @@ def covariate_sizes(squares: Pooled | None, columns: int) -> Floats:
 
 @dataclass(frozen=True)
 class CovariateMatrix:
-    """E[G G^T], and directions in which it is uncertain."""
+    """E[G G^T], where G = 0 for curves without points, and directions in which it is uncertain."""
 
     matrix: Floats
     slopes: Floats
+
+
+def uncorrelated(sizes: Floats, filled: float, sd: float) -> CovariateMatrix:
+    """What is assumed before products are released; the first column is 1 for the share `filled` of curves."""
+    first = np.zeros((1, sizes.size, sizes.size))
+    first[0, 0, 0] = sd
+    return CovariateMatrix(np.diag(np.concatenate([[filled], sizes[1:] ** 2])), first)
 
 
 def covariate_matrix(products: Pooled, sizes: Floats) -> CovariateMatrix:

@@ -25,6 +25,10 @@ class Pooled:
     sd: Floats
     n: float
 
+    def scaled(self, factor: float) -> Pooled:
+        """The same measurement in other units."""
+        return Pooled(self.values * factor, self.sd * factor, self.n)
+
 
 def pool(plan: Plan, index: int, kind: type[Measure], releases: Mapping[str, Release]) -> Pooled:
     """Combine one measure of a round over the silos that answered, weights 1 / (noise variance + 0.3/n_s)."""

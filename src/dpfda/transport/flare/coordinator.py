@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import tempfile
 import time
@@ -64,6 +65,11 @@ class StudyRun:
                 self._session.connect(60.0)
                 self._wait_for_sites()
                 self._run_jobs()
+            except TransportError:
+                with contextlib.suppress(subprocess.TimeoutExpired):  # a dead server is the better explanation
+                    self._server.wait(timeout=2.0)
+                self._check_server()
+                raise
             finally:
                 self._session.close()
                 stop([self._server])

@@ -1,0 +1,36 @@
+"""The error to expect AFTER a fit, from what was released: post-processing, so it costs nothing and tells nothing new."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.basis import Basis
+from dpfda.engine.adaptive.error_parts import ErrorParts
+from dpfda.engine.plan import Scaling
+from dpfda.planning import ExpectedError
+
+Floats = NDArray[np.float64]
+
+
+def achieved_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: ErrorParts) -> ExpectedError:
+    """Squared L2 error by source in the user's units; `coefficients` are the scaled ones.
+
+    The yardstick `signal` is what the functions vary by, the uncertainty of that included, or the spread of the curves'
+    levels if that is more: a flat mean that is known well is no failure.
+    """
+    total = _size(basis, scaling, parts.total)
+    sampling, privacy = _size(basis, scaling, parts.sampling), _size(basis, scaling, parts.privacy)
+    shape = coefficients.copy()
+    shape[0, 0] = 0.0
+    moments = np.outer(shape, shape)
+    signal = total + _size(basis, scaling, moments)
+    bias = max(total - sampling - privacy, 0.0)
+    return ExpectedError(bias, sampling, privacy, max(signal, (scaling.y_scale * parts.spread) ** 2))
+
+
+def _size(basis: Basis, scaling: Scaling, moments: Floats) -> float:
+    """Expected squared L2 length, in the user's units, of functions whose scaled coefficients have these moments."""
+    mixing = scaling.mixing()
+    gram = basis.resized(len(moments) // len(mixing)).gram()
+    return float((np.kron(mixing.T @ mixing, gram) * moments).sum())

@@ -1,0 +1,77 @@
+"""The coordinator's log-in: servers that come late, go away, freeze or are not ours; always in bounded time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("nvflare")
+sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
+
+from world import Deployment, environment
+
+from dpfda.errors import TransportError
+from dpfda.transport.flare.processes import stop
+from dpfda.transport.flare.session import CoordinatorSession
+
+BOUND = 60.0  # seconds: far more than 2 + 15 + 10, far less than for ever
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """A server's kit and nobody's process."""
+    with environment(HOME=str(tmp_path)):
+        made = Deployment(tmp_path, sites=("alpha",)).make()
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+def log_in(world, seconds):
+    session = CoordinatorSession(world.root / "lead")
+    began = time.monotonic()
+    try:
+        session.connect(seconds)
+        assert session.sites() == {}
+    finally:
+        session.close()
+        assert time.monotonic() - began < seconds + BOUND
+
+
+@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_server_that_starts_late_again_and_again(alone, times):
+    """The log-in begins before the server does; the pause differs from time to time."""
+    for attempt in range(times):
+        late = threading.Timer(0.4 * (attempt % 5), alone.start_server)
+        late.start()
+        log_in(alone, 60.0)
+        late.join()
+        stop([alone.processes.pop("server")])
+
+
+def test_no_server_a_silent_one_and_a_frozen_one_are_clear_errors(alone):
+    with pytest.raises(TransportError, match="nobody listens at "):
+        log_in(alone, 1.0)
+    with (
+        socket.create_server(("127.0.0.1", alone.address.admin_port)),
+        socket.create_server(("127.0.0.1", alone.address.port)),
+        pytest.raises(TransportError, match="took the connection but not the log-in"),
+    ):
+        log_in(alone, 1.0)
+    alone.start_server()
+    log_in(alone, 60.0)
+    os.kill(alone.processes["server"].pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(TransportError, match="took the connection but not the log-in"):
+            log_in(alone, 1.0)
+    finally:
+        os.kill(alone.processes["server"].pid, signal.SIGCONT)
+    log_in(alone, 60.0)
