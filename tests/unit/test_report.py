@@ -13,7 +13,7 @@ pytest.importorskip("jinja2")
 from dpfda.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-from dpfda.report.chart import ticks
+from dpfda.report.chart import leaves_the_picture, ticks, y_range
 from dpfda.report.document import BudgetChange, Study, read_document, result_document, to_json
 from dpfda.report.html import render_report
 from dpfda.report.privacy_card import privacy_card
@@ -135,6 +135,20 @@ def test_figures_of_a_document(document, vcm_document) -> None:
 
     assert figure_bytes(document_figure(document), "png").startswith(b"\x89PNG")
     assert b"<svg" in figure_bytes(document_figure(vcm_document), "svg")
+
+
+def test_a_band_that_is_wide_in_one_place_does_not_hide_the_curve() -> None:
+    values = [1.0, 2.0, 3.0, 2.0, 1.0]
+    low, high = [value - 1 for value in values], [value + 1 for value in values]
+    function = {"name": "mean", "values": values, "low": low, "high": high}
+    assert not leaves_the_picture(function)
+    wide = {**function, "low": [*low[:4], -500.0], "high": [*high[:4], 500.0]}
+    unknown = {**function, "low": [*low[:4], None], "high": [*high[:4], None]}
+    for each in (wide, unknown):
+        assert leaves_the_picture(each)
+        bottom, top = y_range(each)
+        assert -6 < bottom < -4
+        assert 6 < top < 8
 
 
 @pytest.mark.parametrize("content", ["", "{}", "<html></html>", '{"schema": "dpfda-result/99"}', "[1]"])

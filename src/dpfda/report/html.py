@@ -8,7 +8,7 @@ import math
 from datetime import datetime
 from typing import Any
 
-from dpfda.report.chart import chart, x_name
+from dpfda.report.chart import chart, leaves_the_picture, x_name
 from dpfda.report.document import Document
 from dpfda.report.privacy_card import privacy_card
 from dpfda.report.words import SOURCES, number, rms_sentence, tiny, typical_half_width
@@ -62,7 +62,8 @@ def _charts(document: Document) -> list[dict[str, Any]]:
         {
             "svg": _trusted(chart(document, index, **size)),
             "caption": _caption(function["name"], index, study),
-            "half_width": typical_half_width(function) if len(functions) > 1 else None,
+            "half_width": typical_half_width(function),
+            "is_cut": leaves_the_picture(function),
         }
         for index, function in enumerate(functions)
     ]
@@ -137,7 +138,6 @@ def _accuracy(document: Document) -> dict[str, Any] | None:
         "rows": rows,
         "largest": max(float(row["rms"]) for row in rows) or 1.0,
         "sentence": " ".join(sentences),
-        "is_one": functions == 1,
         "legend": SOURCES,
     }
 
