@@ -1,4 +1,4 @@
-"""Which run of the ledger a fit is: a new study, or one that was stopped before its result was written.
+"""Which run of the ledger a fit or a search for quantiles is: new, or one stopped before its result was written.
 
 The name of a run holds a hash of the settings that decide the releases and of the time at which the data were last changed,
 never of their content. The same command after a finished fit is a new study and costs again. After a fit that was killed,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpfda.privacy.ledger import Ledger, LogEntry, Spent
     from dpfda.tables import Source
 
-PREFIX = "fit-"
+KINDS = ("fit", "quantiles")
 _NOT_OF_THE_STUDY = (  # settings that change what is written, not what is released
     "source", "ledger", "run", "report", "json", "figure", "overwrite", "level", "title", "x-label", "y-label",
     "include-owner-notes", "scratch",
@@ -45,9 +45,9 @@ class Run:
         return not self.entries
 
 
-def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal) -> Run:
+def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, kind: str = "fit") -> Run:
     """--run NAME; else the run of this very command that was stopped; else a new one. Says so where it is not new."""
-    stem, stamp = f"{PREFIX}{_settings_hash(request)}-", _last_change(request.source)
+    stem, stamp = f"{kind}-{_settings_hash(request)}-", _last_change(request.source)
     known: dict[str, list[LogEntry]] = {}
     finished: set[str] = set()
     if ledger is not None:
@@ -66,6 +66,11 @@ def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal) -
     if not run.is_new:
         terminal.say(_continued(run))
     return run
+
+
+def can_go_on(run: str) -> bool:
+    """Whether a run of this name, if it was stopped, is gone on with by the command that began it."""
+    return run.startswith(tuple(f"{kind}-" for kind in KINDS))
 
 
 def _continued(run: Run) -> str:

@@ -30,15 +30,6 @@ def refuse_overspending(ledger: Ledger, choice: LedgerChoice, epsilon: float, de
     )
 
 
-def affordable_ledger(choice: LedgerChoice, epsilon: float, delta: float) -> Ledger | None:
-    """The ledger if there is one, and refused if (epsilon, delta) does not fit: before any data are read."""
-    if not choice.exists:
-        return None
-    ledger = choice.open()
-    refuse_overspending(ledger, choice, epsilon, delta)
-    return ledger
-
-
 def change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:
     """The two states of the ledger for the report."""
     return BudgetChange(
