@@ -20,7 +20,7 @@ from dpfda.errors import InvalidInput
 from dpfda.kernels import chunked
 from dpfda.kernels.chunked import sums_of_prepared
 from dpfda.model import PreparedCurves
-from dpfda.privacy.exact import Grid, sum_slack
+from dpfda.privacy.exact import MOST_ROWS, Grid, sum_slack
 from kernel_sums import Sums, pack
 
 BASES = [
@@ -274,7 +274,7 @@ def test_radii_that_no_grid_serves_are_refused(radius):
     with pytest.raises(InvalidInput):
         packed.whitened(np.zeros((1, 1)), np.eye(1), radius)
     with pytest.raises(InvalidInput):
-        sum_slack(2**41, 3)
+        sum_slack(MOST_ROWS + 1, 3)
 
 
 def test_the_interface_does_not_import_the_compiler():
