@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import re
 import shutil
 import socket
@@ -16,6 +18,7 @@ import pytest
 pytest.importorskip("nvflare")
 sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
 
+from nvflare.fuel.utils import fobs
 from world import SITES, Deployment, curves, environment, study
 
 from dpfda.curves import Curves
@@ -27,7 +30,7 @@ from dpfda.transport.flare.processes import start_site, stop, wait_until
 from dpfda.transport.flare.provision import provision
 
 VALUE, MARK = 3.14159265358979, "CANARYMARK"
-EXTRA_ROWS, DROPPED = 1_327, 2_719  # of one site: further points of one subject, rows outside the domain
+EXTRA_ROWS, DROPPED = 71_327, 82_719  # of one site: further points of one subject, rows outside the domain
 TERMS = tuple(SiloTerms(name, 60, 1.0, 1e-3, 4.0) for name in SITES)
 
 
@@ -66,13 +69,56 @@ def needles(world, counts):
 
 
 def counted(count):
-    """A number of rows as text between other characters, and as the doubles that it and its mean per subject would be."""
+    """A number of rows as text, as a double, with its mean per subject, and as an integer of 8 bytes, msgpack or pickle."""
     yield re.compile(rb"(?<![0-9.])(%d|%s)(?![0-9])" % (count, f"{count:,}".encode()))
     yield from (struct.pack(order + "d", value) for order in "<>" for value in (float(count), count / 60))
+    yield from (struct.pack("<q", count), struct.pack(">q", count))
+    yield from (b"\xce" + struct.pack(">I", count), b"J" + struct.pack("<i", count))
 
 
 def found(needle, text):
     return needle.search(text) if isinstance(needle, re.Pattern) else needle in text
+
+
+def leaks(world, count):
+    """What careless code would send, made without a look at the needles."""
+    values = [json.dumps({"y": [1.0, VALUE]}), str(np.array([VALUE]).tolist()), np.full(3, VALUE).tobytes()]
+    values += [pickle.dumps([VALUE]), fobs.dumps({"y": VALUE})]
+    values += [np.full(3, VALUE, dtype=np.float32).tobytes()]
+    counts = [f"{count} rows", f"read {count:,} rows", json.dumps({"points": count}), f"mean {float(count)}"]
+    counts += [np.array([count]).tobytes(), pickle.dumps({"n": count}), fobs.dumps({"n": count})]
+    counts += [fobs.dumps({"mean": count / 60}), np.array([1.0, count]).tobytes()]
+    place = world.folder("beta").policy_path
+    texts = [
+        str(FileNotFoundError(2, "No such file", str(place))),
+        f"{world.root / 'data' / 'x'}: no such column {MARK}",
+    ]
+    return [leak if isinstance(leak, bytes) else leak.encode() for leak in values + counts + texts]
+
+
+def test_a_leak_would_be_found(tmp_path):
+    """A control of the test below: every leak is caught, and every needle is caught by itself."""
+    world, count = Deployment(tmp_path), 71_331
+    searched = needles(world, (count,))
+    for leak in leaks(world, count):
+        assert any(found(needle, b"{" + leak + b"}") for needle in searched), leak
+    assert all(found(needle, b"x" + needle + b"x") for needle in searched if isinstance(needle, bytes))
+    assert not any(found(needle, b"weights 0.71331, id 1713310, 60 subjects") for needle in searched)
+
+
+class Heard:
+    """A transport that keeps what came back."""
+
+    def __init__(self, inner):
+        self._inner, self.values = inner, []
+
+    def open(self, plan, run):
+        self._inner.open(plan, run)
+
+    def gather(self, query):
+        releases = self._inner.gather(query)
+        self.values += [value for release in releases.values() for value in release.values.ravel()]
+        return releases
 
 
 def test_nothing_but_releases_crosses(flare):
@@ -83,7 +129,8 @@ def test_nothing_but_releases_crosses(flare):
         policy = world.configure(terms.name, with_canaries(index), document)
     rows = uneven_table(Path(policy.data["source"]), 60)  # the last site
     start = world.tap.stat().st_size
-    outcome = run_study(document.plan, flare.transport(), document.id)
+    heard = Heard(flare.transport())
+    outcome = run_study(document.plan, heard, document.id)
     assert outcome.private
     broken = study(TERMS, constants={"C_T": 1.0})
     for terms in TERMS:  # a site whose reader fails with the mark in its message
@@ -94,11 +141,12 @@ def test_nothing_but_releases_crosses(flare):
     assert any(MARK in str(line.get("reason")) for line in world.log("alpha")), "the site itself must know"
     crossed = world.tap.read_bytes()[start:]
     assert document.id.encode() in crossed, "the tap must see the messages"
+    assert heard.values
+    assert all(struct.pack("<d", value) in crossed for value in heard.values), "the tap must see every double"
     replies = "".join(flare.puppet.raw(name, b"nonsense")["everything"] for name in SITES).encode()
     server = b"".join(path.read_bytes() for path in (world.root / "server").rglob("*") if path.is_file())
     server += (world.root / "server.log").read_bytes()
     status = repr(world.session._ask("get_system_info")).encode() + repr(world.session._ask("list_jobs")).encode()
-    assert document.id.encode() in crossed
     points = rows - DROPPED
     for needle in needles(world, (rows, points, DROPPED, EXTRA_ROWS, EXTRA_ROWS + 4)):
         for place, text in (("wire", crossed), ("replies", replies), ("server", server), ("status", status)):

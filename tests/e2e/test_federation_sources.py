@@ -88,6 +88,7 @@ def write_study(root):
     )
 
 
+@pytest.mark.slow
 def test_every_kind_of_source_in_one_study(tmp_path, postgres_url):
     """Join with its dry run, run, result, by the commands; the bits are those of the same curves in this process."""
     command = [sys.executable, "-m", "dpfda.cli.main"]

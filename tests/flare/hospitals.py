@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import os
 import signal
 import threading
 import time
@@ -20,7 +20,7 @@ from dpfda.federation.workspace import init_study
 from dpfda.messages import Query
 from dpfda.transport.checkpoint import Transcript
 from dpfda.transport.flare.coordinator import RunOptions, StudyRun
-from dpfda.transport.flare.processes import start_site, stop
+from dpfda.transport.flare.processes import start_site, stop, wait_until
 from dpfda.transport.in_process import InProcessTransport
 
 NAMES = ("north", "middle", "south")
@@ -56,15 +56,19 @@ class Hospital:
             if "site_worker" in str(process.cmdline()):
                 process.kill()
 
-    def kill_and_start_again(self):
+    def kill(self):
         for process in self.family():
             process.kill()
         self.process.wait()
+
+    def kill_and_start_again(self):
+        self.kill()
         self.start()
 
     def signal(self, number):
         for process in self.family():
-            os.kill(process.pid, number)
+            with contextlib.suppress(psutil.NoSuchProcess):  # a job process may just have ended
+                process.send_signal(number)
 
     def stop(self):
         """End it, frozen or not."""
@@ -100,7 +104,7 @@ class Study:
         self.rounds = len(self.document.plan.rounds)
         assert self.rounds == rounds
         self.sites = {name: Hospital(root, self.folder, name, seed, n) for seed, name in enumerate(NAMES)}
-        self.run = None
+        self.run, self.seen = None, []
 
     def start(self):
         for site in self.sites.values():
@@ -112,7 +116,7 @@ class Study:
             site.stop()
 
     def to_end(self, options=PATIENT):
-        self.run = StudyRun(self.folder, options, lambda *_: None)
+        self.run = StudyRun(self.folder, options, lambda _, seen: setattr(self, "seen", seen))
         self.run.to_end()
 
     def kill_server(self):
@@ -126,6 +130,17 @@ class Study:
         thread = threading.Thread(target=lambda: (self.wait_for_round(round_), strike()), daemon=True)
         thread.start()
         return thread
+
+    def hold_until_back(self, name, come_back):
+        """Once a round went on without this site, freeze another, so that nothing goes on until the site is seen again."""
+        assert wait_until(lambda: name in self.folder.status().absent, 90, 0.01), "the site was not missed"
+        self.sites["middle"].signal(signal.SIGSTOP)
+        try:
+            assert wait_until(lambda: name not in self.seen, 60), "the site did not leave"
+            come_back()
+            assert wait_until(lambda: name in self.seen, 90), "the site did not come back"
+        finally:
+            self.sites["middle"].signal(signal.SIGCONT)
 
     def wait_for_round(self, round_):
         deadline = time.monotonic() + 90

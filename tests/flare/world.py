@@ -85,7 +85,7 @@ class Deployment:
         return self
 
     def start_server(self):
-        path = os.pathsep.join([str(HERE / "tap"), str(HERE)])
+        path = os.pathsep.join(filter(None, [str(HERE / "tap"), str(HERE), os.environ.get("PYTHONPATH")]))
         with environment(PYTHONPATH=path, DPFDA_TAP=str(self.tap), HOME=str(self.root)):
             self.processes["server"] = start_server(self.root / "server", self.root / "server.log")
 
