@@ -119,7 +119,7 @@ def test_coefficient_curves_are_captioned(vcm_document) -> None:
     html = render_report(vcm_document)
     assert html.count('class="chart"') == 3
     assert "sex: m instead of f" in html
-    assert "Change of hdl for one more unit of bmi" in html
+    assert "Change of h for one more unit of bmi" in html
 
 
 def test_budget_and_accuracy_are_shown(document) -> None:

@@ -36,11 +36,17 @@ def init(
 ) -> None:
     """Set the total budget of a data set, once."""
     from dpfda import _validate
+    from dpfda.errors import InvalidInput
     from dpfda.privacy.ledger import Ledger
 
     _validate.positive("--epsilon", epsilon)
     _validate.fraction("--delta", delta)
     choice = _choice(ledger, data, new=True)
+    if not choice.is_url and choice.exists:
+        raise InvalidInput(
+            f"{choice.shown} exists already, and a total is set once; see what is left with: dpfda budget show --ledger "
+            f"{choice.shown}"
+        )
     Ledger.create(choice.location, epsilon, delta, note)
     promise = f"allows epsilon = {epsilon:g} at delta = {delta:g} in total"
     ctx.obj.say(f"{choice.shown} {promise}. Keep it with the data and back it up: it is the budget.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpfda.errors import BudgetExceeded
+from dpfda.errors import BudgetExceeded, InvalidInput
 from dpfda.report.document import BudgetChange
 
 if TYPE_CHECKING:
@@ -27,6 +27,16 @@ def refuse_overspending(ledger: Ledger, choice: LedgerChoice, epsilon: float, de
         f"This would spend epsilon = {epsilon:g} at delta = {delta:g}, but {choice.shown} (total epsilon = "
         f"{ledger.epsilon:g}, delta = {ledger.delta:g}) has room for {_floored(room)}: {advice}; no data were read and "
         "nothing was spent."
+    )
+
+
+def refuse_large_delta(delta: float, n: int) -> None:
+    """Raise before anything is spent if delta allows to publish a whole record of one of `n` subjects."""
+    if delta * n < 1:
+        return
+    raise InvalidInput(
+        f"--delta {delta:g} would allow to publish the whole record of one of {n:,} subjects; choose it far below one over "
+        f"their number, for instance {_floored(min(1e-5, 0.01 / n))}. Nothing was spent."
     )
 
 

@@ -73,14 +73,14 @@ def _caption(name: str, index: int, study: dict[str, Any]) -> str:
     if study["model"] == "mean":
         return ""
     if index == 0:
-        return f"Intercept: {study['y']} where every covariate is zero or at its reference level"
+        return f"Intercept: {study['y_label']} where every covariate is zero or at its reference level"
     category, _, level = name.partition(": ")
     levels = {each["name"]: each["levels"] for each in study["covariates"] if each["levels"]}
     if category in levels:
         return f"{category}: {level} instead of {levels[category][0]}"
     if any(each["name"] == name and list(each["bounds"] or ()) == [0, 1] for each in study["covariates"]):
         return f"{name}: 1 instead of 0"
-    return f"Change of {study['y']} for one more unit of {name}"
+    return f"Change of {study['y_label']} for one more unit of {name}"
 
 
 def _table(document: Document) -> dict[str, Any]:
