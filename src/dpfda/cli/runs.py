@@ -90,9 +90,9 @@ def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> N
         return
     room = gaussian_epsilon(max(0.0, ledger.remaining()) ** 0.5, ledger.delta)
     raise BudgetExceeded(
-        f"The rest of run {run.name}, which was stopped, does not fit into the budget any more: other studies have spent it, "
-        f"or an answer is missing from the ledger. Nothing was spent now; what is left allows a new study with about epsilon = {room:.2g}: add --run NAME and a "
-        "smaller --epsilon."
+        f"The rest of run {run.name}, which was stopped, does not fit into the budget any more: other studies have spent "
+        "it, or an answer is missing from the ledger. Nothing was spent now; what is left allows a new study with about "
+        f"epsilon = {room:.2g}: add --run NAME and a smaller --epsilon."
     )
 
 
