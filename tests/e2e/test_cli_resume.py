@@ -196,8 +196,8 @@ def test_a_full_disk_costs_nothing_the_second_time(table, capsys) -> None:
     assert Ledger.open(f"{table}.ledger").spent() == spent
 
 
-def test_a_lost_answer_that_cannot_be_paid_twice_is_refused_before_more_is_spent(tmp_path, capsys) -> None:
-    """The kill between debit and answer, made by removing the last answer: the budget holds exactly one fit."""
+def test_a_removed_answer_that_cannot_be_paid_twice_is_refused_before_more_is_spent(tmp_path, capsys) -> None:
+    """The last answer was removed from the ledger, its debit stands, and the budget holds exactly one fit."""
     table = visits(tmp_path / "visits.csv", subjects=300)
     assert dpfda(capsys, "fit", table, *ALL, "--json", "a.json", "--run", "spring").code == 0
     with sqlite3.connect(f"{table}.ledger") as connection:
@@ -205,7 +205,7 @@ def test_a_lost_answer_that_cannot_be_paid_twice_is_refused_before_more_is_spent
     spent = Ledger.open(f"{table}.ledger").spent()
     ran = dpfda(capsys, "fit", table, *ALL, "--json", "b.json", "--run", "spring")
     assert ran.code == 2
-    assert "killed between a debit and its answer" in ran.complaints[0]
+    assert "does not fit into the budget any more" in ran.complaints[0]
     assert Ledger.open(f"{table}.ledger").spent() == spent
 
 

@@ -1,8 +1,8 @@
 """Real processes against one ledger file: kill -9 at random moments, and races for the last of the budget.
 
-A process of its own forks the workers (pytest has threads, which do not mix with fork). A worker repeats begin,
-commit with the draw inside, append the release to a file with fsync (it has left the silo). After every kill the file and the ledger are
-compared: a release without its debit would be an undercharge, a second debit an overcharge.
+A process of its own forks the workers (pytest has threads, which do not mix with fork). A worker repeats begin, commit
+with the draw inside, append the release to a file with fsync (it has left the silo). After every kill the file and the
+ledger are compared: a release without its debit would be an undercharge, a second debit an overcharge.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def _continued(run: Run) -> str:
 def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> None:
     """Raise before anything is spent if the rest of a stopped run does not fit into the budget.
 
-    An answer that was debited and lost with the process is charged again.
+    Answers on record are not charged again; one that was lost with the process was not charged.
     """
     answered = set(ledger.releases(run.name))
     rest = [event for index, event in enumerate(planned) if index not in answered]
@@ -95,9 +95,9 @@ def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> N
         return
     room = gaussian_epsilon(max(0.0, ledger.remaining()) ** 0.5, ledger.delta)
     raise BudgetExceeded(
-        f"Run {run.name} was killed between a debit and its answer, and the budget does not allow to pay for that round "
-        f"twice; nothing was spent now. What is left allows a new study with about epsilon = {room:.2g}: add --run NAME "
-        "and a smaller --epsilon."
+        f"The rest of run {run.name}, which was stopped, does not fit into the budget any more: other studies have spent "
+        "it, or an answer is missing from the ledger. Nothing was spent now; what is left allows a new study with about "
+        f"epsilon = {room:.2g}: add --run NAME and a smaller --epsilon."
     )
 
 

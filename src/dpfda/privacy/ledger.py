@@ -155,9 +155,9 @@ class Ledger:
         silo: str = "",
         actor: str | None = None,
     ) -> bytes:
-        """Draw an answer, write it and its debit durably, in one transaction, and return what is on record: only that may leave.
+        """Draw an answer, write it and its debit durably, in one transaction, and return what is on record.
 
-        If another process answered the round meanwhile, its answer is returned and nothing is drawn.
+        Only that may leave. If another process answered the round meanwhile, its answer is returned and nothing is drawn.
         """
         run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
         with self._store.transaction(write=True) as transaction:
