@@ -24,7 +24,7 @@ from dpfda.transport.flare.processes import start_site, stop, wait_until
 from dpfda.transport.in_process import InProcessTransport
 
 NAMES = ("north", "middle", "south")
-PATIENT = RunOptions(for_sites=60.0, for_late_sites=15.0, after_enough=1.0, in_all=60.0)
+PATIENT = RunOptions(for_sites=90.0, for_late_sites=15.0, after_enough=8.0, in_all=90.0)  # for a busy machine, too
 
 
 class Hospital:
