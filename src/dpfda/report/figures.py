@@ -37,6 +37,7 @@ def mean_figure(
         low, high = fitted.band(level, x=grid)
         label = f"{level:.0%} simultaneous band (sampling and privacy)"
         axes.fill_between(grid, low, high, color=PRIVATE, alpha=0.18, linewidth=0, label=label)
+        axes.set_ylim(*y_range({"values": fitted.predict(grid), "low": low, "high": high}))
     if reference is not None:
         axes.plot(grid, reference.predict(grid), color=REFERENCE, linestyle="--", label="not private: least squares")
     privacy = fitted.privacy_
