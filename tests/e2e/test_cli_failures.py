@@ -115,8 +115,6 @@ CASES = [
     Case("epsilon is not a number", USER, "finite", options=without("--epsilon", "--epsilon", "nan")),
     Case("epsilon is a word", USER, "Invalid value for '--epsilon'", options=without("--epsilon", "--epsilon", "one")),
     Case("delta is one", USER, "between 0 and 1", options=without("--delta", "--delta", "1")),
-    Case("delta larger than one over the subjects", USER, "far below one over their number",
-         options=(*without("--delta", "--delta", "0.2"), "--ledger", "own.ledger")),
     Case("no folder for the ledger", USER, "There is no folder", options=(*ALL, "--ledger", "nowhere/x.ledger")),
     Case("unknown option", USER, "No such option", options=(*ALL, "--epsilom", "1")),
     Case("unknown method", USER, "must be one of", options=(*ALL, "--method", "magic")),

@@ -117,7 +117,7 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
     from dpfda.cli.fit_request import fit_request
     from dpfda.cli.runs import choose_run, refuse_unfinishable, same_study_or_refuse
     from dpfda.cli.settings import merged
-    from dpfda.cli.spending import refuse_large_delta, refuse_overspending
+    from dpfda.cli.spending import refuse_overspending, warn_of_large_delta
     from dpfda.engine.quantiles import quantile_plan
     from dpfda.errors import ProtocolError
     from dpfda.quantiles import private_quantiles
@@ -134,7 +134,7 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     with terminal.waiting(f"Reading {request.source.shown}"):
         loaded = load_curves(request.source, request.reading)
-    refuse_large_delta(request.delta, loaded.curves.n)
+    warn_of_large_delta(request.delta, loaded.curves.n, terminal)
     ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
     name = f"quantiles of {request.reading.y}, {request.source.name}"[:200]
     silo = Silo(loaded.curves, epsilon=request.epsilon, delta=request.delta, name=name, ledger=ledger)

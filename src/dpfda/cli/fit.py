@@ -94,7 +94,7 @@ def fit(
 def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     """Check the budget, read, spend, write, tell: in this order."""
     from dpfda.cli.runs import choose_run
-    from dpfda.cli.spending import refuse_large_delta, refuse_overspending
+    from dpfda.cli.spending import refuse_overspending, warn_of_large_delta
     from dpfda.cli.summary import print_summary
     from dpfda.tables import load_curves
 
@@ -106,7 +106,7 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
         scratch = request.settings["scratch"]
         loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
     terminal.owner_notes(loaded.owner_notes)
-    refuse_large_delta(request.delta, loaded.curves.n)
+    warn_of_large_delta(request.delta, loaded.curves.n, terminal)
     ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
     document = _spend(request, loaded, ledger, run, terminal)
     written = request.outputs.write(document)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpfda.errors import BudgetExceeded, InvalidInput
+from dpfda.errors import BudgetExceeded
 from dpfda.report.document import BudgetChange
 
 if TYPE_CHECKING:
     from dpfda.cli.ledger_choice import LedgerChoice
+    from dpfda.cli.terminal import Terminal
     from dpfda.privacy.ledger import Ledger, Spent
 
 _TOLERANCE = 1e-12
@@ -30,13 +31,13 @@ def refuse_overspending(ledger: Ledger, choice: LedgerChoice, epsilon: float, de
     )
 
 
-def refuse_large_delta(delta: float, n: int) -> None:
-    """Raise before anything is spent if delta allows to publish a whole record of one of `n` subjects."""
+def warn_of_large_delta(delta: float, n: int, terminal: Terminal) -> None:
+    """Say so if delta is no small number for `n` subjects: a promise of that kind alone would allow to publish one of them."""
     if delta * n < 1:
         return
-    raise InvalidInput(
-        f"--delta {delta:g} would allow to publish the whole record of one of {n:,} subjects; choose it far below one over "
-        f"their number, for instance {_floored(min(1e-5, 0.01 / n))}. Nothing was spent."
+    terminal.say(
+        f"Warning: --delta {delta:g} is large for {n:,} subjects: the promise would allow to publish the whole record of one of "
+        f"them. Choose it far below one over their number, for instance {_floored(min(1e-5, 0.01 / n))}."
     )
 
 
