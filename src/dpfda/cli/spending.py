@@ -32,12 +32,12 @@ def refuse_overspending(ledger: Ledger, choice: LedgerChoice, epsilon: float, de
 
 
 def warn_of_large_delta(delta: float, n: int, terminal: Terminal) -> None:
-    """Say so if delta is no small number for `n` subjects: a promise of that kind alone would allow to publish one of them."""
+    """Say so if delta is not small for `n` subjects: such a promise alone would allow to publish one of them."""
     if delta * n < 1:
         return
     terminal.say(
-        f"Warning: --delta {delta:g} is large for {n:,} subjects: the promise would allow to publish the whole record of one of "
-        f"them. Choose it far below one over their number, for instance {_floored(min(1e-5, 0.01 / n))}."
+        f"Warning: --delta {delta:g} is large for {n:,} subjects: such a promise would allow to publish the whole record of "
+        f"one of them. Choose it far below one over their number, for instance {_floored(min(1e-5, 0.01 / n))}."
     )
 
 
