@@ -39,6 +39,11 @@ def test_the_faults_that_do_not_depend_on_timing_did_happen(found) -> None:
     assert found["damaged or edited ledger"]["faults"] == 28
 
 
+def test_kills_hit_studies_and_not_only_processes_that_start(found) -> None:
+    """Each of about 15 kills does with probability one half or more; at a slow start all would miss."""
+    assert found["SIGKILL at random moments"].get("mid-study", 0) >= 1
+
+
 def test_the_page_shows_losses() -> None:
     page = markdown({"SIGKILL": {"runs": 2, "faults": 3, "lost": 1}}, 2)
     assert "**2 studies, 3 faults, 1 losses.**" in page

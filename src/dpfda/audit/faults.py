@@ -1,6 +1,6 @@
 """Faults on purpose: kills, full disks, clocks, races, damage. Counts runs, faults and losses.
 
-`python -m dpfda.audit.faults --runs 100 --output docs/reliability.md` writes the page. Every study here is a process of
+`python -m dpfda.audit.reliability --runs 100 --output docs/reliability.md` writes the page. Every study here is a process of
 its own on a ledger file, killed with SIGKILL at random moments and started again until it is done.
 """
 
@@ -17,10 +17,9 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
-
-import numpy as np
 
 from dpfda.audit import fault_worker
 from dpfda.audit.fault_database import database_kills
@@ -29,7 +28,6 @@ from dpfda.audit.forks import Tally, examined, finished, forked
 from dpfda.errors import LedgerError
 from dpfda.privacy import ledger as ledger_module
 from dpfda.privacy.ledger import Ledger
-from dpfda.privacy.noise import OpenDPNoise
 
 _KILLS = 3  # per study, before it is left to finish
 
@@ -41,13 +39,28 @@ def kills(folder: Path, rng: random.Random) -> Tally:
     for attempt in range(_KILLS + 2):
         child = forked(lambda: fault_worker.main(folder, "run"))
         if attempt < _KILLS:
-            time.sleep(rng.uniform(0.005, 0.25))
+            time.sleep(rng.uniform(0.005, usual_seconds()))
             os.kill(child, signal.SIGKILL)
         code = finished(child)
         tally["faults"] += code == -signal.SIGKILL
+        if code == -signal.SIGKILL:
+            ledger = Ledger.open(folder / "ledger.db")
+            tally["mid-study"] += bool(ledger.log() or ledger.lost_draws("run"))
         if code == DONE:
             break
     return tally + examined(folder, ["run"])
+
+
+@cache
+def usual_seconds() -> float:
+    """How long a study takes when kernels and noise are there: kills within it hit every round, not only the start."""
+    for _ in range(2):
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            Ledger.create(Path(folder) / "ledger.db", LEDGER_EPSILON, DELTA)
+            fault_worker.main(Path(folder), "run")
+        seconds = time.monotonic() - began
+    return max(seconds, 0.05)
 
 
 def full_disk(folder: Path, rng: random.Random) -> Tally:
@@ -164,7 +177,7 @@ def run_faults(runs: int, seed: int = 0, *, databases: bool = True) -> dict[str,
     """About `runs` studies in all, shared out over the kinds of faults."""
     found: dict[str, Tally] = {}
     rng = random.Random(seed)
-    OpenDPNoise().standard_normal(np.zeros(3))  # built once, so that kills hit all rounds and not mostly the first
+    usual_seconds()  # before the first fork, so that children find kernels and noise built
     for name, (fault, share) in KINDS.items():
         tally: Tally = Counter()
         for _ in range(max(1, round(runs * share))):

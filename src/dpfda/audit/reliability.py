@@ -13,7 +13,7 @@ from pathlib import Path
 from dpfda.audit.faults import LOSSES, run_faults
 from dpfda.audit.forks import Tally
 
-_COLUMNS = ("runs", "faults", "releases", "lost draws", "detected", *LOSSES)
+_COLUMNS = ("runs", "faults", "mid-study", "releases", "lost draws", "detected", *LOSSES)
 
 
 _HEAD = """\
@@ -29,11 +29,12 @@ compared. Kills of separate FLARE processes are in the tests of the federation.
 """
 _LEGEND = """\
 
-*Lost draws*: answers that were begun and lost with the process before they were committed; nobody saw them, they cost
-nothing, and a run and a ledger may lose a limited number. *Detected*: damage that was refused
-with instructions; the rest of it hit unused bytes and changed nothing that the ledger says. The columns after it must
-be zero: results or answers *lost*; *two answers* to one question; rounds *charged twice*; *released unspent*; *over
-budget*; damage *undetected*; *crashes* in place of a refusal; refusals *without advice*.
+*Mid-study*: kills of a process that had begun to answer. *Lost draws*: answers that were begun and lost with the
+process before they were committed; nobody saw them, they cost nothing, and a run and a ledger may lose a limited
+number. *Detected*: damage that was refused with instructions; the rest of it hit unused bytes and changed nothing that
+the ledger says. The columns after it must be zero: results or answers *lost*; *two answers* to one question; rounds
+*charged twice*; *released unspent*; *over budget*; damage *undetected*; *crashes* in place of a refusal; refusals
+*without advice*.
 """
 
 
