@@ -40,11 +40,14 @@ def rows(quick: bool) -> Iterator[Row]:
 INTRODUCTION = """# Performance
 
 Written by `python -m benchmarks.speed`. All comparisons are ratios within one run in which both sides take turns; medians
-of repeats. Times are processor times, except for two threads (wall clock). Machine: {machine}, {processors} processors,
-load {load:.1f} during the run, Python {python}, numpy {numpy}.
+of repeats. Times are processor times unless a line says wall clock; two threads against one is wall clock. Machine:
+{machine}, {processors} processors, load {load:.1f} during the run, Python {python}, numpy {numpy}.
 
 "Any lengths" is numpy as one writes it for ragged curves (`np.add.reduceat`, basis evaluated beforehand). Where all curves
 have one length, batched matrix products are several times faster than that; "equal lengths only" compares with those.
+
+A fit is the default method from raw `Curves` to the function: checks, packing, all rounds, a ledger in memory, noise from
+the system's entropy, the coordinator. Growth is in the picture below the table.
 
 | what | reach | measured | met |
 |---|---|---|---|
@@ -63,7 +66,8 @@ def main() -> None:
     if not quick:
         facts = {"machine": platform.machine(), "processors": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
         versions = {"python": platform.python_version(), "numpy": np.__version__}
-        TARGET.write_text(INTRODUCTION.format(**facts, **versions) + "".join(lines))
+        picture = "\n![Time and memory of a fit against the number of curves](images/growth.png)\n"
+        TARGET.write_text(INTRODUCTION.format(**facts, **versions) + "".join(lines) + picture)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks import limits
 from benchmarks.monte_carlo import engine, per_second, plain
@@ -43,15 +44,27 @@ def against_least_squares(repeats: int) -> Iterator[Row]:
     from sklearn.linear_model import LinearRegression
 
     data = curves(100_000)
-    features = Fourier(15).evaluate_unit(data.x)
+    features = Fourier(15).evaluate_unit(data.x)[:, 1:].copy()
+
+    def from_points() -> None:
+        LinearRegression().fit(Fourier(15).evaluate_unit(data.x)[:, 1:], data.y)
+
     works = {
         "fit": lambda: private_fit(data, 15),
-        "scikit-learn": lambda: LinearRegression(fit_intercept=False).fit(features, data.y),
+        "given": lambda: LinearRegression().fit(features, data.y),
+        "computed": from_points,
     }
     times = limits.alternate(works, repeats, time.process_time)
     what = "whole private fit, 1e5 x 10, r = 15"
-    yield Row(f"{what}, against one LinearRegression on given features", limits.ratio(times, "scikit-learn", "fit"), 3)
+    yield Row(
+        f"{what}, against the same with its features computed, processor time", limits.ratio(times, "computed", "fit")
+    )
     yield Row(f"{what}, processor time", statistics.median(times["fit"]), unit="s")
+    with threadpool_limits(None):
+        clocks = limits.alternate({name: works[name] for name in ("fit", "given")}, repeats, time.perf_counter)
+    name = "one LinearRegression on given features"
+    yield Row(f"{what}, against {name}, all processors, wall clock", limits.ratio(clocks, "given", "fit"), 3)
+    yield Row(f"{what}, against {name}, processor time", limits.ratio(times, "given", "fit"))
     used = grown(100_000, 15)
     raw = RAW_BYTES * data.n_points
     yield Row(f"{what}, raw data and all that the fit adds, over id, x, y", used["bytes"] / raw, 2, at_most=True)
@@ -106,22 +119,26 @@ def grown(n: int, size: int) -> dict[str, float]:
 
 def growth(repeats: int, sizes: tuple[int, ...]) -> Iterator[Row]:
     """Time and memory against n, with a picture; a fit costs a + b n, and a is what the coordinator computes."""
-    found = {n: [grown(n, 15) for _ in range(repeats if n < 10**7 else 1)] for n in (1000, *sizes)}
+    found = {n: [grown(n, 15) for _ in range(repeats if n < 10**7 else 1)] for n in sizes}
     seconds = {n: statistics.median(one["seconds"] for one in runs) for n, runs in found.items()}
     memory = {n: statistics.median(one["bytes"] for one in runs) for n, runs in found.items()}
-    fixed = seconds[1000]
-    slopes = {n: (seconds[n] - fixed) / n for n in sizes if n > 10_000}
-    middle = statistics.median(slopes.values())
-    off = 100 * max(abs(slope / middle - 1) for slope in slopes.values())
     span = f"n = {sizes[0]:.0e} to {sizes[-1]:.0e} x 10, r = 15"
+    (fixed, slope, off), (_, _, memory_off) = (straightness(found) for found in (seconds, memory))
     yield Row(f"growth of time, {span}: deviation from a + b n", off, 15, at_most=True, unit="%")
     yield Row("the same, a: what does not depend on n", fixed, unit="s")
-    yield Row("the same, b: per point", 1e9 * middle / 10, unit="ns")
-    shares = {n: memory[n] / (10 * RAW_BYTES * n) for n in sizes if n > 10_000}
-    off = 100 * (max(shares.values()) / min(shares.values()) - 1)
-    yield Row(f"growth of memory, {span}: largest over smallest share of raw data, above 1", off, 15, True, "%")
-    yield Row(f"memory over raw data at n = {sizes[-1]:.0e}", shares[sizes[-1]], 2, at_most=True)
-    draw_growth({n: seconds[n] for n in sizes}, {n: memory[n] for n in sizes}, fixed, middle)
+    yield Row("the same, b: per point", 1e9 * slope / 10, unit="ns")
+    yield Row(f"growth of memory, {span}: deviation from a + b n", memory_off, 15, at_most=True, unit="%")
+    share = memory[sizes[-1]] / (10 * RAW_BYTES * sizes[-1])
+    yield Row(f"memory over raw data at n = {sizes[-1]:.0e}", share, 2, at_most=True)
+    if len(sizes) > 2:
+        draw_growth(seconds, memory, fixed, slope)
+
+
+def straightness(found: dict[int, float]) -> tuple[float, float, float]:
+    """a and b of the line a + b n with the least squared relative errors, and the largest of them in percent."""
+    n, values = np.array(sorted(found), dtype=float), np.array([found[n] for n in sorted(found)])
+    fixed, slope = np.linalg.lstsq(np.column_stack([1 / values, n / values]), np.ones(n.size), rcond=None)[0]
+    return float(fixed), float(slope), float(100 * np.abs(values / (fixed + slope * n) - 1).max())
 
 
 def draw_growth(seconds: dict[int, float], memory: dict[int, float], fixed: float, slope: float) -> None:

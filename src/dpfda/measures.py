@@ -88,7 +88,7 @@ def _entrywise_gradient(kind: EntrywiseGradient, curves: CurveSums, positions: r
 
 
 def _level_histogram(kind: LevelHistogram, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
-    """In which of equal bins of [-1, 1], as y is, each curve's own mean of y lies; a last cell for those without points."""
+    """In which of equal bins of [-1, 1], as y is, each curve's own mean of y lies; a last cell is for those without any."""
     bound = HistogramBound(kind.bins + 1)
     return bound.total(curves.words(LevelCounts(bound), positions), len(positions))
 

@@ -31,7 +31,7 @@ class PreparedCurves:
     | a point with x outside the domain | the point is dropped |
     | y outside y_bounds | clamped to the nearer bound |
     | a design entry outside design_bounds | clamped to the nearer bound |
-    | no point left | stays, its design set to zero: it contributes zero to every sum |
+    | no point left | stays, its design set to zero: it contributes zero to every gradient, moment and product |
     """
 
     u: Floats

@@ -34,12 +34,14 @@ def private_quantiles(
     *,
     domain: Interval,
     search: Interval,
+    run: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PrivateQuantiles:
     """Release quantiles of y over a PUBLIC range `search`, every subject weighing the same.
 
     Guarantee: all releases together are (epsilon, delta)-DP with the silo's epsilon and delta, debited to its ledger
-    like a fit.
+    like a fit. With the `run` of an earlier call that was stopped, its answers are replayed from the ledger and nothing
+    is paid twice.
 
     | input | result |
     |---|---|
@@ -54,7 +56,7 @@ def private_quantiles(
     named = silo.in_fit(silo.name, None)
     terms = named.terms()
     plan = quantile_plan(terms, checked, domain, search)
-    outcome = run_study(plan, InProcessTransport([named]), secrets.token_hex(8), progress)
+    outcome = run_study(plan, InProcessTransport([named]), run or secrets.token_hex(8), progress)
     low, high = search
     values = tuple(float((low + high) / 2 + (high - low) / 2 * unit) for unit in outcome.coefficients)
     share_sd = 1 / (terms.n * plan.measure_mus(terms.name, 0)[0])

@@ -1,8 +1,8 @@
 """The silo: owner of curves, budget and ledger. Its sole exit is `release(Query) -> Release`.
 
 Read this file and `privacy/` to sign off on the guarantee. The order inside `release` is fixed: check the question,
-bound every curve's contribution, ask the ledger, draw the noise, write debit and answer in one durable transaction. What
-leaves is what that transaction wrote.
+bound every curve's contribution, ask the ledger; then, in one durable transaction, draw the noise and write debit and
+answer. What leaves is what that transaction wrote.
 """
 
 from __future__ import annotations
@@ -172,12 +172,17 @@ class Silo:
             return Release.decode(stored)
         bounded, size = self._bounded_sum(study, query)
         event = study.plan.event(self.name, query.round)
-        self.ledger.begin(query.run, query.round, event, digest)
+        meanwhile = self.ledger.begin(query.run, query.round, event, digest)
+        if meanwhile is not None:
+            return Release.decode(meanwhile)
         noise = self._noise(query.round)
-        noisy = release_gaussian(bounded.total, bounded.sensitivity, event.mu, noise)
-        answer = Release(query.run, query.round, self.name, noisy.values / size, noisy.sd / size, noise.private)
-        kept = self.ledger.commit(query.run, query.round, event, digest, answer.encode(), silo=self.name)
-        return Release.decode(kept)
+
+        def draw() -> bytes:
+            noisy = release_gaussian(bounded.total, bounded.sensitivity, event.mu, noise)
+            values, sd = noisy.values / size, noisy.sd / size
+            return Release(query.run, query.round, self.name, values, sd, noise.private).encode()
+
+        return Release.decode(self.ledger.commit(query.run, query.round, event, digest, draw, silo=self.name))
 
     def _checked(self, query: Query) -> _Study:
         study = self._studies.get(query.run)

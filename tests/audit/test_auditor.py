@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from dpfda.audit.broken import BROKEN
+from dpfda.audit.cases import default_arrays, make_silo, ordinary_curves, single_cases
 from dpfda.audit.command import FULL, QUICK, Verdict, audit
 from dpfda.audit.findings import Violation
 from dpfda.audit.report import markdown, summary
+from dpfda.audit.search import TOLERANCE, Pair, random_subject, whitened_change
 from dpfda.audit.statistics import FALSE_ALARM, LEVEL, TESTS, Separation, dependent, separation, wrong_size
 from dpfda.cli.main import run
 from dpfda.engine.quantities import KINDS
 from dpfda.privacy.accounting import mu_for
+from dpfda.privacy.ledger import Ledger
 
 NAMED_IN_THE_ISSUE = 11
 
@@ -41,6 +45,22 @@ def test_the_search_attains_nearly_the_whole_sensitivity(verdict) -> None:
     attained = {result.name: result.attained for result in verdict.results}
     for name in KINDS:
         assert attained[name] > (0.7 if name == "design-moments" else 0.99), name
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_curve_may_become_one_without_points(name) -> None:
+    """The search tries it for every measure; in the histogram it uses all of the sensitivity, as any other move does."""
+    case = next(case for case in single_cases() if case.name == name)
+    rng = np.random.default_rng(5)
+    subjects = [random_subject(case.columns, rng) for _ in range(100)]
+    empty, full = (next(each for each in subjects if (each.x.size > 0) is wanted) for wanted in (False, True))
+    base = ordinary_curves(case.n, case.columns, rng)
+    plan = case.plan(make_silo(base))
+    pair = Pair(case, base, empty, replace(full, y=np.ones(full.x.size)), default_arrays(plan, 0))
+    change = whitened_change(pair, plan, Ledger.in_memory(4.0, 1e-5))
+    assert change <= 1 + TOLERANCE
+    if name == "level-histogram":
+        assert change == pytest.approx(1, abs=1e-6)
 
 
 def test_lower_bounds_stay_below_the_claims(verdict) -> None:

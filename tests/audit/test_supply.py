@@ -45,6 +45,13 @@ def test_the_lock_pins_every_direct_dependency_with_hashes() -> None:
     assert "://" not in lock, "the lock names a host"
 
 
+def test_constraints_and_lock_hold_the_same_versions() -> None:
+    """`make setup` installs by constraints, a careful owner by the lock: the same packages, for the same Pythons."""
+    constraints = {line.strip() for line in (ROOT / "constraints.txt").read_text().splitlines() if line[:1].isalnum()}
+    lock = {line.rstrip("\\ ") for line in (ROOT / "requirements.lock").read_text().splitlines() if line[:1].isalnum()}
+    assert constraints == lock
+
+
 def test_ledgers_are_readable_by_their_owner_only(tmp_path) -> None:
     path = tmp_path / "clinic.ledger"
     Ledger.create(path, 1.0, 1e-5)

@@ -145,3 +145,26 @@ def scratch_is_open(pid: int) -> bool:
         return any("dpfda-" in os.readlink(entry) for entry in Path(f"/proc/{pid}/fd").iterdir())
     except OSError:
         return False
+
+
+FIT = """
+import sys
+from dpfda.cli.main import run
+assert run(sys.argv[1:]) == 0
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.slow
+def test_one_command_fits_twice_the_rows_in_the_same_memory(tmp_path) -> None:
+    """2.5 million more rows are 60 MB more of raw data; the peak of the whole command may grow by 40 and stays below 800."""
+    options = ["--id", "pid", "--x", "age", "--y", "hdl", "--domain", "0:1", "--y-bounds=-3:3", "--epsilon", "1"]
+    options += ["--delta", "1e-7", "--quiet", "--json", "r.json", "--overwrite"]
+    peaks = []
+    for rows in (2_500_000, 5_000_000):
+        path = write_table(tmp_path / f"{rows}.parquet", rows)
+        command = [sys.executable, "-c", FIT, "fit", str(path), *options, "--scratch", str(tmp_path)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        peaks.append(int(done.stdout.split()[-1]))
+    assert peaks[1] - peaks[0] < 40 * _MEGABYTE
+    assert peaks[1] < 800 * _MEGABYTE

@@ -97,3 +97,15 @@ def test_it_prints_on_a_few_pages(chromium, report) -> None:
     browse(chromium, report, f"--print-to-pdf={target}", "--no-pdf-header-footer")
     pages = len(re.findall(rb"/Type\s*/Page\b", target.read_bytes()))
     assert 1 <= pages <= 5
+
+
+def test_the_values_are_printed_and_the_page_is_as_before(chromium, report) -> None:
+    page = report.with_name("printed.html")
+    probe = """<script>
+const opened = () => document.querySelector("#curves details").open, seen = [opened()];
+for (const name of ["beforeprint", "afterprint"]) { dispatchEvent(new Event(name)); seen.push(opened()); }
+document.body.dataset.seen = seen.join(" ");
+</script></body>"""
+    page.write_text(report.read_text().replace("</body>", probe))
+    dom, _ = browse(chromium, page, "--dump-dom")
+    assert 'data-seen="false true false"' in dom

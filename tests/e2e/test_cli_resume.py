@@ -106,6 +106,28 @@ def test_a_killed_fit_goes_on_and_pays_once(moment: str, table, tmp_path, capsys
     assert document["repeat"]["run"] == entries[0].run
 
 
+def test_a_killed_search_for_quantiles_goes_on_and_pays_once(table, tmp_path, capsys) -> None:
+    columns = ["--id", "pid", "--x", "age", "--y", "hdl", "--search", "0:400"]
+    words = ["describe", table, *columns, "--epsilon", "0.5", "--delta", "1e-6"]
+    process = subprocess.Popen(
+        command(*words), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while process.poll() is None and _count(table, "releases") < 3:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    again = dpfda(capsys, *words)
+    assert again.code == 0, again.err
+    entries = Ledger.open(f"{table}.ledger").log()
+    first = len({entry.run for entry in entries})
+    if process.returncode == -signal.SIGKILL:  # else it was faster than the signal, and what followed is a new study
+        assert "Resuming run quantiles-" in again.err
+        assert first == 1
+        assert len(entries) == 20 + sum(entry.attempt > 1 for entry in entries)
+    assert dpfda(capsys, *words).code == 0
+    assert len({entry.run for entry in Ledger.open(f"{table}.ledger").log()}) == first + 1
+
+
 def test_killed_again_and_again_it_still_ends(table, tmp_path, capsys) -> None:
     for answers in (1, 3, 4):
         _killed_when(table, lambda answers=answers: _count(table, "releases") >= answers)
@@ -174,8 +196,8 @@ def test_a_full_disk_costs_nothing_the_second_time(table, capsys) -> None:
     assert Ledger.open(f"{table}.ledger").spent() == spent
 
 
-def test_a_lost_answer_that_cannot_be_paid_twice_is_refused_before_more_is_spent(tmp_path, capsys) -> None:
-    """The kill between debit and answer, made by removing the last answer: the budget holds exactly one fit."""
+def test_a_removed_answer_that_cannot_be_paid_twice_is_refused_before_more_is_spent(tmp_path, capsys) -> None:
+    """The last answer was removed from the ledger, its debit stands, and the budget holds exactly one fit."""
     table = visits(tmp_path / "visits.csv", subjects=300)
     assert dpfda(capsys, "fit", table, *ALL, "--json", "a.json", "--run", "spring").code == 0
     with sqlite3.connect(f"{table}.ledger") as connection:
@@ -183,7 +205,7 @@ def test_a_lost_answer_that_cannot_be_paid_twice_is_refused_before_more_is_spent
     spent = Ledger.open(f"{table}.ledger").spent()
     ran = dpfda(capsys, "fit", table, *ALL, "--json", "b.json", "--run", "spring")
     assert ran.code == 2
-    assert "killed between a debit and its answer" in ran.complaints[0]
+    assert "does not fit into the budget any more" in ran.complaints[0]
     assert Ledger.open(f"{table}.ledger").spent() == spent
 
 

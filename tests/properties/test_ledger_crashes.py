@@ -1,8 +1,8 @@
 """Real processes against one ledger file: kill -9 at random moments, and races for the last of the budget.
 
-A process of its own forks the workers (pytest has threads, which do not mix with fork). A worker repeats begin, draw,
-commit, append the release to a file with fsync (it has left the silo). After every kill the file and the ledger are
-compared: a release without its debit would be an undercharge, a second debit an overcharge.
+A process of its own forks the workers (pytest has threads, which do not mix with fork). A worker repeats begin, commit
+with the draw inside, append the release to a file with fsync (it has left the silo). After every kill the file and the
+ledger are compared: a release without its debit would be an undercharge, a second debit an overcharge.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,15 +56,17 @@ def work_forever(path: Path, log: Path, commit_first: bool) -> None:
             payload = ledger.stored("run", round_, f"q{round_}")
             if payload is None:
                 ledger.begin("run", round_, EVENT, f"q{round_}")
-                payload = os.urandom(8).hex().encode()
-                time.sleep(0.005)  # the draw of a long vector
-                if commit_first:
-                    payload = ledger.commit("run", round_, EVENT, f"q{round_}", payload)
+                payload = draw() if not commit_first else ledger.commit("run", round_, EVENT, f"q{round_}", draw)
             released.write(f"{round_} {payload.decode()}\n".encode())
             os.fsync(released.fileno())
             if not commit_first:
-                ledger.commit("run", round_, EVENT, f"q{round_}", payload)
+                ledger.commit("run", round_, EVENT, f"q{round_}", partial(bytes, payload))
             round_ += 1
+
+
+def draw() -> bytes:
+    time.sleep(0.005)  # a long vector
+    return os.urandom(8).hex().encode()
 
 
 def examine(path: Path, log: Path) -> Counter[str]:
@@ -118,7 +121,7 @@ def race(folder: Path, attempts: int) -> dict[str, int]:
             os.read(gate, 1)
             event = GaussianEvent((BUDGET * 0.6) ** 0.5)
             ledger.begin(name, 0, event, "q")
-            ledger.commit(name, 0, event, "q", b"answer")
+            ledger.commit(name, 0, event, "q", lambda: b"answer")
 
         children = [in_child(lambda name=name: ask(name)) for name in ("a", "b")]
         os.write(opener, b"go")
@@ -168,11 +171,11 @@ def test_two_processes_racing_for_the_last_budget_have_one_winner(tmp_path) -> N
 def test_after_a_crash_the_same_question_gets_the_same_bytes_and_another_is_refused(tmp_path) -> None:
     path = tmp_path / "ledger.db"
     ledger = Ledger.create(path, EPSILON, DELTA)
-    ledger.commit("run", 0, EVENT, "q", b"bytes")
+    ledger.commit("run", 0, EVENT, "q", lambda: b"bytes")
     reopened = Ledger.open(path)
     assert reopened.stored("run", 0, "q") == b"bytes"
-    assert reopened.commit("run", 0, EVENT, "q", b"other bytes") == b"bytes"
-    for refused in (reopened.begin, lambda *question: reopened.commit(*question, b"bytes")):
+    assert reopened.commit("run", 0, EVENT, "q", lambda: b"other bytes") == b"bytes"
+    for refused in (reopened.begin, lambda *question: reopened.commit(*question, lambda: b"bytes")):
         with pytest.raises(ProtocolError):
             refused("run", 0, EVENT, "other")
     with pytest.raises(ProtocolError):

@@ -62,13 +62,14 @@ class LedgerMachine(RuleBasedStateMachine):
     def begin(self, run, round_, digest, share, part) -> None:
         question = (run, round_, GaussianEvent((BUDGET * share) ** 0.5, part), digest)
         try:
-            self.ledger.begin(*question)
+            meanwhile = self.ledger.begin(*question)
         except (ProtocolError, BudgetExceeded) as error:
             self.refused_rightly(error, question)
             return
-        if (run, round_) not in self.kept:
+        assert meanwhile == self.kept.get((run, round_))
+        if meanwhile is None:
             self.lost[run] = self.lost.get(run, 0) + 1
-        self.open.append(question)
+            self.open.append(question)
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())
@@ -78,17 +79,17 @@ class LedgerMachine(RuleBasedStateMachine):
         run, round_, event, digest = question
         payload = f"answer {data.draw(st.integers(0, 10**6))}".encode()
         try:
-            kept = self.ledger.commit(*question, payload)
+            kept = self.ledger.commit(*question, lambda: payload)
         except (ProtocolError, BudgetExceeded) as error:
             self.refused_rightly(error, question)
             return
+        self.lost[run] = max(0, self.lost.get(run, 0) - 1)
         if (run, round_) in self.kept:
             assert kept == self.kept[run, round_]
             return
         assert kept == payload
         self.kept[run, round_], self.digests[run, round_] = payload, digest
         self.events.setdefault(run, []).append(event)
-        self.lost[run] = max(0, self.lost.get(run, 0) - 1)
         self.count += 1
 
     @rule(run=RUNS, round_=ROUNDS, digest=DIGESTS)

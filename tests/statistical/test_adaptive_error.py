@@ -153,3 +153,45 @@ def test_a_tiny_silo_does_no_harm() -> None:
             fitted = PrivateMean(basis="fourier", n_basis=5, random_state=seed, **TERMS).fit(parts[:count])
             found.append(squared_l2_error(fitted.predict, mean_1))
     assert np.mean(joined) < 1.02 * np.mean(alone)
+
+
+def without_points(curves, share, rng):
+    """The same curves, a share of them moved out of the domain and given a design that means nothing."""
+    gone = rng.random(curves.n) < share
+    x = np.where(np.repeat(gone, np.diff(curves.offsets)), 2.0, curves.x)
+    design = np.where(gone[:, None], -1.0, curves.design) if curves.p > 1 else curves.design
+    return Curves(x, curves.y, curves.offsets, design)
+
+
+def test_curves_without_points_do_not_mislead_the_mean() -> None:
+    """60% of the curves have no points: the steps were 0.4 of what they should be, and the error 25 to 40 times as large."""
+    private, reference = [], []
+    for seed in range(12):
+        rng = np.random.default_rng([6, seed])
+        whole = simulate_mean(1000, 6, rng=rng)
+        silo = Silo(without_points(whole, 0.6, rng), epsilon=1.0, delta=1e-3, random_state=seed)
+        private.append(squared_l2_error(PrivateMean(basis="fourier", n_basis=5, **TERMS).fit([silo]).predict, mean_1))
+        least = PrivateMean(basis="fourier", n_basis=5, method="nonprivate", **TERMS).fit(whole[:400])
+        reference.append(squared_l2_error(least.predict, mean_1))
+    assert np.mean(private) < 8 * np.mean(reference)
+
+
+def test_curves_without_points_do_not_mislead_coefficients() -> None:
+    """A quarter of the curves has no points and a design at its bounds, as when a covariate is missing.
+
+    E[G G^T] counted them: the error was 8.8e-3 where it is 4.3e-4 now.
+    """
+    truths, errors = vcm_coefficients(2), []
+    for seed in range(6):
+        rng = np.random.default_rng([7, seed])
+        curves = without_points(simulate_vcm(4000, 6, 2, rng=rng), 0.25, rng)
+        silo = Silo(curves, epsilon=1.0, delta=1e-3, random_state=seed)
+        terms = {"basis": "fourier", "n_basis": 3, "design_bounds": (-1.0, 1.0)}
+        fitted = PrivateVaryingCoefficients(**TERMS, **terms).fit([silo])
+        errors.append(
+            sum(
+                squared_l2_error(lambda x, k=k, fitted=fitted: fitted.predict_coefficients(x)[:, k], truth)
+                for k, truth in enumerate(truths)
+            )
+        )
+    assert np.mean(errors) < 2e-3

@@ -20,7 +20,7 @@ from dpfda.errors import InvalidInput
 from dpfda.kernels import chunked
 from dpfda.kernels.chunked import sums_of_prepared
 from dpfda.model import PreparedCurves
-from dpfda.privacy.exact import Grid, sum_slack
+from dpfda.privacy.exact import MOST_ROWS, Grid, sum_slack
 from kernel_sums import Sums, pack
 
 BASES = [
@@ -274,7 +274,7 @@ def test_radii_that_no_grid_serves_are_refused(radius):
     with pytest.raises(InvalidInput):
         packed.whitened(np.zeros((1, 1)), np.eye(1), radius)
     with pytest.raises(InvalidInput):
-        sum_slack(2**41, 3)
+        sum_slack(MOST_ROWS + 1, 3)
 
 
 def test_the_interface_does_not_import_the_compiler():
@@ -301,3 +301,13 @@ def test_a_change_in_any_source_makes_compiled_copies_stale(tmp_path):
         done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
         printed.append(done.stdout.split())
     assert printed == [["2.0", "0"], ["2.0", "1"], ["3.0", "0"]]
+
+
+def test_kernels_run_where_nothing_can_be_cached():
+    code = (
+        "import numpy as np; from dpfda.kernels.store import place_curves as kernel; order = np.zeros(8, np.int64);"
+        "kernel(np.array([0, 1]), 1, np.zeros(3, np.int64), order); print(kernel.stats.cache_path)"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}  # one that serves zip files only
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+    assert done.stdout.strip() == "None"

@@ -13,11 +13,11 @@ pytest.importorskip("jinja2")
 from dpfda.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-from dpfda.report.chart import ticks
+from dpfda.report.chart import leaves_the_picture, ticks, y_range
 from dpfda.report.document import BudgetChange, Study, read_document, result_document, to_json
 from dpfda.report.html import render_report
 from dpfda.report.privacy_card import privacy_card
-from dpfda.report.words import number, rms_sentence, tiny
+from dpfda.report.words import number, rms_sentence, tiny, typical_half_width
 from dpfda.simulate import simulate_mean, simulate_vcm
 
 BUDGET = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
@@ -119,7 +119,7 @@ def test_coefficient_curves_are_captioned(vcm_document) -> None:
     html = render_report(vcm_document)
     assert html.count('class="chart"') == 3
     assert "sex: m instead of f" in html
-    assert "Change of hdl for one more unit of bmi" in html
+    assert "Change of h for one more unit of bmi" in html
 
 
 def test_budget_and_accuracy_are_shown(document) -> None:
@@ -135,6 +135,20 @@ def test_figures_of_a_document(document, vcm_document) -> None:
 
     assert figure_bytes(document_figure(document), "png").startswith(b"\x89PNG")
     assert b"<svg" in figure_bytes(document_figure(vcm_document), "svg")
+
+
+def test_a_band_that_is_wide_in_one_place_does_not_hide_the_curve() -> None:
+    values = [1.0, 2.0, 3.0, 2.0, 1.0]
+    low, high = [value - 1 for value in values], [value + 1 for value in values]
+    function = {"name": "mean", "values": values, "low": low, "high": high}
+    assert not leaves_the_picture(function)
+    wide = {**function, "low": [*low[:4], -500.0], "high": [*high[:4], 500.0]}
+    unknown = {**function, "low": [*low[:4], None], "high": [*high[:4], None]}
+    for each in (wide, unknown):
+        assert leaves_the_picture(each)
+        bottom, top = y_range(each)
+        assert -6 < bottom < -4
+        assert 6 < top < 8
 
 
 @pytest.mark.parametrize("content", ["", "{}", "<html></html>", '{"schema": "dpfda-result/99"}', "[1]"])
@@ -167,4 +181,28 @@ def test_ticks_are_round_and_inside() -> None:
 
 
 def test_the_error_sentence_names_its_sources() -> None:
-    assert rms_sentence(ERROR, "mg/dl").endswith("0.3 in units of mg/dl (56% privacy, 33% sampling, 11% bias).")
+    sources = "its square is 56% privacy noise, 33% sampling of subjects, 11% smoothing."
+    assert rms_sentence(ERROR, "mg/dl").endswith(f"0.3 in units of mg/dl; {sources}")
+    assert "of the 3 coefficient curves together" in rms_sentence(ERROR, "mg/dl", 3)
+
+
+def test_expected_and_achieved_errors_are_those_of_the_estimator() -> None:
+    curves = simulate_vcm(120, 5, 2, rng=1)
+    fitted = PrivateVaryingCoefficients(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5), design_bounds=(-1, 1)).fit(curves)
+    study = Study("v.csv", "age", "hdl", ("intercept", "a", "b"), title="t", x_label="a", y_label="h")
+    document = result_document(fitted, study, forecast=ERROR)
+    error, html = fitted.expected_error_, render_report(document)
+    assert document["error"]["achieved"] == pytest.approx(
+        {"bias": error.bias, "sampling": error.sampling, "privacy": error.privacy, "total": error.total}
+    )
+    assert html.index("expected before spending") < html.index("after the fit, from what was released")
+    for share in (error.privacy / error.total, error.sampling / error.total):
+        assert f"{share:.0%}" in html
+
+
+def test_the_typical_half_width_is_the_median_of_the_band(vcm_document) -> None:
+    function = vcm_document["functions"][1]
+    widths = np.subtract(function["high"], function["low"]) / 2
+    assert typical_half_width(function) == pytest.approx(np.median(widths))
+    assert typical_half_width({"low": None, "high": None}) is None
+    assert typical_half_width({"low": [None], "high": [None]}) is None

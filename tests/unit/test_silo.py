@@ -88,11 +88,11 @@ def spy_on(silo, monkeypatch):
     return calls
 
 
-def test_bound_begin_draw_commit_in_that_order(monkeypatch):
+def test_bound_then_begin_then_a_draw_inside_the_commit(monkeypatch):
     silo, _ = joined(random_state=1)
     calls = spy_on(silo, monkeypatch)
     silo.release(ask())
-    assert calls == ["bound", "begin", "draw", "commit"]
+    assert calls == ["bound", "begin", "commit", "draw"]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,8 @@ from dpfda import silo as silo_module
 from dpfda.engine import descent
 from dpfda.engine.plan import SiloTerms
 from dpfda.engine.quantities import EntrywiseGradient, WhitenedGradient
+from dpfda.kernels.chunked import ChunkedSums
+from dpfda.kernels.packed import PackedCurves
 from dpfda.measures import measure
 from dpfda.model import curve_gradients
 from dpfda.privacy.accounting import GaussianEvent
@@ -105,6 +107,28 @@ def _clip_after_averaging() -> AbstractContextManager[Any]:
     return patch.object(silo_module, "measure", wrong)
 
 
+def _clip_each_point() -> AbstractContextManager[Any]:
+    """A kernel that takes every point for a curve: each is within the bound, a curve of many points is not."""
+    right = PackedCurves.pack
+
+    def wrong(u: Floats, y: Floats, offsets: Any, design: Floats, basis: Any, **options: Any) -> PackedCurves:
+        counts = np.diff(offsets)
+        return right(u, y, np.arange(int(offsets[-1]) + 1), np.repeat(design, counts, axis=0), basis, **options)
+
+    return patch.object(PackedCurves, "pack", wrong)
+
+
+def _part_twice() -> AbstractContextManager[Any]:
+    """The words of one thread's part of the curves are added a second time."""
+    right = ChunkedSums._packed_parts
+
+    def wrong(self: ChunkedSums, ask: Any, positions: range) -> list[Any]:
+        parts = list(right(self, ask, positions))
+        return [*parts, *parts[:1]]
+
+    return patch.object(ChunkedSums, "_packed_parts", wrong)
+
+
 def _free_quantile() -> AbstractContextManager[Any]:
     right = Ledger.commit
 
@@ -116,8 +140,8 @@ def _free_quantile() -> AbstractContextManager[Any]:
 
 
 def _no_debit() -> AbstractContextManager[Any]:
-    def commit(self: Ledger, run: str, round: int, event: Any, digest: str, payload: bytes, **options: Any) -> bytes:
-        return payload
+    def commit(self: Ledger, run: str, round: int, event: Any, digest: str, draw: Any, **options: Any) -> bytes:
+        return bytes(draw())
 
     return patch.object(Ledger, "commit", commit)
 
@@ -192,6 +216,8 @@ BROKEN: dict[str, Break] = {
     "noise 30% too small": _too_small,
     "sensitivity C instead of 2C": _half_sensitivity,
     "clip after averaging": _clip_after_averaging,
+    "clip each point, not each curve": _clip_each_point,
+    "a thread's part added twice": _part_twice,
     "noise reused across rounds": _reused,
     "quantile without cost": _free_quantile,
     "debit skipped": _no_debit,

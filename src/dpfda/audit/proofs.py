@@ -15,6 +15,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 RECORD = PACKAGE.parents[1] / "docs" / "proofs" / "reviewed.toml"
+_SINGLE = (
+    "silo.py", "messages.py", "measures.py", "model.py", "curves.py", "curve_sums.py", "engine/plan.py", "engine/radius.py"
+)  # fmt: skip
 NOTES: dict[str, tuple[str, ...]] = {
     "silo.py": ("transcript.md",),
     "messages.py": ("transcript.md",),
@@ -23,6 +26,11 @@ NOTES: dict[str, tuple[str, ...]] = {
     "privacy/__init__.py": ("README.md",),
     "curve_sums.py": ("clipping.md",),
     **{f"kernels/{path.name}": ("clipping.md",) for path in sorted((PACKAGE / "kernels").glob("*.py"))},
+    **{f"storage/{path.name}": ("transcript.md",) for path in sorted((PACKAGE / "storage").glob("*.py"))},
+    **{f"spread/{path.name}": ("transcript.md",) for path in sorted((PACKAGE / "spread").glob("*.py"))},
+    "curves.py": ("clipping.md",),
+    "engine/plan.py": ("composition.md", "transcript.md"),
+    "engine/radius.py": ("adaptive.md",),
     "privacy/accounting.py": ("gaussian-mechanism.md", "composition.md"),
     "privacy/clipping.py": ("clipping.md", "gaussian-mechanism.md"),
     "privacy/cones.py": ("clipping.md",),
@@ -38,9 +46,10 @@ NOTES: dict[str, tuple[str, ...]] = {
 
 
 def guarded() -> list[str]:
-    """Every module that a guarantee rests on: all of privacy/ and kernels/, the silo, its messages and what it measures."""
-    found = {f"{folder}/{path.name}" for folder in ("privacy", "kernels") for path in (PACKAGE / folder).glob("*.py")}
-    return sorted(found | {"silo.py", "messages.py", "measures.py", "model.py", "curve_sums.py"})
+    """Every module that a guarantee rests on: the folders below, the silo, its plan and messages, and what it measures."""
+    folders = ("privacy", "kernels", "storage", "spread")
+    found = {f"{folder}/{path.name}" for folder in folders for path in (PACKAGE / folder).glob("*.py")}
+    return sorted(found | set(_SINGLE))
 
 
 def fingerprint(module: str) -> str:

@@ -29,8 +29,8 @@ compared. Kills of separate FLARE processes are in the tests of the federation.
 """
 _LEGEND = """\
 
-*Lost draws*: answers that were drawn and lost before they were committed, with the process or to another that was
-quicker; nobody saw them, they cost nothing, and a run may lose a limited number. *Detected*: damage that was refused
+*Lost draws*: answers that were begun and lost with the process before they were committed; nobody saw them, they cost
+nothing, and a run and a ledger may lose a limited number. *Detected*: damage that was refused
 with instructions; the rest of it hit unused bytes and changed nothing that the ledger says. The columns after it must
 be zero: results or answers *lost*; *two answers* to one question; rounds *charged twice*; *released unspent*; *over
 budget*; damage *undetected*; *crashes* in place of a refusal; refusals *without advice*.

@@ -22,7 +22,7 @@ from dpfda.silo import LARGEST_ENTRY, Silo, _Study
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-9  # of a whitened change, relative: the examiner's own rounding
-_SAME_END = 8
+_SAME_END, _MOST_POINTS = 8, 16
 _EXTREMES = np.array([0.0, -2.0, 2.0, 1e300, -1e300, 1e-300, 5e-324, 1.0, -1.0])
 _OUTSIDE = np.array([0.0, 1.0, 0.5, -1e300, 1e300, 1.0 + 1e-12, 5e-324])
 
@@ -128,7 +128,7 @@ def random_subject(columns: int, rng: np.random.Generator) -> Subject:
 
 
 def _changed(pair: Pair, rng: np.random.Generator) -> Pair:
-    """One thing changed: a point, a value, a design entry, a whole curve or the question."""
+    """One thing changed: a point, a value, a design entry, the number of points, a whole curve or the question."""
     choice = rng.random()
     if choice < 0.15 and pair.arrays:
         return replace(pair, arrays=_changed_arrays(pair.arrays, rng))
@@ -137,11 +137,13 @@ def _changed(pair: Pair, rng: np.random.Generator) -> Pair:
     if choice < 0.25:
         other: Subject = pair.second if side == "first" else pair.first
         changed = replace(other, y=-other.y)
-    elif choice < 0.4:
+    elif choice < 0.33:  # nothing changes, unless points are bounded where curves should be
+        changed = replace(subject, x=np.tile(subject.x, 2)[:_MOST_POINTS], y=np.tile(subject.y, 2)[:_MOST_POINTS])
+    elif choice < 0.45:
         changed = random_subject(subject.design.size, rng)
-    elif choice < 0.55 and subject.design.size > 1:
+    elif choice < 0.58 and subject.design.size > 1:
         changed = replace(subject, design=_nudged(subject.design, rng, _EXTREMES, first=1))
-    elif choice < 0.75:
+    elif choice < 0.77:
         changed = replace(subject, x=_nudged(subject.x, rng, _OUTSIDE))
     else:
         changed = replace(subject, y=_nudged(subject.y, rng, _EXTREMES))

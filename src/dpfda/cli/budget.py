@@ -36,11 +36,17 @@ def init(
 ) -> None:
     """Set the total budget of a data set, once."""
     from dpfda import _validate
+    from dpfda.errors import InvalidInput
     from dpfda.privacy.ledger import Ledger
 
     _validate.positive("--epsilon", epsilon)
     _validate.fraction("--delta", delta)
     choice = _choice(ledger, data, new=True)
+    if not choice.is_url and choice.exists:
+        raise InvalidInput(
+            f"{choice.shown} exists already, and a total is set once; see what is left with: dpfda budget show --ledger "
+            f"{choice.shown}"
+        )
     Ledger.create(choice.location, epsilon, delta, note)
     promise = f"allows epsilon = {epsilon:g} at delta = {delta:g} in total"
     ctx.obj.say(f"{choice.shown} {promise}. Keep it with the data and back it up: it is the budget.")
@@ -125,7 +131,7 @@ def _choice(ledger: str | None, data: str | None, *, new: bool = False) -> Ledge
 
 
 def _print_studies(entries: list[LogEntry], finished: set[str], delta: float, terminal: Terminal) -> None:
-    from dpfda.cli.runs import PREFIX
+    from dpfda.cli.runs import can_go_on
     from dpfda.privacy.accounting import event_from_dict, price
 
     runs: dict[str, list[LogEntry]] = {}
@@ -134,7 +140,7 @@ def _print_studies(entries: list[LogEntry], finished: set[str], delta: float, te
     table = _table("when", "who", "what", "releases", "epsilon", "run")
     for run, lines in runs.items():
         cost = price([event_from_dict(line.event) for line in lines], delta)
-        stopped = " (stopped)" if run.startswith(PREFIX) and run not in finished else ""
+        stopped = " (stopped)" if can_go_on(run) and run not in finished else ""
         table.add_row(lines[0].at, lines[0].actor, lines[0].silo, str(len(lines)), f"{cost:.4g}", run + stopped)
     terminal.out.print(table if runs else "nothing spent yet")
 

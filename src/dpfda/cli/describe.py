@@ -51,13 +51,15 @@ def describe(
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     ledger: options.Ledger = None,
+    run: options.Run = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
 ) -> None:
     """Which public facts to look up, plausible ranges of common measures and, with --search, private quantiles of y.
 
     Without --search no value of the data is read: of a table only the names of its columns. With --search the 1% and
-    99% quantiles of y are released for the stated epsilon, debited to the ledger like a fit; choose it small.
+    99% quantiles of y are released for the stated epsilon, debited to the ledger like a fit; choose it small. If it is
+    stopped, the same command goes on where it was, and nothing is paid twice.
     """
     if search is not None:
         _release(ctx.params, ctx.obj)
@@ -113,8 +115,11 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
     """Private quantiles: checked, afforded, read, spent, in this order."""
     from dpfda.cli import parsing
     from dpfda.cli.fit_request import fit_request
+    from dpfda.cli.runs import choose_run, refuse_unfinishable, same_study_or_refuse
     from dpfda.cli.settings import merged
-    from dpfda.cli.spending import affordable_ledger
+    from dpfda.cli.spending import refuse_large_delta, refuse_overspending
+    from dpfda.engine.quantiles import quantile_plan
+    from dpfda.errors import ProtocolError
     from dpfda.quantiles import private_quantiles
     from dpfda.silo import Silo
     from dpfda.tables import load_curves
@@ -123,16 +128,26 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
     wide_open = parsing.ends("domain", params["domain"] or "-1e12:1e12")
     settings = merged({**typed, "source": params["what"], "y-bounds": params["search"], "duplicates": "keep"})
     request = fit_request({**settings, "domain": wide_open, "json": "-"})
-    ledger = affordable_ledger(request.ledger, request.epsilon, request.delta)
+    ledger = request.ledger.open() if request.ledger.exists else None
+    run = choose_run(request, ledger, terminal, kind="quantiles")
+    if ledger is not None and run.is_new:
+        refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     with terminal.waiting(f"Reading {request.source.shown}"):
         loaded = load_curves(request.source, request.reading)
+    refuse_large_delta(request.delta, loaded.curves.n)
     ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
     name = f"quantiles of {request.reading.y}, {request.source.name}"[:200]
     silo = Silo(loaded.curves, epsilon=request.epsilon, delta=request.delta, name=name, ledger=ledger)
     domain, bounds = request.reading.domain.interval, request.reading.y_bounds
-    with terminal.progress("Releasing") as advance:
-        found = private_quantiles(silo, LEVELS, domain=domain, search=bounds, progress=advance)
+    if not run.is_new:
+        refuse_unfinishable(run, ledger, quantile_plan(silo.terms(), LEVELS, domain, bounds).events(silo.name))
+    try:
+        with terminal.progress("Releasing") as advance:
+            found = private_quantiles(silo, LEVELS, domain=domain, search=bounds, run=run.name, progress=advance)
+    except ProtocolError as error:
+        raise same_study_or_refuse(run, error) from error
     _print_quantiles(found, str(request.reading.y), terminal)
+    ledger.finish(run.name)
     spent = ledger.spent()
     terminal.say(f"Budget: epsilon = {spent.epsilon:.3g} of {spent.total_epsilon:g} spent (delta = {spent.delta:g}).")
 

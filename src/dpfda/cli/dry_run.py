@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dpfda.cli.fit_request import FitRequest
 from dpfda.cli.forecast import forecast, points_per_curve
 from dpfda.cli.settings import as_toml
+from dpfda.cli.spending import refuse_large_delta, refuse_overspending
 from dpfda.cli.terminal import Terminal
 from dpfda.errors import BudgetExceeded
 from dpfda.report.words import rms_sentence
@@ -22,13 +23,13 @@ def show_dry_run(request: FitRequest, terminal: Terminal) -> None:
     with terminal.waiting(f"Reading {request.source.shown}"):
         loaded = load_curves(request.source, request.reading, scratch=request.settings["scratch"])
     terminal.owner_notes(loaded.owner_notes)
+    refuse_large_delta(request.delta, loaded.curves.n)
     lines = [*_price(request, terminal), *_expectation(request, loaded)]
     sys.stdout.write("".join(f"# {line}\n" for line in lines) + as_toml(request.settings))
 
 
 def _price(request: FitRequest, terminal: Terminal) -> list[str]:
     from dpfda.cli.runs import choose_run
-    from dpfda.cli.spending import refuse_overspending
     from dpfda.privacy.accounting import gaussian_epsilon, mu_for
 
     cost = mu_for(request.epsilon, request.delta) ** 2

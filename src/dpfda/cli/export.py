@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import pickle
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,9 +85,10 @@ def _grid(document: Document, target: str, points: int) -> bytes:
         for side in ("low", "high"):
             if function[side] is not None:
                 stored = np.asarray(function[side], dtype=np.float64)
-                columns[f"{function['name']} {side}"] = np.interp(x, document["grid"], stored).tolist()
+                values_there = np.interp(x, document["grid"], stored).tolist()
+                columns[f"{function['name']} {side}"] = [None if math.isnan(value) else value for value in values_there]
     if _is_json(target):
-        return json.dumps(columns, indent=1).encode()
+        return json.dumps(columns, indent=1, allow_nan=False).encode()
     return _csv(tuple(columns), list(zip(*columns.values(), strict=True)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,7 @@ def fit(
 def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     """Check the budget, read, spend, write, tell: in this order."""
     from dpfda.cli.runs import choose_run
-    from dpfda.cli.spending import refuse_overspending
+    from dpfda.cli.spending import refuse_large_delta, refuse_overspending
     from dpfda.cli.summary import print_summary
     from dpfda.tables import load_curves
 
@@ -105,6 +106,7 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
         scratch = request.settings["scratch"]
         loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
     terminal.owner_notes(loaded.owner_notes)
+    refuse_large_delta(request.delta, loaded.curves.n)
     ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
     document = _spend(request, loaded, ledger, run, terminal)
     written = request.outputs.write(document)
@@ -114,6 +116,12 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     for path in written:
         terminal.say(f"Wrote {path}")
     return document
+
+
+def _for_the_command_line(sentence: str) -> str:
+    """A sentence of the library with the words of this command."""
+    said = sentence.replace("estimator.plan(n=..., m=...)", "dpfda plan")
+    return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
 
 
 def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, terminal: Terminal) -> Document:
@@ -146,7 +154,7 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, termin
     except ProtocolError as error:
         raise same_study_or_refuse(run, error) from error
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-        terminal.say(f"Note: {sentence}")
+        terminal.say(f"Note: {_for_the_command_line(sentence)}")
     return result_document(
         estimator,
         study,

@@ -75,7 +75,7 @@ def fit_request(settings: Mapping[str, Any]) -> FitRequest:
         raise InvalidInput("SOURCE must name the data: a file, a folder of Parquet files, or a database URL.")
     if missing:
         raise InvalidInput(
-            f"{' and '.join(missing)} must be given: public facts and promises are never taken from the data "
+            f"{', '.join(missing)} must be given: public facts and promises are never taken from the data "
             "(dpfda describe helps to choose)."
         )
     epsilon = _validate.positive("--epsilon", _number("epsilon", settings))

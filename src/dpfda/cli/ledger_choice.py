@@ -71,7 +71,11 @@ class LedgerChoice:
 def choose_ledger(named: str | None, source: Source | None = None) -> LedgerChoice:
     """--ledger, else $DPFDA_LEDGER, else the file beside the data, else dpfda.ledger in this folder."""
     if named or os.environ.get(VARIABLE):
-        return LedgerChoice(str(named or os.environ[VARIABLE]))
+        choice = LedgerChoice(str(named or os.environ[VARIABLE]))
+        folder = Path(choice.location).absolute().parent
+        if not choice.is_url and not folder.is_dir():
+            raise InvalidInput(f"There is no folder {folder} for the ledger; make it, or correct --ledger.")
+        return choice
     beside = None if source is None else source.default_ledger
     if beside is not None and (beside.exists() or not Path(HERE).exists()):
         return LedgerChoice(str(beside))

@@ -1,4 +1,4 @@
-"""Which run of the ledger a fit is: a new study, or one that was stopped before its result was written.
+"""Which run of the ledger a fit or a search for quantiles is: new, or one stopped before its result was written.
 
 The name of a run holds a hash of the settings that decide the releases and of the time at which the data were last changed,
 never of their content. The same command after a finished fit is a new study and costs again. After a fit that was killed,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpfda.privacy.ledger import Ledger, LogEntry, Spent
     from dpfda.tables import Source
 
-PREFIX = "fit-"
+KINDS = ("fit", "quantiles")
 _NOT_OF_THE_STUDY = (  # settings that change what is written, not what is released
     "source", "ledger", "run", "report", "json", "figure", "overwrite", "level", "title", "x-label", "y-label",
     "include-owner-notes", "scratch",
@@ -45,9 +45,9 @@ class Run:
         return not self.entries
 
 
-def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal) -> Run:
+def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, kind: str = "fit") -> Run:
     """--run NAME; else the run of this very command that was stopped; else a new one. Says so where it is not new."""
-    stem, stamp = f"{PREFIX}{_settings_hash(request)}-", _last_change(request.source)
+    stem, stamp = f"{kind}-{_settings_hash(request)}-", _last_change(request.source)
     known: dict[str, list[LogEntry]] = {}
     finished: set[str] = set()
     if ledger is not None:
@@ -68,6 +68,11 @@ def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal) -
     return run
 
 
+def can_go_on(run: str) -> bool:
+    """Whether a run of this name, if it was stopped, is gone on with by the command that began it."""
+    return run.startswith(tuple(f"{kind}-" for kind in KINDS))
+
+
 def _continued(run: Run) -> str:
     if run.finished:
         return f"Run {run.name} is finished: its result is made again from the ledger, free of charge."
@@ -80,7 +85,7 @@ def _continued(run: Run) -> str:
 def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> None:
     """Raise before anything is spent if the rest of a stopped run does not fit into the budget.
 
-    An answer that was debited and lost with the process is charged again.
+    Answers on record are not charged again; one that was lost with the process was not charged.
     """
     answered = set(ledger.releases(run.name))
     rest = [event for index, event in enumerate(planned) if index not in answered]
@@ -90,9 +95,9 @@ def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> N
         return
     room = gaussian_epsilon(max(0.0, ledger.remaining()) ** 0.5, ledger.delta)
     raise BudgetExceeded(
-        f"Run {run.name} was killed between a debit and its answer, and the budget does not allow to pay for that round "
-        f"twice; nothing was spent now. What is left allows a new study with about epsilon = {room:.2g}: add --run NAME "
-        "and a smaller --epsilon."
+        f"The rest of run {run.name}, which was stopped, does not fit into the budget any more: other studies have spent "
+        "it, or an answer is missing from the ledger. Nothing was spent now; what is left allows a new study with about "
+        f"epsilon = {room:.2g}: add --run NAME and a smaller --epsilon."
     )
 
 

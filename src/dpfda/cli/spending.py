@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpfda.errors import BudgetExceeded
+from dpfda.errors import BudgetExceeded, InvalidInput
 from dpfda.report.document import BudgetChange
 
 if TYPE_CHECKING:
@@ -30,13 +30,14 @@ def refuse_overspending(ledger: Ledger, choice: LedgerChoice, epsilon: float, de
     )
 
 
-def affordable_ledger(choice: LedgerChoice, epsilon: float, delta: float) -> Ledger | None:
-    """The ledger if there is one, and refused if (epsilon, delta) does not fit: before any data are read."""
-    if not choice.exists:
-        return None
-    ledger = choice.open()
-    refuse_overspending(ledger, choice, epsilon, delta)
-    return ledger
+def refuse_large_delta(delta: float, n: int) -> None:
+    """Raise before anything is spent if delta allows to publish a whole record of one of `n` subjects."""
+    if delta * n < 1:
+        return
+    raise InvalidInput(
+        f"--delta {delta:g} would allow to publish the whole record of one of {n:,} subjects; choose it far below one over "
+        f"their number, for instance {_floored(min(1e-5, 0.01 / n))}. Nothing was spent."
+    )
 
 
 def change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:

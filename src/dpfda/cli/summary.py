@@ -6,7 +6,7 @@ import numpy as np
 
 from dpfda.cli.terminal import Terminal
 from dpfda.report.document import Document
-from dpfda.report.words import number, rms_sentence
+from dpfda.report.words import number, rms_sentence, typical_half_width
 
 _ROWS = 9
 
@@ -44,13 +44,12 @@ def _promise(document: Document) -> str:
     subjects = sum(silo["n"] for silo in privacy["silos"])
     promise = f"epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
     lines = [f"\n{subjects:,} subjects, each protected as a whole: {promise}."]
-    errors = document["error"]
-    if len(document["functions"]) > 1 and errors["functions"]:
-        each = zip(document["functions"], errors["functions"], strict=True)
-        typical = ", ".join(f"{function['name']} {number(error, 2)}" for function, error in each)
-        lines.append(f"Typical error of each curve, root mean square over the domain: {typical}.")
-    elif errors["achieved"] is not None:
-        lines.append(rms_sentence(errors["achieved"], document["study"]["y_label"]))
+    functions, achieved = document["functions"], document["error"]["achieved"]
+    if len(functions) > 1 and functions[0]["low"] is not None:
+        typical = ", ".join(f"{function['name']} {number(typical_half_width(function), 2)}" for function in functions)
+        lines.append(f"Half the width of each band, median over the domain: {typical}.")
+    if achieved is not None:
+        lines.append(rms_sentence(achieved, document["study"]["y_label"], len(functions)))
     if budget is not None:
         lines.append(
             f"Budget of {budget['ledger']}: epsilon {budget['epsilon_before']:.3g} -> {budget['epsilon_after']:.3g} of "

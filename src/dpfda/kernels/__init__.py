@@ -1,13 +1,13 @@
 """Compiled sums over curves: what a silo computes in every round, near the limits of the machine.
 
-`packed.PackedCurves` is the interface and imports no compiler; numba comes with the first call. `exact.sum_slack` is
-the part of a sensitivity that pays for the floating point of these sums.
+`chunked.sums_of_curves` is the way in and imports no compiler; numba comes with the first sum. Sums are words of integers
+(`privacy.exact`), and `privacy.exact.sum_slack` is the part of a sensitivity that pays for their floating point.
 
 | module | what |
 |---|---|
-| `packed` | the interface: curves packed once, then sums over them |
-| `exact` | sums without rounding, and the proof |
-| `store` | the packed layout |
+| `chunked` | all curves of a process, chunk by chunk, in memory or in files |
+| `packed` | one chunk: packed once, then sums over it |
+| `arena`, `store` | its memory and its layout |
 | `direct`, `moments` | a curve's score, from its points or from its trigonometric moments |
 | `bounding` | clipping, and adding up |
 | `passes` | the loops over groups of curves |

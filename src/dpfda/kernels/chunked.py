@@ -29,8 +29,9 @@ Integers = NDArray[np.int64]
 _Item = TypeVar("_Item")
 _Part = TypeVar("_Part")
 
-CHUNK_POINTS = 1 << 17
-CHUNK_CURVES = 1 << 15
+CHUNK_POINTS, LARGEST_CHUNK_POINTS = 1 << 17, 1 << 19
+CHUNK_CURVES = 1 << 16
+_CHUNKS = 32  # of large data: enough for threads to share evenly
 _POINTS_FOR_THREADS = 1_000_000  # below, starting threads costs more than it gains
 
 
@@ -131,19 +132,23 @@ class ChunkedSums:
     def _chunks(self, positions: range) -> Iterator[range]:
         """Consecutive ranges of bounded size that cover the positions; a longer curve is a chunk of its own."""
         start = positions.start
+        most = min(max(CHUNK_POINTS, self._points(positions) // _CHUNKS), LARGEST_CHUNK_POINTS)
         while start < positions.stop:
             ends = self._offsets[start + 1 : min(start + CHUNK_CURVES, positions.stop) + 1]
-            within = int(np.searchsorted(ends, int(self._offsets[start]) + CHUNK_POINTS, side="right"))
+            within = int(np.searchsorted(ends, int(self._offsets[start]) + most, side="right"))
             stop = start + max(within, 1)
             yield range(start, stop)
             start = stop
+
+    def _points(self, positions: range) -> int:
+        """How many points the curves have, before some are dropped."""
+        return int(self._offsets[positions.stop] - self._offsets[positions.start])
 
     def _run(self, work: Callable[[_Item], _Part], items: list[_Item], positions: range) -> list[_Part]:
         """Call `work` on every item, in threads if that pays; integers make the order irrelevant."""
         threads = self._threads
         if threads is None:
-            points = int(self._offsets[positions.stop] - self._offsets[positions.start]) if items else 0
-            threads = 1 if points < _POINTS_FOR_THREADS else _processors()
+            threads = 1 if self._points(positions) < _POINTS_FOR_THREADS else _processors()
         if threads == 1 or len(items) < 2:
             return [work(item) for item in items]
         with ThreadPoolExecutor(threads) as pool:

@@ -19,7 +19,7 @@ import numba
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 # _nrt: kernels allocate nothing and count no references; all their room comes from the caller
-_OPTIONS: Any = {"cache": True, "nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
 
 
 def _digest() -> str:
@@ -33,18 +33,23 @@ DIGEST = _digest()
 
 
 def compiled(function: _Function) -> _Function:
-    """A kernel that Python calls; without a cache on disk where numba keeps it in a way that is not known here."""
-    kernel: Any = numba.njit(**_OPTIONS)(function)
-    try:
-        file = kernel._cache._cache_file
-        file._source_stamp = (file._source_stamp, DIGEST)
-    except AttributeError:
-        kernel = numba.njit(**{**_OPTIONS, "cache": False})(function)
-    uncalled: _Function = kernel
-    return uncalled
+    """A kernel that Python calls."""
+    return _jitted(function)
 
 
 def inlined(function: _Function) -> _Function:
     """A part of a kernel, always inlined by LLVM."""
-    part: _Function = numba.njit(**_OPTIONS, forceinline=True)(function)
-    return part
+    return _jitted(function, forceinline=True)
+
+
+def _jitted(function: _Function, **options: Any) -> _Function:
+    """Without a cache where no folder can be written, or where numba keeps it in a way that is not known here."""
+    kernel: Any
+    try:
+        kernel = numba.njit(cache=True, **_OPTIONS, **options)(function)
+        file = kernel._cache._cache_file
+        file._source_stamp = (file._source_stamp, DIGEST)
+    except (AttributeError, RuntimeError):
+        kernel = numba.njit(**_OPTIONS, **options)(function)
+    uncalled: _Function = kernel
+    return uncalled

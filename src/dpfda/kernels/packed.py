@@ -7,7 +7,7 @@ order or the chunking of curves.
 
 | curve | contributes |
 |---|---|
-| without points | zero; its length is 0, so it is short; no bin of the histogram |
+| without points | zero; its length is 0, so it is short; counted apart in the histogram |
 | NaN, infinity or overflow anywhere in its gradient | zero; it is not short |
 | entries up to 1e308 that do not overflow | its clipped value |
 """

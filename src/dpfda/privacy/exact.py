@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 
 UNIT_ROUNDOFF = 2.0**-53
 MOST_ADDITIONS = 4096  # to one 64-bit lane between two collections: 4096 * 2^50 (1 + 2^-50) < 2^63
-MOST_ROWS = 2**40
+MOST_ROWS = 2**30  # a row adds less than 2^32 to a low word, so that words stay below 2^62
 SMALLEST, LARGEST = 1e-100, 1e100  # radii and weights in this range cannot overflow or vanish when squared
 
 _BITS = 50
@@ -82,8 +82,8 @@ def sum_slack(n: int, width: int) -> float:
     1. Rounding to the grid. g_l <= 2^-49 R_l, so q_i = round(v_i) has |q_il| <= R_l (1 + 2^-50); in the ball
        ||q_i|| <= C (1 + (q+8) u + sqrt(q) 2^-50), and 2^-50 = 8u.
     2. Adding. Integers: no error while a lane stays below 2^63 (`MOST_ADDITIONS`) and the words below 2^63 (n <=
-       2^40). The exact sums of two data sets that differ in one curve differ by q_i - q_i', hence by at most twice
-       the bound in 1.
+       2^30: a row adds less than 2^32 to a low word). The exact sums of two data sets that differ in one curve differ by
+       q_i - q_i', hence by at most twice the bound in 1.
     3. The total, rounded to doubles: T_l = S_l (1 + d_l), |d_l| <= u. In every norm that grows with |entries| the
        error is at most u ||S|| <= u n C, without a factor sqrt(q), and likewise for entries. Two data sets: 2C
        becomes 2C (1 + n u).

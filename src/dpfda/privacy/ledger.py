@@ -4,8 +4,10 @@ Guarantee: an answer and its debit are written in one durable transaction that c
 only as what that transaction wrote. So the releases of all runs together are (epsilon, delta)-DP with the total budget,
 across processes, restarts and kills at any moment; and what is charged is what was released, once.
 
-A draw that is lost in a crash before its transaction is not charged, since nobody has seen it. Who can time kills could
-prefer draws that are quick; so lost draws are counted before they are made, and a run may lose `MOST_LOST_DRAWS`.
+The answer is drawn inside its transaction, which one process at a time holds: nobody draws beside another, and who is
+first does not depend on what is drawn. A draw that is lost in a crash is not charged, since nobody has seen it. Who can
+time kills could prefer draws that are quick; so lost draws are counted before they are made, a run may lose
+`MOST_LOST_DRAWS` and all runs together `MOST_LOST_IN_ALL`.
 
 | case                                         | result                                               |
 |----------------------------------------------|------------------------------------------------------|
@@ -14,7 +16,7 @@ prefer draws that are quick; so lost draws are counted before they are made, and
 | same (run, round), same digest, on record    | the recorded release, free of charge                 |
 | same (run, round), other digest              | `ProtocolError`                                      |
 | a round before the run's last                | `ProtocolError`                                      |
-| too many lost draws                          | `ProtocolError`; the run is closed                   |
+| too many lost draws                          | `ProtocolError`; the run, or the ledger, is closed   |
 | over budget                                  | `BudgetExceeded`; nothing is written                 |
 | locked, read-only, damaged, altered          | `LedgerError` with what to do                        |
 | one point, one curve                         | not seen here: the ledger knows events, never data   |
@@ -26,7 +28,7 @@ import getpass
 import json
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -45,7 +47,7 @@ from dpfda.privacy.accounting import (
 )
 from dpfda.privacy.ledger_sqlite import Row, SqliteStore, Store, Transaction
 
-MOST_LOST_DRAWS = 32  # of one run
+MOST_LOST_DRAWS, MOST_LOST_IN_ALL = 32, 256  # of one run, of a ledger: runs cost nothing to begin
 _FINISHED = "finished:"
 _TOLERANCE = 1e-12  # sums of planned mu^2 differ in their last digits; `mu_for` has left room for this
 
@@ -124,8 +126,10 @@ class Ledger:
             transaction.set_meta("head", chain.genesis(facts))
         return cls(store)
 
-    def begin(self, run: str, round: int, event: Event, digest: str) -> None:
+    def begin(self, run: str, round: int, event: Event, digest: str) -> bytes | None:
         """Refuse what may not be answered; otherwise count a draw, durably, that is lost until it is committed.
+
+        If the round was answered meanwhile, its answer is returned and nothing is counted.
 
         `digest` names the question: a round is answered for one question only. What stands before its last colon names
         the terms of the run (silo and plan), which cannot change once the run has spent, in this process or another.
@@ -133,10 +137,12 @@ class Ledger:
         run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
         with self._store.transaction(write=True) as transaction:
             rows = transaction.debits()
-            if _kept(transaction, rows, run, round, digest) is None:
+            kept = _kept(transaction, rows, run, round, digest)
+            if kept is None:
                 self._refuse(rows, run, round, event)
                 chain.checked_head(transaction, rows)
                 _count_draw(transaction, run, 1)
+        return kept
 
     def commit(
         self,
@@ -144,32 +150,34 @@ class Ledger:
         round: int,
         event: Event,
         digest: str,
-        payload: bytes,
+        draw: Callable[[], bytes],
         *,
         silo: str = "",
         actor: str | None = None,
     ) -> bytes:
-        """Write a drawn answer and its debit durably, in one transaction, and return what is on record: only that may leave.
+        """Draw an answer, write it and its debit durably, in one transaction, and return what is on record.
 
-        If another process answered the round meanwhile, its answer is returned; the one given here is lost.
+        Only that may leave. If another process answered the round meanwhile, its answer is returned and nothing is drawn.
         """
         run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
         with self._store.transaction(write=True) as transaction:
             rows = transaction.debits()
             kept = _kept(transaction, rows, run, round, digest)
             if kept is not None:
+                _count_draw(transaction, run, -1)
                 return kept
             self._refuse(rows, run, round, event)
+            payload = draw()
             row = chain.chained(
                 chain.checked_head(transaction, rows), seq=len(rows) + 1, at=_now(), actor=actor or _user(), silo=silo,
                 run=run, round=round, attempt=1 + sum((each.run, each.round) == (run, round) for each in rows),
                 digest=digest, event=json.dumps(event_to_dict(event), sort_keys=True),
             )  # fmt: skip
             transaction.insert(row)
-            transaction.insert_release(run, round, bytes(payload), chain.sha256(bytes(payload)))
+            transaction.insert_release(run, round, payload, chain.sha256(payload))
             transaction.set_meta("head", row.hash)
             _count_draw(transaction, run, -1)
-        return bytes(payload)
+        return payload
 
     def stored(self, run: str, round: int, digest: str) -> bytes | None:
         """The stored release of a round, or None; another question for the same round is refused."""
@@ -269,21 +277,29 @@ def _kept(transaction: Transaction, rows: list[Row], run: str, round: int, diges
 
 
 def _count_draw(transaction: Transaction, run: str, change: int) -> None:
-    """A draw counts as lost from before it is made until it is committed."""
-    lost = _lost(transaction, run)
-    if lost + change > MOST_LOST_DRAWS:
-        raise ProtocolError(
-            f"{lost} answers of run {run!r} were drawn and lost in crashes, so it is closed; find out why the process "
-            "dies, then begin another study."
-        )
-    transaction.set_meta(f"lost draws of {run}", str(max(0, lost + change)))
+    """A draw counts as lost from before it is made until it is committed, or found to be needless."""
+    lost = {name: _lost(transaction, name) for name in (run, None)}
+    for name, most in ((run, MOST_LOST_DRAWS), (None, MOST_LOST_IN_ALL)):
+        if lost[name] + change > most:
+            raise ProtocolError(
+                f"{lost[name]} answers of {'all runs' if name is None else f'run {name!r}'} were drawn and lost in crashes, "
+                f"so {'this ledger' if name is None else 'it'} is closed; find out why the process dies, then begin "
+                f"{'a ledger with what is left of the budget' if name is None else 'another study'}."
+            )
+    for name, count in lost.items():
+        transaction.set_meta(_lost_name(name), str(max(0, count + change)))
 
 
-def _lost(transaction: Transaction, run: str) -> int:
+def _lost(transaction: Transaction, run: str | None) -> int:
+    """Lost draws of one run; None: of all."""
     try:
-        return int(transaction.meta().get(f"lost draws of {run}", "0"))
+        return int(transaction.meta().get(_lost_name(run), "0"))
     except ValueError:
         raise LedgerError(chain.altered("its count of lost draws cannot be read")) from None
+
+
+def _lost_name(run: str | None) -> str:
+    return "lost draws" if run is None else f"lost draws of {run}"
 
 
 def _same_terms(rows: list[Row], run: str, digest: str) -> None:

@@ -9,9 +9,10 @@ from datetime import date, timedelta
 from html import escape
 from typing import Any
 
-from dpfda.report.words import number
+from dpfda.report.words import number, typical_half_width
 
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 14.0, 50.0
+_WIDE = 5.0
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def chart(document: dict[str, Any], index: int, *, width: float = 880, height: f
     """The SVG of function `index` of a result."""
     function, grid, study = document["functions"][index], document["grid"], document["study"]
     is_effect = study["model"] != "mean" and index > 0
-    frame = Frame(width, height, (grid[0], grid[-1]), _y_range(function, with_zero=is_effect))
+    frame = Frame(width, height, (grid[0], grid[-1]), y_range(function, with_zero=is_effect))
     y_label = study["y_label"] if not is_effect else f"change of {study['y_label']}"
     label = f"{function['name']} of {study['y']} over {study['x']}"
     parts = [
@@ -55,24 +56,43 @@ def chart(document: dict[str, Any], index: int, *, width: float = 880, height: f
     return "".join(parts)
 
 
-def _y_range(function: dict[str, Any], *, with_zero: bool) -> tuple[float, float]:
-    shown = [value for key in ("values", "low", "high") for value in (function[key] or []) if value is not None]
-    if with_zero:
-        shown.append(0.0)
+def y_range(function: dict[str, Any], *, with_zero: bool = False) -> tuple[float, float]:
+    """What a picture shows: the whole curve, and of the band at most `_WIDE` typical half-widths to each side.
+
+    Where hardly anybody was observed a band can be so wide that nothing else could be seen; there it leaves the picture.
+    """
+    values = function["values"]
+    shown = [*values, 0.0] if with_zero else list(values)
+    half = typical_half_width(function)
+    if half is not None:
+        for value, low, high in zip(values, function["low"], function["high"], strict=True):
+            shown.append(max(value - _WIDE * half, -math.inf if low is None else low))
+            shown.append(min(value + _WIDE * half, math.inf if high is None else high))
     low, high = min(shown), max(shown)
     room = 0.06 * (high - low) or max(abs(high), 1.0) * 0.1
     return low - room, high + room
 
 
-def _path(frame: Frame, xs: Sequence[float], ys: Sequence[float | None]) -> str:
-    points = [(x, y) for x, y in zip(xs, ys, strict=True) if y is not None]
-    return "M" + "L".join(f"{frame.across(x):.1f},{frame.up(y):.1f}" for x, y in points)
+def leaves_the_picture(function: dict[str, Any]) -> bool:
+    """Whether the band is wider somewhere than the picture shows."""
+    low, high = y_range(function)
+    below, above = function["low"] or (), function["high"] or ()
+    return any(side is None or not low <= side <= high for side in (*below, *above))
+
+
+def _path(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> str:
+    low, high = frame.y_range
+    return "M" + "L".join(
+        f"{frame.across(x):.1f},{frame.up(min(max(y, low), high)):.1f}" for x, y in zip(xs, ys, strict=True)
+    )
 
 
 def _band(frame: Frame, grid: Sequence[float], function: dict[str, Any]) -> str:
     if function["low"] is None:
         return ""
-    there, back = _path(frame, grid, function["high"]), _path(frame, grid[::-1], function["low"][::-1])
+    low = [-math.inf if value is None else value for value in function["low"]]
+    high = [math.inf if value is None else value for value in function["high"]]
+    there, back = _path(frame, grid, high), _path(frame, grid[::-1], low[::-1])
     return f'<path class="band" d="{there}L{back[1:]}Z"/>'
 
 

@@ -26,7 +26,6 @@ from dpfda.errors import InvalidInput
 SCHEMA = "dpfda-result/1"
 GRID_POINTS = 201
 ERROR_PARTS = ("bias", "sampling", "privacy", "total")
-_ONE_SD = 0.6826894921370859  # a pointwise band of this level reaches one standard deviation to each side
 EMBEDDED = re.compile(r'<script type="application/json" id="dpfda-result">(.*?)</script>', re.DOTALL)
 
 Document = dict[str, Any]
@@ -90,7 +89,6 @@ def result_document(
         "error": {
             "expected": dict(forecast) if forecast else None,
             "achieved": error_parts(fitted),
-            "functions": function_errors(fitted),
         },
         "budget": dataclasses.asdict(budget) if budget is not None else None,
         "repeat": {"command": command, "settings": settings, "run": run, "versions": versions()},
@@ -103,21 +101,10 @@ def result_document(
 def error_parts(fitted: Any) -> dict[str, float] | None:
     """The squared L2 error that the released quantities and the known noise imply: bias, sampling, privacy, total.
 
-    Added up over coefficient functions, each in its own units. Where the method cannot tell parts apart, the total alone.
+    Added up over coefficient functions, each in its own units. None where the method cannot tell.
     """
     parts = getattr(fitted, "expected_error_", None)
-    if parts is not None:
-        return {name: float(np.sum(getattr(parts, name))) for name in ERROR_PARTS}
-    errors = function_errors(fitted)
-    return None if errors is None else {"total": math.fsum(error**2 for error in errors)}
-
-
-def function_errors(fitted: Any) -> list[float] | None:
-    """For each function the standard deviation that its band states, root mean square over the domain."""
-    if not getattr(fitted, "has_band", False):
-        return None
-    low, high = (_columns(side) for side in fitted.band(_ONE_SD, x=_grid(fitted), simultaneous=False))
-    return [float(error) for error in np.sqrt(np.mean(((high - low) / 2) ** 2, axis=0))]
+    return None if parts is None else {name: float(getattr(parts, name)) for name in ERROR_PARTS}
 
 
 def _grid(fitted: Any) -> Any:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpfda.report.chart import y_range
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -71,10 +73,13 @@ def _draw_function(axes: Any, document: dict[str, Any], function: dict[str, Any]
     grid = np.asarray(document["grid"])
     if function["low"] is not None:
         low, high = (np.asarray(function[side], dtype=np.float64) for side in ("low", "high"))
+        bottom, top = y_range(function)
+        low, high = np.where(np.isnan(low), bottom, low), np.where(np.isnan(high), top, high)
         label = f"{document['study']['level']:.0%} simultaneous band"
         axes.fill_between(grid, low, high, color=PRIVATE, alpha=0.18, linewidth=0, label=label)
     axes.plot(grid, function["values"], color=PRIVATE, linewidth=2, label="private estimate")
     axes.margins(x=0)
+    axes.set_ylim(*y_range(function))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)

@@ -8,14 +8,13 @@ import math
 from datetime import datetime
 from typing import Any
 
-from dpfda.report.chart import chart, x_name
+from dpfda.report.chart import chart, leaves_the_picture, x_name
 from dpfda.report.document import Document
 from dpfda.report.privacy_card import privacy_card
-from dpfda.report.words import number, rms_sentence, tiny
+from dpfda.report.words import SOURCES, number, rms_sentence, tiny, typical_half_width
 
 _TABLE_ROWS = 21
 _SURPRISE = 4.0  # twice the distance
-_PARTS = ("privacy", "sampling", "bias")
 
 
 def render_report(document: Document) -> str:
@@ -57,13 +56,14 @@ def _trusted(text: str) -> Any:
 
 
 def _charts(document: Document) -> list[dict[str, Any]]:
-    functions, study, errors = document["functions"], document["study"], document["error"].get("functions")
+    functions, study = document["functions"], document["study"]
     size = {"width": 880, "height": 400} if len(functions) == 1 else {"width": 520, "height": 330}
     return [
         {
             "svg": _trusted(chart(document, index, **size)),
             "caption": _caption(function["name"], index, study),
-            "error": errors[index] if errors and len(functions) > 1 else None,
+            "half_width": typical_half_width(function),
+            "is_cut": leaves_the_picture(function),
         }
         for index, function in enumerate(functions)
     ]
@@ -73,14 +73,14 @@ def _caption(name: str, index: int, study: dict[str, Any]) -> str:
     if study["model"] == "mean":
         return ""
     if index == 0:
-        return f"Intercept: {study['y']} where every covariate is zero or at its reference level"
+        return f"Intercept: {study['y_label']} where every covariate is zero or at its reference level"
     category, _, level = name.partition(": ")
     levels = {each["name"]: each["levels"] for each in study["covariates"] if each["levels"]}
     if category in levels:
         return f"{category}: {level} instead of {levels[category][0]}"
     if any(each["name"] == name and list(each["bounds"] or ()) == [0, 1] for each in study["covariates"]):
         return f"{name}: 1 instead of 0"
-    return f"Change of {study['y']} for one more unit of {name}"
+    return f"Change of {study['y_label']} for one more unit of {name}"
 
 
 def _table(document: Document) -> dict[str, Any]:
@@ -117,29 +117,32 @@ def _accuracy(document: Document) -> dict[str, Any] | None:
     error = document["error"]
     named = {
         "expected before spending": error["expected"],
-        "achieved, from the noise that was added": error["achieved"],
+        "after the fit, from what was released": error["achieved"],
     }
     rows = [_error_row(name, parts) for name, parts in named.items() if parts is not None]
     if not rows:
         return None
     best, functions = error["achieved"] or error["expected"], len(document["functions"])
-    sentence = rms_sentence(best, document["study"]["y_label"], functions)
+    sentences = [rms_sentence(best, document["study"]["y_label"], functions)]
     if error["achieved"] and error["expected"] and error["achieved"]["total"] > _SURPRISE * error["expected"]["total"]:
-        sentence += (
-            " That is more than was expected: the forecast took points to be spread evenly over the domain, and curves to "
-            "differ as is typical. Where few were observed, the band is wide."
+        sentences.append(
+            "That is more than was expected before: the forecast took points to be spread evenly over the domain, and "
+            "curves to differ as is typical."
+        )
+    if document["functions"][0]["low"] is not None:
+        sentences.append(
+            "The error takes curves to be as smooth where few were observed as elsewhere. The band does not rely on that: "
+            "in such places it is much wider, and it is the band that holds with the stated probability."
         )
     return {
         "rows": rows,
         "largest": max(float(row["rms"]) for row in rows) or 1.0,
-        "sentence": sentence,
-        "is_one": functions == 1,
-        "has_parts": any(len(row["shares"]) > 1 for row in rows),
-        "has_both": any(len(row["shares"]) == 1 for row in rows),
+        "sentence": " ".join(sentences),
+        "legend": SOURCES,
     }
 
 
 def _error_row(name: str, parts: dict[str, float]) -> dict[str, Any]:
-    total = parts["total"]
-    shares = [(part, 100 * parts[part] / total) for part in _PARTS if part in parts and total > 0] or [("both", 100.0)]
-    return {"name": name, "rms": math.sqrt(max(total, 0.0)), "shares": shares}
+    total = max(parts["total"], 0.0)
+    shares = [(part, 100 * parts[part] / total) for part in SOURCES] if total > 0 else []
+    return {"name": name, "rms": math.sqrt(total), "shares": shares}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping
+from typing import Any
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -24,17 +26,27 @@ def tiny(value: float) -> str:
     return power if float(mantissa) == 1 else f"{float(mantissa):g}×{power}"
 
 
+SOURCES = {"privacy": "privacy noise", "sampling": "sampling of subjects", "bias": "smoothing"}
+
+
 def rms_sentence(error: Mapping[str, float], unit: str, functions: int = 1) -> str:
-    """The expected error in the units of y, and where it comes from, as far as that is known.
+    """The expected error in the units of y, and where it comes from.
 
     Errors of several coefficient functions are added up, each in its own units.
     """
     total = max(error["total"], 0.0)
-    known = [part for part in ("privacy", "sampling", "bias") if part in error and total > 0]
-    shares = ", ".join(f"{error[part] / total:.0%} {part}" for part in known) or "sampling and privacy together"
-    size = number(math.sqrt(total), 3)
-    if functions > 1:
-        return (
-            f"Expected error, root mean square over the domain: {size}, all {functions} functions added up ({shares})."
-        )
-    return f"Expected error, root mean square over the domain: {size} in units of {unit} ({shares})."
+    shares = ", ".join(f"{error[part] / total:.0%} {words}" for part, words in SOURCES.items()) if total > 0 else ""
+    size = number(math.sqrt(total), 3) + ("" if functions > 1 else f" in units of {unit}")
+    whose = "" if functions == 1 else f" of the {functions} coefficient curves together, each in its own units"
+    return f"Expected error{whose}, root mean square over the domain: {size}" + (
+        f"; its square is {shares}." if shares else "."
+    )
+
+
+def typical_half_width(function: Mapping[str, Any]) -> float | None:
+    """Half the width of a function's band in the middle of all places: half of the domain is known better."""
+    if function["low"] is None:
+        return None
+    sides = zip(function["low"], function["high"], strict=True)
+    widths = [high - low for low, high in sides if low is not None and high is not None]
+    return statistics.median(widths) / 2 if widths else None

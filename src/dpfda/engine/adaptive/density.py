@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from dpfda.basis import Basis
 from dpfda.engine.adaptive.pooling import Pooled
@@ -39,6 +38,8 @@ class DesignDensity:
 
 def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     """The non-negative density that fits the released moments best, under a prior around the uniform design."""
+    from scipy.optimize import nnls  # slow to import
+
     if moments is None:
         return DesignDensity(basis.gram(), np.zeros((0, basis.size, basis.size)))
     uniform = uniform_moments(basis)

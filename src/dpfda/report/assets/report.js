@@ -66,6 +66,10 @@
       button.textContent = "Copied";
     });
   }
+  const table = document.querySelector("#curves details");  // on paper nobody can point at a curve
+  let wasOpen = false;
+  addEventListener("beforeprint", () => { wasOpen = table.open; table.open = true; });
+  addEventListener("afterprint", () => { table.open = wasOpen; });
   document.getElementById("save").addEventListener("click", () => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([JSON.stringify(result, null, 1)], { type: "application/json" }));
