@@ -23,7 +23,7 @@ from dpfda.transport.flare.processes import wait_until
 
 pytestmark = pytest.mark.slow
 ROUNDS = 50
-HASTY = RunOptions(for_sites=60.0, for_late_sites=8.0, after_enough=1.0, in_all=4.0)
+HASTY = RunOptions(for_sites=90.0, for_late_sites=8.0, after_enough=8.0, in_all=25.0)
 HELD = RunOptions(for_sites=120.0, for_late_sites=15.0, after_enough=8.0, in_all=180.0)
 
 

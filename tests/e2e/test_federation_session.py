@@ -18,7 +18,6 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
 from world import Deployment, environment
 
 from dpfda.errors import TransportError
-from dpfda.transport.flare import session
 from dpfda.transport.flare.processes import stop
 from dpfda.transport.flare.session import CoordinatorSession
 
@@ -58,8 +57,7 @@ def test_a_server_that_starts_late_again_and_again(alone, times):
         stop([alone.processes.pop("server")])
 
 
-def test_no_server_a_silent_one_and_a_frozen_one_are_clear_errors(alone, monkeypatch):
-    monkeypatch.setattr(session, "_LOG_IN", 5.0)  # one attempt; `connect` tries again while it has time
+def test_no_server_a_silent_one_and_a_frozen_one_are_clear_errors(alone):
     with pytest.raises(TransportError, match="nobody listens at "):
         log_in(alone, 1.0)
     with (
