@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -75,3 +77,27 @@ def test_no_server_a_silent_one_and_a_frozen_one_are_clear_errors(alone):
     finally:
         os.kill(alone.processes["server"].pid, signal.SIGCONT)
     log_in(alone, 60.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["silent", "frozen"])
+def test_a_process_ends_after_a_log_in_that_was_given_up(alone, kind):
+    """FLARE's connectors try for ever in threads that Python waits for at its end."""
+    script = (
+        "import sys; from pathlib import Path; from dpfda.errors import TransportError\n"
+        "from dpfda.transport.flare.session import CoordinatorSession\n"
+        "session = CoordinatorSession(Path(sys.argv[1]))\n"
+        "try:\n    session.connect(1.0)\nexcept TransportError as error:\n    print(error)\nfinally:\n    session.close()\n"
+    )
+    with contextlib.ExitStack() as stack:
+        if kind == "silent":
+            for port in (alone.address.admin_port, alone.address.port):
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        else:
+            alone.start_server()
+            log_in(alone, 60.0)
+            os.kill(alone.processes["server"].pid, signal.SIGSTOP)
+            stack.callback(os.kill, alone.processes["server"].pid, signal.SIGCONT)
+        command = [sys.executable, "-c", script, str(alone.root / "lead")]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=2 * BOUND, check=True)
+    assert "took the connection but not the log-in" in ended.stdout

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from nvflare.fuel.f3.cellnet.core_cell import CoreCell
 from nvflare.fuel.flare_api.flare_api import Session, new_secure_session
 
 from dpfda.errors import TransportError
@@ -46,6 +47,7 @@ class CoordinatorSession:
                 with _silence():
                     self._session = _within(_LOG_IN, new_secure_session, LEAD, str(self._kit), timeout=5.0)
             except Exception as error:  # FLARE raises many kinds here; the server may still be starting
+                _end_connectors()
                 if time.monotonic() > deadline:
                     raise TransportError(
                         f"The server at {address} took the connection but not the log-in ({type(error).__name__}); "
@@ -124,6 +126,13 @@ def _within(seconds: float, call: Callable[..., Any], *arguments: Any, **options
     if error is not None:
         raise error
     return result
+
+
+def _end_connectors() -> None:
+    """Tell FLARE's connectors to end: those of a log-in that was given up would try for ever and keep Python from ending."""
+    for cell in list(CoreCell.ALL_CELLS.values()):
+        for connector in list(cell.communicator.conn_manager.connectors.values()):
+            connector.stopped.set()
 
 
 @contextlib.contextmanager
