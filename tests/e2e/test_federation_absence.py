@@ -86,12 +86,15 @@ def test_a_site_that_withdraws_may_come_back(study):
 
 
 def test_a_site_killed_in_the_first_round_comes_back(study):
-    """kill -9 of everything that the site runs."""
+    """kill -9 of everything that the site runs; whether it is back in time for that round depends on the machine."""
     south = study.start().sites["south"]
     striking = study.in_round(0, lambda: (south.kill(), study.hold_until_back("south", south.start)))
     study.to_end(HELD)
     striking.join(60)
-    check_partial(study, "south")
+    assert "south" in study.present()[-1]
+    assert all(len(names) >= 2 for names in study.present())
+    study.check_ledgers()
+    assert_array_equal(study.coefficients(), study.expected())
 
 
 def test_below_the_minimum_the_study_stops_and_can_be_resumed(study):
