@@ -1,8 +1,8 @@
 """The silo: owner of curves, budget and ledger. Its sole exit is `release(Query) -> Release`.
 
 Read this file and `privacy/` to sign off on the guarantee. The order inside `release` is fixed: check the question,
-bound every curve's contribution, ask the ledger; then, in one durable transaction, draw the noise and write debit and
-answer. What leaves is what that transaction wrote.
+bound every curve's contribution, ask the ledger; then, in one durable transaction, write the debit, draw the noise and
+write the answer. What leaves is what that transaction wrote.
 """
 
 from __future__ import annotations

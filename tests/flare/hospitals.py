@@ -13,6 +13,7 @@ from world import curves, write_table
 
 from dpfda.cli.federate_demo import free_ports
 from dpfda.engine.study import run_study
+from dpfda.errors import LedgerError
 from dpfda.federation.joining import check_promise, check_study, join, site_folder, unpack
 from dpfda.federation.policy import read_policy
 from dpfda.federation.site import open_ledger, open_silo
@@ -228,5 +229,5 @@ class Partial:
 def _lines(site):
     try:
         return site.audit().lines()
-    except Exception:  # a line that is being written
+    except LedgerError:  # a line that is being written
         return []

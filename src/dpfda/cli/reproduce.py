@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dpfda.cli.new_app import example, new_app
+
+if TYPE_CHECKING:
+    from dpfda.experiments.catalogue import Experiment
 
 app = new_app()
 
@@ -66,7 +69,7 @@ def reproduce(
         _run(ctx, experiments, folder, jobs=jobs, fresh=fresh)
 
 
-def _compute_only(ctx: typer.Context, experiments: list, folder: Path, only: str, jobs: int) -> None:  # type: ignore[type-arg]
+def _compute_only(ctx: typer.Context, experiments: list[Experiment], folder: Path, only: str, jobs: int) -> None:
     """Fill the store for some methods, so that a later run without --only finds them there."""
     from dpfda import _validate
     from dpfda.experiments.running import compute_missing, missing_points
@@ -82,7 +85,7 @@ def _compute_only(ctx: typer.Context, experiments: list, folder: Path, only: str
     ctx.obj.say(f"Stored in {store.folder}; {left} cells still lack other methods: run it again without --only.")
 
 
-def _run(ctx: typer.Context, experiments: list, folder: Path, *, jobs: int, fresh: bool) -> None:  # type: ignore[type-arg]
+def _run(ctx: typer.Context, experiments: list[Experiment], folder: Path, *, jobs: int, fresh: bool) -> None:
     import tempfile
 
     from dpfda.experiments.claims import FAILS

@@ -155,7 +155,7 @@ class Ledger:
         silo: str = "",
         actor: str | None = None,
     ) -> bytes:
-        """Draw an answer, write it and its debit durably, in one transaction, and return what is on record.
+        """Write the debit, draw the answer and write it, durably in one transaction, and return what is on record.
 
         Only that may leave. If another process answered the round meanwhile, its answer is returned and nothing is drawn.
         """
@@ -167,15 +167,15 @@ class Ledger:
                 _count_draw(transaction, run, -1)
                 return kept
             self._refuse(rows, run, round, event)
-            payload = draw()
             row = chain.chained(
                 chain.checked_head(transaction, rows), seq=len(rows) + 1, at=_now(), actor=actor or _user(), silo=silo,
                 run=run, round=round, attempt=1 + sum((each.run, each.round) == (run, round) for each in rows),
                 digest=digest, event=json.dumps(event_to_dict(event), sort_keys=True),
             )  # fmt: skip
             transaction.insert(row)
-            transaction.insert_release(run, round, payload, chain.sha256(payload))
             transaction.set_meta("head", row.hash)
+            payload = draw()
+            transaction.insert_release(run, round, payload, chain.sha256(payload))
             _count_draw(transaction, run, -1)
         return payload
 
