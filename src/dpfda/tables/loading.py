@@ -149,10 +149,10 @@ def wanted_columns(columns: list[str], source: Source, reading: Reading) -> list
     for role, column in named:
         if column is not None and column not in columns:
             near = difflib.get_close_matches(column, columns, n=1, cutoff=0.6)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
             shown = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
             raise InvalidInput(
-                f"--{role} names the column {column!r}, which {source.name} lacks; {hint}It has: {shown}."
+                f"--{role} names the column {column!r}, which {source.name} lacks{hint}; it has: {shown}."
             )
     if not reading.wide:
         return [column for _, column in named if column is not None]
