@@ -81,7 +81,7 @@ def default_arrays(plan: Plan, index: int) -> dict[str, Floats]:
     """A valid query for any round; the search then changes it."""
     arrays = {name: np.ones(size) for name, size in plan.query_sizes(index).items()}
     size = plan.n_coefficients * plan.basis.size
-    special: dict[str, Floats] = {"whitener": np.eye(size).ravel(), "length_prior": np.array([-1.0, 0.3])}
+    special: dict[str, Floats] = {"whitener": np.eye(size).ravel(), "length_prior": np.array([-1.0, 0.3, 1.0])}
     special |= {name: np.zeros(arrays[name].size) for name in arrays if name in ("iterate", "moves")}
     return {name: special.get(name, ones) for name, ones in arrays.items()}
 

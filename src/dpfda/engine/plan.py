@@ -211,7 +211,7 @@ class Plan:
         known = {
             "iterate": size,
             "whitener": size * size,
-            "length_prior": 2,
+            "length_prior": 3,
             "moves": len(self.counted_before(index)),
             "covariate_scale": self.n_coefficients,
             "rest_direction": size,

@@ -54,9 +54,11 @@ def clip_rule(lengths: LengthFilter, clip_factor: float) -> ClipRule:
 def follow(prior: Sequence[float], moves: Sequence[float], counts: Sequence[SharedCount | None]) -> LengthFilter:
     """What a silo knows of the lengths before round t: its counts so far, and the moves of the iterate in between.
 
-    `counts[k]` is None where the silo did not take part in gradient round k.
+    The prior is a log median and its sd, and the share of curves that have points. `counts[k]` is None where the silo did
+    not take part in gradient round k.
     """
-    lengths = LengthFilter(_within(float(prior[0])), min(max(float(prior[1]), 0.05), 3.0))
+    start, sd, filled = _within(float(prior[0])), min(max(float(prior[1]), 0.05), 3.0), float(prior[2])
+    lengths = LengthFilter(start, sd, min(max(filled, 0.05), 1.0))
     for move, count in zip(moves, counts, strict=True):
         learn(lengths, count)
         advance(lengths, float(move))

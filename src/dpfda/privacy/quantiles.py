@@ -48,9 +48,13 @@ def _lookup(table: Array, at: NDArray[np.floating[Any]]) -> Array:
 
 
 class LengthFilter:
-    """What is known about the log median (and shape) of lengths, as weights on a grid."""
+    """What is known about the log median (and shape) of lengths, as weights on a grid.
 
-    def __init__(self, log_median: float, sd: float) -> None:
+    Of curves that have points, a share `filled` of all: the others have length zero, so every count has them among the short.
+    """
+
+    def __init__(self, log_median: float, sd: float, filled: float = 1.0) -> None:
+        self._filled = filled
         self._grid = log_median + np.arange(-_HALF_WIDTH, _HALF_WIDTH + 1) * _STEP
         self._set(-0.5 * ((self._grid - log_median) / sd) ** 2 + np.log(_SHAPE_PRIOR)[:, None])
 
@@ -68,7 +72,7 @@ class LengthFilter:
 
     def observe(self, log_threshold: float, share: float, noise_sd: float, n: float) -> None:
         """Learn from the noisy share of n curves that are shorter than a threshold."""
-        expected = _lookup(_tables()[0], log_threshold - self._grid)
+        expected = 1 - self._filled * (1 - _lookup(_tables()[0], log_threshold - self._grid))
         variance = noise_sd**2 + (expected * (1 - expected) + 0.02) / n + _MODEL_ERROR**2
         likelihood = -0.5 * ((share - expected) ** 2 / variance + np.log(variance))
         self._set(np.log(self._weights + 1e-30) + likelihood)

@@ -121,6 +121,7 @@ class AdaptiveCoordinator:
         """Round 0: level and spread of y, design density, sizes of the covariates."""
         histogram = pool(self.plan, 0, LevelHistogram, releases)
         filled = fit_filled(histogram)
+        self.filled = filled.share
         self.level = fit_level(histogram, filled)
         moments = self._pooled(0, DesignMoments, releases)
         if moments is not None:  # curves without points contributed zero
@@ -144,6 +145,7 @@ class AdaptiveCoordinator:
         self.length_prior = (
             math.log(own + self._squared_distance(level)) / 2,
             math.hypot(0.5, self.level.log_spread_sd),
+            self.filled,
         )
         self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
 
@@ -154,10 +156,10 @@ class AdaptiveCoordinator:
         }
 
     def _spread(self) -> Floats:
-        """The covariance of gradients in units of the median length squared."""
+        """The covariance of gradients, many of which may be zero, in units of the others' median length squared."""
         if self.measured_spread is not None:
             return self.measured_spread
-        return self.geometry.spread * (_SPREAD_TRACE / self.size)
+        return self.geometry.spread * (self.filled * _SPREAD_TRACE / self.size)
 
     def _coordinates(self) -> Coordinates:
         whitener = power(self.shape, -0.5)
@@ -186,6 +188,7 @@ class AdaptiveCoordinator:
                 radius=radius,
                 is_first=index == 1,
                 rest=self._rest(index, release, terms.clip_factor),
+                filled=self.filled,
             )
         )
 
@@ -213,7 +216,8 @@ class AdaptiveCoordinator:
             cuts.append(math.sqrt(unit))
         values, noise = pool_scaled(self.plan, scaled)
         clipped, restore = from_triangle(values), np.mean(restored, axis=0)
-        trace = mean_square(float(np.trace(clipped)), trace_sd(noise, self.size), sum(cuts) / len(cuts))
+        square, sd = float(np.trace(clipped)) / self.filled, trace_sd(noise, self.size) / self.filled
+        trace = self.filled * mean_square(square, sd, sum(cuts) / len(cuts))
         noise *= float(np.trace(restore @ restore)) / self.size
         matrix = restore @ clipped @ restore.T
         whitened = shrunk_spread(matrix, noise, self._assumed_directions(coordinates), trace)
@@ -304,8 +308,8 @@ class AdaptiveCoordinator:
         )
 
     def _squared_distance(self, displacement: Floats) -> float:
-        """The mean squared length of whitened gradients that displacements with these second moments make."""
-        information = self.geometry.information
+        """The mean squared length of whitened gradients, zeros apart, that displacements with these second moments make."""
+        information = self.geometry.information / self.filled
         return float(np.trace(np.linalg.solve(self.shape, information @ displacement @ information.T)))
 
     def _within_bounds(self, coefficients: Floats) -> Floats:

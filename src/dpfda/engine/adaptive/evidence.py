@@ -43,7 +43,10 @@ class Rest:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One silo's gradient of one round, with what its count told about clipping."""
+    """One silo's gradient of one round, with what its count told about clipping.
+
+    The gradient is a mean over all curves; lengths are those of the share `filled` that have points.
+    """
 
     value: Floats
     noise_sd: float
@@ -56,6 +59,7 @@ class Evidence:
     radius: float
     is_first: bool
     rest: Rest | None = None
+    filled: float = 1.0
 
     def measurement(self, information: Floats, centre: Floats | None, extra: Floats | None) -> tuple[Floats, Floats]:
         """h and the inverse of its noise covariance, given the present guess `centre` of the coefficients."""
@@ -63,7 +67,7 @@ class Evidence:
         if centre is not None and extra is not None:
             step = information @ (centre - self.iterate)
             away = float(step @ self.coordinates.inverse @ step + np.trace(self.coordinates.inverse @ extra))
-        far = min(1.0, 2 * away / self.squared_length) if centre is not None else float(self.is_first)
+        far = min(1.0, 2 * away / (self.filled**2 * self.squared_length)) if centre is not None else float(self.is_first)
         restore = self.coordinates.root @ np.linalg.inv(self.jacobian(far))
         doubt = (_MODEL_ERROR + self.uncertainty) * away / len(self.value)
         covariance = self.noise_sd**2 * restore @ restore.T + doubt * self.coordinates.shape

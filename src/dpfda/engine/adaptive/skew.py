@@ -47,7 +47,7 @@ def clipping_shift(evidence: Sequence[Evidence], information: Floats, centre: Fl
         sd = item.rest.sd / item.rest.kept
         precision += (slope / sd) ** 2
         weighted += slope * value / sd**2
-        unit = max(unit, item.radius / slope)
+        unit = max(unit, item.filled * item.radius / slope)
         beyond = max(beyond, 1 - item.rest.kept)
     if precision == 0:
         return 0.0, 0.0
