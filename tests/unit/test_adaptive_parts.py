@@ -8,13 +8,15 @@ import pytest
 from dpfda.basis import make_basis
 from dpfda.engine.adaptive.density import fit_density
 from dpfda.engine.adaptive.designs import own_densities
-from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest
+from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
+from dpfda.engine.adaptive.geometry import assumed_geometry, uncorrelated
 from dpfda.engine.adaptive.pooling import Pooled
 from dpfda.engine.adaptive.posterior import Posterior, Prior, sobolev_covariance, solve, with_tail
 from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
 from dpfda.engine.adaptive.spread import mean_square
 from dpfda.engine.bands import half_widths
 from dpfda.engine.moments import moment_features, uniform_moments
+from dpfda.privacy.quantiles import LengthFilter
 
 BASES = ["cosine", "fourier", "fourier-extension"]
 
@@ -124,3 +126,38 @@ def test_a_band_accounts_for_what_the_basis_cannot_follow() -> None:
     assert wide[0] > 2 * wide[1]
     fourier = make_basis("fourier", 3)
     assert with_tail(Posterior(np.zeros(3), np.eye(3), 1.0), fourier, 2.0).shape == (3, 3)
+
+
+def test_the_median_length_is_found_among_curves_that_have_points() -> None:
+    """60% of the curves have length zero: the median of all is zero, and radii fell round by round."""
+    lengths = LengthFilter(0.0, 0.5, 0.4)
+    found = np.sqrt(np.random.default_rng(7).chisquare(3, 40_000))
+    for _ in range(6):
+        share = 0.6 + 0.4 * float((found <= np.exp(lengths.log_median)).mean())
+        lengths.observe(lengths.log_median, share, 0.002, 100_000)
+        lengths.move(1.0, blur=0.1)
+    assert np.exp(lengths.log_median) == pytest.approx(np.median(found), rel=0.05)
+
+
+def test_rounds_tell_where_the_information_matrix_is_wrong() -> None:
+    """Covariates that vary less and less along x: with exact gradients, most of what A gets wrong is taken back."""
+    basis, rng = make_basis("cosine", 4), np.random.default_rng(8)
+    geometry = assumed_geometry(basis, fit_density(basis, None), uncorrelated(np.array([1.0, 0.5]), 1.0, 0.0))
+    information, misfit = geometry.information, geometry.misfit
+    true = information + 1.5 * misfit[-3] - misfit[-4]
+    end = rng.standard_normal(8)
+    identity = np.eye(8)
+    coordinates = Coordinates(identity, identity, identity, identity / 8)
+    away = [rng.standard_normal(8) * 0.5**k for k in range(4)]
+    rounds = [Evidence(true @ d, 1e-3, end + d, coordinates, 1.0, 0.0, 0.0, 100.0, 100.0, False) for d in away]
+    centre, noise = end + 0.2 * away[-1], 1e-6 * identity
+    off = [
+        np.linalg.norm(combine_rounds(rounds, information, which, centre, noise)[0] - information @ end)
+        for which in (misfit[:0], misfit)
+    ]
+    assert off[1] < 0.4 * off[0]
+
+
+def test_without_covariates_the_product_cannot_be_wrong() -> None:
+    basis = make_basis("cosine", 4)
+    assert len(assumed_geometry(basis, fit_density(basis, None), uncorrelated(np.ones(1), 1.0, 0.0)).misfit) == 0

@@ -50,7 +50,7 @@ def _lookup(table: Array, at: NDArray[np.floating[Any]]) -> Array:
 class LengthFilter:
     """What is known about the log median (and shape) of lengths, as weights on a grid.
 
-    Of curves that have points, a share `filled` of all: the others have length zero, so every count has them among the short.
+    The lengths of curves that have points, a share `filled` of all: every count has the others among the short.
     """
 
     def __init__(self, log_median: float, sd: float, filled: float = 1.0) -> None:

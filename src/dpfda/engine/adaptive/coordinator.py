@@ -245,7 +245,7 @@ class AdaptiveCoordinator:
                 own = self.own_geometries.get(name)
                 centre = None if posterior is None else posterior.mean
                 seen = information if own is None else own.information
-                value, noise = combine_rounds(evidence, seen, centre, extra.get(name))
+                value, noise = combine_rounds(evidence, seen, self.geometry.misfit, centre, extra.get(name))
                 extra[name] = noise
                 sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
                 turned = np.eye(self.size) if own is None else np.linalg.solve(information, own.information).T

@@ -24,16 +24,21 @@ _UNEVENNESS = 5.0  # prior sd of a grid cell's mass around the uniform design's;
 POSITIVE = 0.5  # what positivity leaves of the moments' sd: with all of it 250 curves had ratio 3.1, so 2.0
 _TOTAL = 1e3  # weight of total mass 1
 _UNSURE = 3.0  # sds of an eigenvalue: a band takes it for that much smaller
+_WAVES = 3
 _THIN = 0.3  # eigenvalues below begin to count as thin
 _THINNEST = 1e-4  # eigenvalues below are rounding and fit error, not data
 
 
 @dataclass(frozen=True)
 class DesignDensity:
-    """E[Phi Phi^T], and directions in which it is uncertain: the true one is gram + sum_j N(0, 1) slopes[j]."""
+    """E[Phi Phi^T], and directions in which it is uncertain: the true one is gram + sum_j N(0, 1) slopes[j].
+
+    `waves` are E[sqrt2 cos(k pi u) Phi Phi^T] for k = 1, 2, 3.
+    """
 
     gram: Floats
     slopes: Floats
+    waves: Floats
 
 
 def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
@@ -41,7 +46,7 @@ def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     from scipy.optimize import nnls  # slow to import
 
     if moments is None:
-        return DesignDensity(basis.gram(), np.zeros((0, basis.size, basis.size)))
+        return DesignDensity(basis.gram(), np.zeros((0, basis.size, basis.size)), _waves(basis, np.ones(_GRID)))
     uniform = uniform_moments(basis)
     cycles = moment_frequencies(basis) * basis.angle / (2 * np.pi)
     prior_sd = _VARIATION / np.maximum(cycles, 0.5)
@@ -59,7 +64,14 @@ def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     mass, _ = nnls(rows, wanted)
     left = features.T @ np.linalg.solve(rows.T @ rows, features)
     gram = gram_matrix(basis, mass @ features / mass.sum()) + _THINNEST * np.eye(basis.size)
-    return DesignDensity(gram, POSITIVE * _slopes(basis, left))
+    return DesignDensity(gram, POSITIVE * _slopes(basis, left), _waves(basis, mass))
+
+
+def _waves(basis: Basis, mass: Floats) -> Floats:
+    points = (np.arange(_GRID) + 0.5) / _GRID
+    features = basis.evaluate_unit(points)
+    waves = np.sqrt(2) * np.cos(np.pi * np.arange(1, _WAVES + 1)[:, None] * points) * (mass / mass.sum())
+    return np.asarray(features.T @ (waves[:, :, None] * features))
 
 
 def thin_directions(density: DesignDensity) -> Floats:

@@ -67,7 +67,9 @@ class Evidence:
         if centre is not None and extra is not None:
             step = information @ (centre - self.iterate)
             away = float(step @ self.coordinates.inverse @ step + np.trace(self.coordinates.inverse @ extra))
-        far = min(1.0, 2 * away / (self.filled**2 * self.squared_length)) if centre is not None else float(self.is_first)
+        far = (
+            min(1.0, 2 * away / (self.filled**2 * self.squared_length)) if centre is not None else float(self.is_first)
+        )
         restore = self.coordinates.root @ np.linalg.inv(self.jacobian(far))
         doubt = (_MODEL_ERROR + self.uncertainty) * away / len(self.value)
         covariance = self.noise_sd**2 * restore @ restore.T + doubt * self.coordinates.shape
@@ -84,14 +86,28 @@ class Evidence:
 
 
 def combine_rounds(
-    evidence: Sequence[Evidence], information: Floats, centre: Floats | None, extra: Floats | None
+    evidence: Sequence[Evidence], information: Floats, misfit: Floats, centre: Floats | None, extra: Floats | None
 ) -> tuple[Floats, Floats]:
-    """All rounds of one silo as one measurement of A b*: its value and noise covariance."""
+    """All rounds of one silo as one measurement of A b*: its value and noise covariance.
+
+    If the true matrix is A + sum_j N(0, 1) misfit[j], a round at b is off by sum_j N(0, 1) misfit[j] (b* - b), with the same
+    numbers in every round: they are estimated along. Without, rounds crept towards the truth where A was too large, and
+    the covariance took them for there.
+    """
     size = len(information)
     precision, weighted = np.zeros((size, size)), np.zeros(size)
+    cross, inner, seen = np.zeros((size, len(misfit))), np.eye(len(misfit)), np.zeros(len(misfit))
     for item in evidence:
         value, inverse = item.measurement(information, centre, extra)
         precision += inverse
         weighted += inverse @ value
+        if centre is not None:
+            off = (misfit @ (centre - item.iterate)).T
+            cross += inverse @ off
+            inner += off.T @ inverse @ off
+            seen += off.T @ (inverse @ value)
+    taken = np.linalg.solve(inner, cross.T).T
+    precision -= taken @ cross.T
+    weighted -= taken @ seen
     covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     return covariance @ weighted, covariance

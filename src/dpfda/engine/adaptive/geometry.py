@@ -16,6 +16,7 @@ from dpfda.privacy.cones import from_triangle
 Floats = NDArray[np.float64]
 
 _CORRELATION = 0.4  # prior sd of an entry of E[G G^T], columns being of about one size
+_DEPENDENCE = 0.35  # prior sd of the eigenvalues of what E[G G^T | x] has beyond its mean, in those units
 _FLATTEST = 0.05  # smallest eigenvalue of E[G G^T] in those units
 
 
@@ -26,12 +27,15 @@ class Geometry:
     `steady` is A as if the design were uniform. Clipping must not follow the design: shapes that did made gradients at thin
     ends up to 25 times as long as in the middle, and clipping then bent a skewed law's curve there (see `skew.py`).
     `slopes` say in which directions A is uncertain: the true one is A + sum_j N(0, 1) slopes[j].
+    `misfit` are such directions, too, for the rounds to tell about: covariates that depend on x, curves that are clipped
+    more than others.
     """
 
     information: Floats
     spread: Floats
     steady: Floats
     slopes: Floats
+    misfit: Floats
 
     def doubt(self, displacement: Floats) -> Floats:
         """Covariance of (A - A_true) d for displacements d from the iterate with second moments `displacement`."""
@@ -86,7 +90,23 @@ def assumed_geometry(basis: Basis, density: DesignDensity, covariates: Covariate
         spread=spread * (len(spread) / np.trace(spread)),
         steady=np.asarray(np.kron(covariates.matrix, np.eye(basis.size)), dtype=np.float64),
         slopes=np.stack(slopes) if slopes else np.zeros((0, *spread.shape)),
+        misfit=_misfit(density, covariates),
     )
+
+
+def _misfit(density: DesignDensity, covariates: CovariateMatrix) -> Floats:
+    """How A changes if E[G G^T | x], as clipping sees it, waves along x; nothing without covariates."""
+    columns, size = len(covariates.matrix), len(density.gram)
+    if columns == 1:
+        return np.zeros((0, size, size))
+    sizes = np.sqrt(np.diag(covariates.matrix))
+    waves = [density.gram, *density.waves]
+    found = [
+        np.kron(from_triangle(entry) * np.outer(sizes, sizes), wave * 0.7**k)
+        for entry in np.eye(columns * (columns + 1) // 2)
+        for k, wave in enumerate(waves)
+    ]
+    return np.asarray(np.stack(found) * (_DEPENDENCE / np.sqrt(columns)))
 
 
 def clipping_shape(geometry: Geometry, spread: Floats, previous: Floats | None = None) -> Floats:
