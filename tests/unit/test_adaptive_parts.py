@@ -79,9 +79,9 @@ def test_the_mean_square_length_is_found_behind_the_clipping(nu) -> None:
 
 def rest_evidence(value, sd, size=3):
     identity = np.eye(size)
-    coordinates = Coordinates(identity, identity, identity, identity / size)
+    coordinates = Coordinates(identity, identity, identity / size)
     rest = Rest(value, sd, rest_direction(identity, identity), kept_share(1.5, 1.3))
-    return Evidence(np.zeros(size), 0.1, np.zeros(size), coordinates, 0.8, 0.2, 0.0, 1.0, 1.3, False, rest)
+    return Evidence(np.zeros(size), 0.1, np.zeros(size), coordinates, 0.8, 0.2, 0.0, 1.0, 1.3, 2, rest)
 
 
 @pytest.mark.parametrize("true", [0.06, -0.1])
