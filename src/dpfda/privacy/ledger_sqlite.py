@@ -100,8 +100,7 @@ class SqliteTransaction:
 
     def set_meta(self, name: str, value: str) -> None:
         """Write one fact."""
-        self._connection.execute("DELETE FROM meta WHERE name = ?", (name,))
-        self._connection.execute("INSERT INTO meta (name, value) VALUES (?, ?)", (name, value))
+        self._connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (name, value))
 
     def debits(self) -> list[Row]:
         """All debits in the order of writing."""

@@ -48,13 +48,10 @@ def _lookup(table: Array, at: NDArray[np.floating[Any]]) -> Array:
 
 
 class LengthFilter:
-    """What is known about the log median (and shape) of lengths, as weights on a grid."""
+    """What is known about the log median (and shape) of lengths, as weights on a grid. It does not change."""
 
-    def __init__(self, log_median: float, sd: float) -> None:
-        self._grid = log_median + np.arange(-_HALF_WIDTH, _HALF_WIDTH + 1) * _STEP
-        self._set(-0.5 * ((self._grid - log_median) / sd) ** 2 + np.log(_SHAPE_PRIOR)[:, None])
-
-    def _set(self, log_weights: Array) -> None:
+    def __init__(self, grid: Array, log_weights: Array) -> None:
+        self._grid = grid
         weights = np.exp(log_weights - log_weights.max())
         self._weights: Array = weights / weights.sum()
         self.shapes: Array = self._weights.sum(axis=1)
@@ -62,24 +59,29 @@ class LengthFilter:
         self.log_median = float(over_grid @ self._grid)
         self.sd = math.sqrt(float(over_grid @ (self._grid - self.log_median) ** 2))
 
+    @classmethod
+    def around(cls, log_median: float, sd: float) -> LengthFilter:
+        """A normal law of the log median, and the usual shapes."""
+        grid = log_median + np.arange(-_HALF_WIDTH, _HALF_WIDTH + 1, dtype=np.float64) * _STEP
+        return cls(grid, -0.5 * ((grid - log_median) / sd) ** 2 + np.log(_SHAPE_PRIOR)[:, None])
+
     def log_quantile(self, level: float) -> float:
         """The log of the length below which a share `level` of the curves is thought to be."""
         return self.log_median + float(np.interp(level, self.shapes @ _tables()[0], _LOG_LENGTHS))
 
-    def observe(self, log_threshold: float, share: float, noise_sd: float, n: float) -> None:
-        """Learn from the noisy share of n curves that are shorter than a threshold."""
+    def observe(self, log_threshold: float, share: float, noise_sd: float, n: float) -> LengthFilter:
+        """What is known after the noisy share of n curves that are shorter than a threshold."""
         expected = _lookup(_tables()[0], log_threshold - self._grid)
         variance = noise_sd**2 + (expected * (1 - expected) + 0.02) / n + _MODEL_ERROR**2
         likelihood = -0.5 * ((share - expected) ** 2 / variance + np.log(variance))
-        self._set(np.log(self._weights + 1e-30) + likelihood)
+        return LengthFilter(self._grid, np.log(self._weights + 1e-30) + likelihood)
 
-    def move(self, ratio: float, blur: float) -> None:
-        """The iterate moved: lengths change by about `ratio`, and less is known."""
-        self._grid = self._grid + math.log(ratio)
+    def move(self, ratio: float, blur: float) -> LengthFilter:
+        """What is known after the iterate moved: lengths change by about `ratio`, and less is known."""
         reach = math.ceil(3 * blur / _STEP)
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * _STEP / blur) ** 2)
         blurred = np.stack([np.convolve(row, kernel / kernel.sum(), "same") for row in self._weights])
-        self._set(np.log(blurred + 1e-30))
+        return LengthFilter(self._grid + math.log(ratio), np.log(blurred + 1e-30))
 
     def attenuation(self, log_radius: float) -> tuple[float, float, float]:
         """What clipping at a radius does to a mean, and how uncertain that is.

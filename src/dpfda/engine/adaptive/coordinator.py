@@ -41,7 +41,7 @@ from dpfda.engine.quantities import (
     SpreadMatrix,
     WhitenedGradient,
 )
-from dpfda.engine.radius import advance, clip_rule, learn, released_count
+from dpfda.engine.radius import SharedCount, clip_rule, follow, released_count
 from dpfda.messages import Release
 from dpfda.privacy.cones import from_triangle
 from dpfda.privacy.quantiles import LengthFilter
@@ -148,7 +148,11 @@ class AdaptiveCoordinator:
             math.log(own + self._squared_distance(level)) / 2,
             math.hypot(0.5, self.level.log_spread_sd),
         )
-        self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
+        self.counts: dict[str, list[SharedCount | None]] = {terms.name: [] for terms in self.plan.silos}
+        self.lengths = {name: self._lengths(name) for name in self.counts}
+
+    def _lengths(self, name: str) -> LengthFilter:
+        return follow(self.length_prior, self.moves, self.counts[name])
 
     def _set_geometry(self, covariates: CovariateMatrix) -> None:
         self.geometry: Geometry = assumed_geometry(self.plan.basis, self.density, covariates)
@@ -169,9 +173,10 @@ class AdaptiveCoordinator:
 
     def _record(self, index: int, name: str, release: Release) -> None:
         """Keep a silo's gradient, with the shrinkage that its count makes likely."""
-        terms, lengths = self.plan.terms(name), self.lengths[name]
-        radius = clip_rule(lengths, terms.clip_factor).radius
-        learn(lengths, released_count(self.plan, index, release, terms.n))
+        terms = self.plan.terms(name)
+        radius = clip_rule(self.lengths[name], terms.clip_factor).radius
+        self.counts[name].append(released_count(self.plan, index, release, terms.n))
+        self.lengths[name] = lengths = self._lengths(name)
         shrinkage, clipped, uncertainty = lengths.attenuation(math.log(radius))
         place = self.plan.slice_of(index, WhitenedGradient)
         self.evidence[name].append(
@@ -276,8 +281,10 @@ class AdaptiveCoordinator:
         surest = min(self.lengths.values(), key=lambda lengths: lengths.sd)
         room = math.exp(2 * surest.log_median) - self._squared_distance(self.posterior.covariance)
         self.moves.append(min(self._squared_distance(np.outer(step, step)), max(room, 0.0)))
-        for lengths in self.lengths.values():
-            advance(lengths, self.moves[-1])
+        for name, counts in self.counts.items():
+            if len(counts) < len(self.moves):  # it did not answer
+                counts.append(None)
+            self.lengths[name] = self._lengths(name)
         self.iterate = self._within_bounds(target)
         if self.measured_spread is None:
             self._choose_coordinates(self.geometry.assumed_shape)

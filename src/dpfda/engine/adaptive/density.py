@@ -8,6 +8,7 @@ back to the level with a narrow band (nlswork beyond 18 years: -0.9 of log wage,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,28 +39,38 @@ class DesignDensity:
 
 def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     """The non-negative density that fits the released moments best, under a prior around the uniform design."""
-    from scipy.optimize import nnls  # slow to import
-
     if moments is None:
         return DesignDensity(basis.gram(), np.zeros((0, basis.size, basis.size)))
-    uniform = uniform_moments(basis)
-    cycles = moment_frequencies(basis) * basis.angle / (2 * np.pi)
-    prior_sd = _VARIATION / np.maximum(cycles, 0.5)
-    features = moment_features(basis, (np.arange(_GRID) + 0.5) / _GRID)
-    rows = np.vstack(
-        [
-            (features / moments.sd).T,
-            (features / prior_sd).T,
-            np.full((1, _GRID), _TOTAL),
-            _GRID / _UNEVENNESS * np.eye(_GRID),
-        ]
-    )
-    even = np.full(_GRID, 1 / _UNEVENNESS)
-    wanted = np.hstack([(uniform + moments.values) / moments.sd, uniform / prior_sd, _TOTAL, even])
-    mass, _ = nnls(rows, wanted)
-    left = features.T @ np.linalg.solve(rows.T @ rows, features)
+    known = _prior(basis)
+    features, rows = known.features, np.vstack([known.rows, (known.features / moments.sd).T])
+    wanted = np.hstack([known.wanted, (uniform_moments(basis) + moments.values) / moments.sd])
+    free = np.linalg.solve(rows.T @ rows, np.column_stack([rows.T @ wanted, features]))
+    mass = free[:, 0]
+    if mass.min() < 0:
+        from scipy.optimize import nnls  # slow to import
+
+        mass, _ = nnls(rows, wanted)
     gram = gram_matrix(basis, mass @ features / mass.sum()) + _THINNEST * np.eye(basis.size)
-    return DesignDensity(gram, POSITIVE * _slopes(basis, left))
+    return DesignDensity(gram, POSITIVE * _slopes(basis, features.T @ free[:, 1:]))
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """Moment features of the grid's cells, and a least squares problem in the cells' masses."""
+
+    features: Floats
+    rows: Floats
+    wanted: Floats
+
+
+@lru_cache(maxsize=64)
+def _prior(basis: Basis) -> _Prior:
+    """Moments near the uniform design's, total mass 1, and about as much mass in every cell."""
+    cycles = moment_frequencies(basis) * basis.angle / (2 * np.pi)
+    sd = _VARIATION / np.maximum(cycles, 0.5)
+    features = moment_features(basis, (np.arange(_GRID) + 0.5) / _GRID)
+    rows = np.vstack([(features / sd).T, np.full((1, _GRID), _TOTAL), _GRID / _UNEVENNESS * np.eye(_GRID)])
+    return _Prior(features, rows, np.hstack([uniform_moments(basis) / sd, _TOTAL, np.full(_GRID, 1 / _UNEVENNESS)]))
 
 
 def thin_directions(density: DesignDensity) -> Floats:
@@ -76,6 +87,5 @@ def _slopes(basis: Basis, covariance: Floats) -> Floats:
     """How the moments' remaining covariance moves E[Phi Phi^T]: one matrix per direction that matters."""
     values, vectors = np.linalg.eigh(covariance)
     matters = values > 1e-4 * values[-1]
-    nothing = gram_matrix(basis, np.zeros(len(covariance)))
     directions = (vectors * np.sqrt(np.maximum(values, 0.0))).T[matters]
-    return np.stack([gram_matrix(basis, direction) - nothing for direction in directions])
+    return gram_matrix(basis, directions) - gram_matrix(basis, np.zeros(len(covariance)))

@@ -44,7 +44,7 @@ def estimate(measured: Measured, geometry: Geometry, prior: Prior, iterate: Floa
     information, own = geometry.information, measured.own
     alike = not any(own)
     seen = information if alike else np.stack([(each or geometry).information for each in own])
-    turned = None if alike else np.linalg.solve(information, seen).swapaxes(-1, -2)
+    turned = None if alike else np.asarray(np.linalg.solve(information, seen), dtype=np.float64).swapaxes(-1, -2)
     stack = Stack(measured.evidence, seen)
     root = prior.root(_TYPICAL_SIZE)
     away = root @ root.T
