@@ -164,7 +164,6 @@ class CurveEstimator(FittedFunctions, Parameters):
             raise InvalidInput(f"constants must be PublishedConstants, got {type(self.constants).__name__}.")
         if self.n_basis is not None:
             _validate.within("n_basis", _validate.integer("n_basis", self.n_basis), 1, MAX_BASIS)
-        _validate.real("extension", self.extension)
         if self.points_per_curve is not None:
             _validate.positive("points_per_curve", self.points_per_curve)
 
@@ -202,8 +201,9 @@ class CurveEstimator(FittedFunctions, Parameters):
             "domain": _validate.interval("domain", self.domain),
             "basis": self.basis,
             "n_basis": self.n_basis,
-            "extension": self.extension,
         }
+        if self.basis == "fourier-extension":
+            terms["extension"] = _validate.real("factor", self.extension)
         if self.method == "adaptive":
             scaling = symmetric_scaling(self._y_bounds(), self._column_bounds(columns))
             alpha = ADAPTIVE_ALPHA if self.alpha is None else self.alpha

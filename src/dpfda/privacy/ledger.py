@@ -45,6 +45,7 @@ from dpfda.privacy.accounting import (
     mu_for,
     mu_squared,
 )
+from dpfda.privacy.ledger_memory import MemoryStore
 from dpfda.privacy.ledger_sqlite import Row, SqliteStore, Store, Transaction
 
 MOST_LOST_DRAWS, MOST_LOST_IN_ALL = 32, 256  # of one run, of a ledger: runs cost nothing to begin
@@ -106,7 +107,7 @@ class Ledger:
     @classmethod
     def in_memory(cls, epsilon: float, delta: float) -> Ledger:
         """A ledger that ends with the process: for simulations and tests."""
-        return cls._new(SqliteStore(None), epsilon, delta, "in memory")
+        return cls._new(MemoryStore(), epsilon, delta, "in memory")
 
     @classmethod
     def _new(cls, store: Store, epsilon: float, delta: float, note: str) -> Ledger:

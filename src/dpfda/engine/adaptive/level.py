@@ -57,7 +57,7 @@ def fit_filled(histogram: Pooled) -> Filled:
 
 @lru_cache(maxsize=8)
 def _shares(bins: int) -> tuple[Floats, Floats]:
-    """What cells hold of a normal law, for every scale: inner cells by their distance from the location, the first by location.
+    """What cells hold of a normal law, for every scale: inner cells by distance from the location, the first by location.
 
     Locations divide every cell evenly, so that a cell's left edge is at `steps` * distance - part locations from the law's,
     0 <= part < steps, and few shares differ: inner[distance + bins, part, scale].
