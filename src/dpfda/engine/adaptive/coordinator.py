@@ -280,7 +280,7 @@ class AdaptiveCoordinator:
         step = target - self.iterate
         surest = min(self.lengths.values(), key=lambda lengths: lengths.sd)
         room = math.exp(2 * surest.log_median) - self._squared_distance(self.posterior.covariance)
-        self.moves.append(min(self._squared_distance(np.outer(step, step)), max(room, 0.0)))
+        self.moves.append(min(self._squared_distance(step[:, None] * step), max(room, 0.0)))
         for name, counts in self.counts.items():
             if len(counts) < len(self.moves):  # it did not answer
                 counts.append(None)

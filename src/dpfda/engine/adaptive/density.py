@@ -41,26 +41,36 @@ def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     """The non-negative density that fits the released moments best, under a prior around the uniform design."""
     if moments is None:
         return DesignDensity(basis.gram(), np.zeros((0, basis.size, basis.size)))
-    known = _prior(basis)
-    features, rows = known.features, np.vstack([known.rows, (known.features / moments.sd).T])
-    wanted = np.hstack([known.wanted, (uniform_moments(basis) + moments.values) / moments.sd])
-    free = np.linalg.solve(rows.T @ rows, np.column_stack([rows.T @ wanted, features]))
-    mass = free[:, 0]
+    prior = _prior(basis)
+    sure, found = prior.covariance + np.diag(moments.sd**2), uniform_moments(basis) + moments.values
+    mass = prior.mass + prior.to_mass @ np.linalg.solve(sure, found - prior.mass @ prior.features)
     if mass.min() < 0:
         from scipy.optimize import nnls  # slow to import
 
-        mass, _ = nnls(rows, wanted)
-    gram = gram_matrix(basis, mass @ features / mass.sum()) + _THINNEST * np.eye(basis.size)
-    return DesignDensity(gram, POSITIVE * _slopes(basis, features.T @ free[:, 1:]))
+        mass, _ = nnls(*prior.with_moments(found, moments.sd))
+    left = moments.sd[:, None] ** 2 * np.linalg.solve(sure, prior.covariance)
+    gram = gram_matrix(basis, mass @ prior.features / mass.sum()) + _THINNEST * np.eye(basis.size)
+    return DesignDensity(gram, POSITIVE * _slopes(basis, left))
 
 
 @dataclass(frozen=True)
 class _Prior:
-    """Moment features of the grid's cells, and a least squares problem in the cells' masses."""
+    """A least squares problem in the masses of the grid's cells, and what follows from it before moments are known.
+
+    That is the best masses, the covariance of their moments, and how masses follow moments: H^-1 F, if the problem's
+    normal matrix is H and F are the moment features of the cells.
+    """
 
     features: Floats
     rows: Floats
     wanted: Floats
+    mass: Floats
+    to_mass: Floats
+    covariance: Floats
+
+    def with_moments(self, found: Floats, sd: Floats) -> tuple[Floats, Floats]:
+        """The problem with noisy moments added."""
+        return np.vstack([self.rows, (self.features / sd).T]), np.hstack([self.wanted, found / sd])
 
 
 @lru_cache(maxsize=64)
@@ -70,7 +80,9 @@ def _prior(basis: Basis) -> _Prior:
     sd = _VARIATION / np.maximum(cycles, 0.5)
     features = moment_features(basis, (np.arange(_GRID) + 0.5) / _GRID)
     rows = np.vstack([(features / sd).T, np.full((1, _GRID), _TOTAL), _GRID / _UNEVENNESS * np.eye(_GRID)])
-    return _Prior(features, rows, np.hstack([uniform_moments(basis) / sd, _TOTAL, np.full(_GRID, 1 / _UNEVENNESS)]))
+    wanted = np.hstack([uniform_moments(basis) / sd, _TOTAL, np.full(_GRID, 1 / _UNEVENNESS)])
+    solved = np.linalg.solve(rows.T @ rows, np.column_stack([rows.T @ wanted, features]))
+    return _Prior(features, rows, wanted, solved[:, 0], solved[:, 1:], features.T @ solved[:, 1:])
 
 
 def thin_directions(density: DesignDensity) -> Floats:

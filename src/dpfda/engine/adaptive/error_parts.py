@@ -34,12 +34,20 @@ class SiloCovariances:
     @cached_property
     def pooled(self) -> Floats:
         """The covariance of what all of them together tell about A b*."""
+        if self._alone:
+            return np.asarray(self.noise[0] + self.sampling[0], dtype=np.float64)
         precisions = self.weights if self.turned is None else self.weights @ self.turned
         return inverse(precisions.sum(axis=0))
 
+    @property
+    def _alone(self) -> bool:
+        return len(self.noise) == 1 and self.turned is None
+
     def mean(self, values: Floats) -> Floats:
         """A b* from the silos' measurements."""
-        result: Floats = self.pooled @ (self.weights @ values[..., None]).sum(axis=0)[:, 0]
+        result: Floats = (
+            values[0] if self._alone else self.pooled @ (self.weights @ values[..., None]).sum(axis=0)[:, 0]
+        )
         return result
 
 

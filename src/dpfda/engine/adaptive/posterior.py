@@ -86,10 +86,8 @@ class Prior:
     @cached_property
     def scaled(self) -> ScaledRoots:
         """Square roots of the prior covariance for all sizes that are averaged over."""
-        root = self._unit.copy()
-        root[0], root[:, 0] = 0.0, 0.0  # the first level stands alone: the kernel has none
-        root[0, 0] = 1.0
-        return ScaledRoots(root, _SIZES * float(self._unit[0, 0]) + self.level_sd, _SIZES)
+        levels = _SIZES * float(self._unit[0, 0]) + self.level_sd  # the first level stands alone: the kernel has none
+        return ScaledRoots(self._unit[1:, 1:], levels**2, _SIZES[:, None] ** 2)
 
     @cached_property
     def start(self) -> Floats:
@@ -101,11 +99,11 @@ class Prior:
 
 @dataclass(frozen=True)
 class ScaledRoots:
-    """Square roots root diag(levels_k, sizes_k, ..., sizes_k) of prior covariances, one for each k."""
+    """Prior covariances, one for each k: levels_k for the first entry, squares_k root root^T for the others."""
 
     root: Floats
     levels: Floats
-    sizes: Floats
+    squares: Floats
 
 
 def solve(value: Floats, covariance: Floats, information: Floats, prior: Prior) -> Posterior:
@@ -179,31 +177,28 @@ def mix_sizes(precision: Floats, weighted: Floats, roots: ScaledRoots, odds: Flo
     One eigendecomposition serves all sizes: it makes everything diagonal but the first row and column, the level's, which
     its Schur complement takes care of.
     """
-    inner = roots.root.T @ precision @ roots.root
-    values, vectors = np.linalg.eigh(inner[1:, 1:])
-    turned = roots.root.copy()
-    turned[:, 1:] = turned[:, 1:] @ vectors
-    whitened = weighted @ turned
-    level, rest, border = whitened[0], whitened[1:], inner[0, 1:] @ vectors
-    squares, growth = roots.sizes[:, None] ** 2, roots.levels**2
-    gains = 1 + squares * np.maximum(values, 0.0)
-    within = squares / gains
+    size, root = len(weighted), roots.root
+    values, vectors = np.linalg.eigh(root.T @ precision[1:, 1:] @ root)
+    turned = np.zeros((size, size))
+    turned[0, 0], turned[1:, 1:] = 1.0, root @ vectors
+    told, border = weighted @ turned, precision[0] @ turned
+    level, rest, corner, border = told[0], told[1:], border[0], border[1:]
+    gains = roots.squares * np.maximum(values, 0.0) + 1
+    within = roots.squares / gains
     drawn = within * border
-    level_gain = 1 + growth * (inner[0, 0] - drawn @ border)
-    level_within = growth / level_gain
-    level_told = level - drawn @ rest
-    logs = within @ rest**2 + level_within * level_told**2 - np.log(gains).sum(axis=1) - np.log(level_gain)
+    level_gain = roots.levels * (corner - drawn @ border) + 1
+    level_within = roots.levels / level_gain
+    level_mean = level_within * (level - drawn @ rest)
+    logs = within @ rest**2 + level_mean**2 / level_within - np.log(level_gain) - np.log(gains).sum(axis=1)
     weights = np.exp((logs - logs.max()) / 2) * odds
     weights /= weights.sum()
-    means = np.empty((len(logs), len(whitened)))
-    means[:, 0] = level_within * level_told
-    means[:, 1:] = within * rest - means[:, :1] * drawn
+    means, shared = np.empty((2, len(logs), size))
+    means[:, 0], means[:, 1:] = level_mean, within * rest - level_mean[:, None] * drawn
+    shared[:, 0], shared[:, 1:] = 1.0, -drawn
     mean = weights @ means
-    apart, shared = means - mean, np.ones_like(means)
-    shared[:, 1:] = -drawn
-    covariance = (apart.T * weights) @ apart + (shared.T * (weights * level_within)) @ shared
-    diagonal = np.arange(1, len(mean))
-    covariance[diagonal, diagonal] += weights @ within
+    means -= mean
+    covariance = (means.T * weights) @ means + (shared.T * (weights * level_within)) @ shared
+    covariance.flat[size + 1 :: size + 1] += weights @ within
     return Mixture(turned @ mean, turned @ covariance @ turned.T, weights)
 
 

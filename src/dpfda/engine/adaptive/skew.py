@@ -51,7 +51,8 @@ def clipping_shift(evidence: Sequence[Evidence], information: Floats, centre: Fl
         beyond = max(beyond, 1 - item.rest.kept)
     if precision == 0:
         return 0.0, 0.0
-    sizes = _SIZES * unit
-    fit = mix_sizes(np.array([[precision]]), np.array([weighted]), ScaledRoots(np.eye(1), sizes, sizes), _ODDS)
+    squares = (_SIZES * unit) ** 2
+    only_level = ScaledRoots(np.zeros((0, 0)), squares, squares[:, None])
+    fit = mix_sizes(np.array([[precision]]), np.array([weighted]), only_level, _ODDS)
     shift = float(fit.mean[0])
     return shift, float(fit.covariance[0, 0]) + (beyond * shift) ** 2
