@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from dpfda import _validate
 from dpfda.curve_sums import CurveSource, CurveSums
 from dpfda.curves import Curves
 from dpfda.engine.plan import Plan, Scaling, SiloTerms
-from dpfda.engine.radius import ClipRule, clip_rule, follow, released_count
+from dpfda.engine.radius import ClipRule, SharedCount, clip_rule, follow, released_count
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
 from dpfda.kernels.chunked import sums_of_curves
 from dpfda.measures import Question, measure
@@ -38,10 +38,11 @@ MOST_NUMBERS, MOST_ROUNDS, MOST_STUDIES = 100_000, 10_000, 100  # per release, p
 
 @dataclass(frozen=True)
 class _Study:
-    """A plan that this silo has agreed to, and sums over its curves in that plan's units."""
+    """A plan that this silo has agreed to, sums over its curves in that plan's units, and counts that it has released."""
 
     plan: Plan
     curves: CurveSums
+    counts: dict[int, SharedCount | None] = field(default_factory=dict)
 
 
 class Silo:
@@ -200,21 +201,23 @@ class Silo:
         """The sum over the round's curves, each bounded first, with its sensitivity; and the number of curves."""
         planned = study.plan.rounds[query.round]
         batch = planned.batch(study.curves.n)
-        question = Question(study.plan, query.arrays, self._clip_rule(study.plan, query))
+        question = Question(study.plan, query.arrays, self._clip_rule(study, query))
         sums = measure(planned.measures, study.curves, batch, question)
         return combine(sums, study.plan.measure_mus(self.name, query.round)), len(batch)
 
-    def _clip_rule(self, plan: Plan, query: Query) -> ClipRule | None:
+    def _clip_rule(self, study: _Study, query: Query) -> ClipRule | None:
         """The silo's own radius, from the counts that it released in earlier rounds of the run (radius.py)."""
         if "moves" not in query.arrays:
             return None
-        earlier = {round_: Release.decode(payload) for round_, payload in self.ledger.releases(query.run).items()}
-        counts = [
-            released_count(plan, index, earlier.get(index), self._curves.n)
-            for index in plan.counted_before(query.round)
-        ]
+        counted = study.plan.counted_before(query.round)
+        if not study.counts.keys() >= set(counted):  # what is on record never changes
+            stored = self.ledger.releases(query.run)
+            for index in stored.keys() & set(counted) - study.counts.keys():
+                release = Release.decode(stored[index])
+                study.counts[index] = released_count(study.plan, index, release, self._curves.n)
+        counts = [study.counts.get(index) for index in counted]
         lengths = follow(query.arrays["length_prior"].tolist(), query.arrays["moves"].tolist(), counts)
-        return clip_rule(lengths, plan.terms(self.name).clip_factor)
+        return clip_rule(lengths, study.plan.terms(self.name).clip_factor)
 
     def _noise(self, round_: int) -> NoiseSource:
         if self._seed is None:

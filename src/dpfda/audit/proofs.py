@@ -38,6 +38,7 @@ NOTES: dict[str, tuple[str, ...]] = {
     "privacy/gaussian.py": ("gaussian-mechanism.md", "discrete-noise.md"),
     "privacy/ledger.py": ("composition.md", "transcript.md"),
     "privacy/ledger_chain.py": ("transcript.md",),
+    "privacy/ledger_memory.py": ("transcript.md",),
     "privacy/ledger_sqlalchemy.py": ("transcript.md",),
     "privacy/ledger_sqlite.py": ("transcript.md",),
     "privacy/noise.py": ("discrete-noise.md",),

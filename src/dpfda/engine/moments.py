@@ -51,8 +51,8 @@ def moment_bounds(basis: Basis) -> tuple[Floats, float]:
 
 
 def gram_matrix(basis: Basis, moments: Floats) -> Floats:
-    """E[Phi Phi^T] from the moments k = 1..K."""
-    count = basis.moment_count
-    cosines = np.concatenate([[1.0], moments[:count]])
-    sines = np.concatenate([[0.0], moments[count:]]) if basis.sines else None
+    """E[Phi Phi^T] from the moments k = 1..K; leading axes are kept."""
+    count, ones = basis.moment_count, np.ones((*moments.shape[:-1], 1))
+    cosines = np.concatenate([ones, moments[..., :count]], axis=-1)
+    sines = np.concatenate([0 * ones, moments[..., count:]], axis=-1) if basis.sines else None
     return basis.gram_from_moments(cosines, sines)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
 from dataclasses import dataclass
@@ -178,10 +179,13 @@ class Plan:
 
     def terms(self, silo: str) -> SiloTerms:
         """The declared terms of one silo."""
-        for terms in self.silos:
-            if terms.name == silo:
-                return terms
-        raise InvalidInput(f"silo {silo!r} is not part of this plan.")
+        if silo not in self._terms:
+            raise InvalidInput(f"silo {silo!r} is not part of this plan.")
+        return self._terms[silo]
+
+    @cached_property
+    def _terms(self) -> dict[str, SiloTerms]:
+        return {terms.name: terms for terms in self.silos}
 
     def mu(self, silo: str) -> float:
         """The Gaussian budget mu_s of a silo: Lemma 1's calibration or the exact one."""
@@ -197,13 +201,23 @@ class Plan:
 
     def event(self, silo: str, index: int) -> GaussianEvent:
         """What round `index` costs a silo, on the round's part of the curves: mu_t^2 = sum over its measures."""
-        planned = self.rounds[index]
-        label = f"round {index}: " + ", ".join(measure.kind for measure in planned.measures)
-        return GaussianEvent(math.hypot(*self.measure_mus(silo, index)), part=planned.part, label=label)
+        return self.events(silo)[index]
 
     def events(self, silo: str) -> list[GaussianEvent]:
         """Every event that the study will cost a silo."""
-        return [self.event(silo, index) for index in range(len(self.rounds))]
+        if silo not in self._events:
+            self._events[silo] = [self._event(silo, index) for index in range(len(self.rounds))]
+        return list(self._events[silo])
+
+    @cached_property
+    def _events(self) -> dict[str, list[GaussianEvent]]:
+        """Those that were asked for."""
+        return {}
+
+    def _event(self, silo: str, index: int) -> GaussianEvent:
+        planned = self.rounds[index]
+        label = f"round {index}: " + ", ".join(measure.kind for measure in planned.measures)
+        return GaussianEvent(math.hypot(*self.measure_mus(silo, index)), part=planned.part, label=label)
 
     def query_sizes(self, index: int) -> dict[str, int]:
         """Names and lengths of the arrays that a query of round `index` must carry."""
@@ -224,13 +238,16 @@ class Plan:
 
     def slice_of(self, index: int, kind: type[Measure]) -> slice | None:
         """Where a measure of this kind stands in the values of a release of round `index`."""
-        start = 0
-        for measure in self.rounds[index].measures:
-            stop = start + self.width(measure)
-            if isinstance(measure, kind):
-                return slice(start, stop)
-            start = stop
-        return None
+        return next((place for measure, place in self._places[index] if isinstance(measure, kind)), None)
+
+    @cached_property
+    def _places(self) -> list[list[tuple[Measure, slice]]]:
+        """The measures of every round, and where their values stand."""
+        found = []
+        for planned in self.rounds:
+            ends = [0, *itertools.accumulate(map(self.width, planned.measures))]
+            found.append(list(zip(planned.measures, map(slice, ends, ends[1:]), strict=True)))
+        return found
 
     def width(self, measure: Measure) -> int:
         """How many numbers a measure releases."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dpfda.engine.plan import Plan
 from dpfda.engine.quantities import ShortShare
@@ -52,30 +53,39 @@ def clip_rule(lengths: LengthFilter, clip_factor: float) -> ClipRule:
 
 
 def follow(prior: Sequence[float], moves: Sequence[float], counts: Sequence[SharedCount | None]) -> LengthFilter:
-    """What a silo knows of the lengths before round t: its counts so far, and the moves of the iterate in between.
+    """What is known of a silo's lengths after its counts so far, and the moves of the iterate after each of them.
 
     The prior is a log median and its sd, and the share of curves that have points. `counts[k]` is None where the silo did
-    not take part in gradient round k.
+    not take part in gradient round k; the last one may have no move after it yet.
     """
-    start, sd, filled = _within(float(prior[0])), min(max(float(prior[1]), 0.05), 3.0), float(prior[2])
-    lengths = LengthFilter(start, sd, min(max(filled, 0.05), 1.0))
-    for move, count in zip(moves, counts, strict=True):
-        learn(lengths, count)
-        advance(lengths, float(move))
-    return lengths
+    return _followed((float(prior[0]), float(prior[1]), float(prior[2])), tuple(map(float, moves)), tuple(counts))
 
 
-def learn(lengths: LengthFilter, count: SharedCount | None) -> None:
-    """Take in the count of the round that was just released."""
-    if count is not None:
-        lengths.observe(_within(lengths.log_median), count.share, count.noise_sd, count.n)
+@lru_cache(maxsize=512)  # a round goes on from the one before, and silo and coordinator may share a process
+def _followed(
+    prior: tuple[float, float, float], moves: tuple[float, ...], counts: tuple[SharedCount | None, ...]
+) -> LengthFilter:
+    if not 0 <= len(counts) - len(moves) <= 1:
+        raise ValueError("each move follows a count")
+    if not counts:
+        return LengthFilter.around(_within(prior[0]), min(max(prior[1], 0.05), 3.0), min(max(prior[2], 0.05), 1.0))
+    if len(counts) > len(moves):
+        return _learnt(_followed(prior, moves, counts[:-1]), counts[-1])
+    return _advanced(_followed(prior, moves[:-1], counts), moves[-1])
 
 
-def advance(lengths: LengthFilter, moved: float) -> None:
+def _learnt(lengths: LengthFilter, count: SharedCount | None) -> LengthFilter:
+    """With the count of the round that was just released."""
+    if count is None:
+        return lengths
+    return lengths.observe(_within(lengths.log_median), count.share, count.noise_sd, count.n)
+
+
+def _advanced(lengths: LengthFilter, moved: float) -> LengthFilter:
     """The iterate moved by a squared length `moved`: what is left of the lengths is about sqrt(1 - 0.8 moved/median^2)."""
     floor = 1 / 9 if lengths.sd < 0.3 else 0.6
     left = 1 - 0.8 * max(moved, 0.0) / math.exp(2 * _within(lengths.log_median))
-    lengths.move(math.sqrt(max(left, floor)), blur=0.2)
+    return lengths.move(math.sqrt(max(left, floor)), blur=0.2)
 
 
 def _within(log_length: float) -> float:

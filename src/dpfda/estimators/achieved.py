@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,13 @@ def achieved_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: 
 
 def _size(basis: Basis, scaling: Scaling, moments: Floats) -> float:
     """Expected squared L2 length, in the user's units, of functions whose scaled coefficients have these moments."""
+    metric = _metric(basis, scaling, len(moments))
+    return float((metric * moments).sum())
+
+
+@lru_cache(maxsize=64)
+def _metric(basis: Basis, scaling: Scaling, size: int) -> Floats:
+    """The squared L2 length, in the user's units, as a quadratic form in `size` scaled coefficients."""
     mixing = scaling.mixing()
-    gram = basis.resized(len(moments) // len(mixing)).gram()
-    return float((np.kron(mixing.T @ mixing, gram) * moments).sum())
+    gram = basis.resized(size // len(mixing)).gram()
+    return np.asarray(np.kron(mixing.T @ mixing, gram), dtype=np.float64)

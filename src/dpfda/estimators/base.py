@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Self
 
 from dpfda import _validate
@@ -38,6 +39,10 @@ MAX_BASIS = 500
 ADAPTIVE_ALPHA, PUBLISHED_ALPHA = 2.0, 3.0
 
 Data = Curves | Silo | Sequence[Silo] | Sequence[Curves]
+
+# Plans and forecasts are functions of public terms: fits that repeat the terms share them.
+_known_plan = lru_cache(maxsize=64, typed=True)(adaptive_plan)
+_known_forecast = lru_cache(maxsize=64)(expected_error_of)
 
 
 class CurveEstimator(FittedFunctions, Parameters):
@@ -100,7 +105,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.method == "nonprivate":
             return self._fit_reference(X)
         silos = self._as_silos(X)
-        plan = self._plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
+        plan = self._plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients, build=_known_plan)
         warned = self._warn_if_hopeless(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
         outcome = run_study(plan, InProcessTransport(silos), name, progress)
@@ -141,7 +146,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         """Say so before anything is spent, from public numbers alone, when the budget cannot show a plausible curve."""
         if plan.method != "adaptive":
             return False
-        expected = expected_error_of(plan, max(1.0, self.points_per_curve or TYPICAL_POINTS))
+        expected = _known_forecast(plan, max(1.0, self.points_per_curve or TYPICAL_POINTS))
         if expected.hopeless:
             warnings.warn(hopeless_text(expected), HopelessBudgetWarning, 3)
         return expected.hopeless
@@ -191,18 +196,18 @@ class CurveEstimator(FittedFunctions, Parameters):
                 "definition (not by looking at the data), or drop the points outside it."
             )
 
-    def _plan(self, silos: Sequence[Any], *, columns: int) -> Plan:
+    def _plan(self, silos: Sequence[SiloTerms], *, columns: int, build: Callable[..., Plan] = adaptive_plan) -> Plan:
         terms: dict[str, Any] = {
             "domain": _validate.interval("domain", self.domain),
             "basis": self.basis,
             "n_basis": self.n_basis,
-            "extension": self.extension,
         }
+        if self.basis == "fourier-extension":
+            terms["extension"] = _validate.real("factor", self.extension)
         if self.method == "adaptive":
+            scaling = symmetric_scaling(self._y_bounds(), self._column_bounds(columns))
             alpha = ADAPTIVE_ALPHA if self.alpha is None else self.alpha
-            return adaptive_plan(
-                silos, symmetric_scaling(self._y_bounds(), self._column_bounds(columns)), alpha=alpha, **terms
-            )
+            return build(tuple(silos), scaling, alpha=alpha, **terms)
         return published_plan(
             silos,
             unit_scaling(self._y_bounds(), self._column_bounds(columns), scale_y=self.y_scale == "bounds"),

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -86,7 +86,7 @@ _KINDS: dict[str, type[GaussianEvent] | type[PureEvent]] = {"gaussian": Gaussian
 
 def event_to_dict(event: Event) -> dict[str, Any]:
     """The event as plain JSON values, with its kind."""
-    return {"kind": event.kind, **asdict(event)}
+    return {"kind": event.kind, **vars(event)}
 
 
 def event_from_dict(fields: Mapping[str, Any]) -> Event:
@@ -133,7 +133,11 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon at which a mu-GDP release is (epsilon, delta)-DP, rounded up by about 1e-12."""
-    mu, delta = _not_negative("mu", mu), _validate.fraction("delta", delta)
+    return _gaussian_epsilon(_not_negative("mu", mu), _validate.fraction("delta", delta))
+
+
+@lru_cache(maxsize=1024)
+def _gaussian_epsilon(mu: float, delta: float) -> float:
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
     return _boundary(lambda epsilon: gaussian_delta(mu, epsilon) <= delta)[1]

@@ -45,6 +45,7 @@ from dpfda.privacy.accounting import (
     mu_for,
     mu_squared,
 )
+from dpfda.privacy.ledger_memory import MemoryStore
 from dpfda.privacy.ledger_sqlite import Row, SqliteStore, Store, Transaction
 
 MOST_LOST_DRAWS, MOST_LOST_IN_ALL = 32, 256  # of one run, of a ledger: runs cost nothing to begin
@@ -106,7 +107,7 @@ class Ledger:
     @classmethod
     def in_memory(cls, epsilon: float, delta: float) -> Ledger:
         """A ledger that ends with the process: for simulations and tests."""
-        return cls._new(SqliteStore(None), epsilon, delta, "in memory")
+        return cls._new(MemoryStore(), epsilon, delta, "in memory")
 
     @classmethod
     def _new(cls, store: Store, epsilon: float, delta: float, note: str) -> Ledger:
@@ -187,7 +188,7 @@ class Ledger:
     def lost_draws(self, run: str) -> int:
         """Draws of a run that were begun and not committed: by crashes, by races, or under way now."""
         with self._store.transaction(write=False) as transaction:
-            return _lost(transaction, run)
+            return _lost(transaction.meta(), run)
 
     def releases(self, run: str) -> dict[int, bytes]:
         """All stored releases of a run, by round."""
@@ -278,7 +279,8 @@ def _kept(transaction: Transaction, rows: list[Row], run: str, round: int, diges
 
 def _count_draw(transaction: Transaction, run: str, change: int) -> None:
     """A draw counts as lost from before it is made until it is committed, or found to be needless."""
-    lost = {name: _lost(transaction, name) for name in (run, None)}
+    meta = transaction.meta()
+    lost = {name: _lost(meta, name) for name in (run, None)}
     for name, most in ((run, MOST_LOST_DRAWS), (None, MOST_LOST_IN_ALL)):
         if lost[name] + change > most:
             raise ProtocolError(
@@ -290,10 +292,10 @@ def _count_draw(transaction: Transaction, run: str, change: int) -> None:
         transaction.set_meta(_lost_name(name), str(max(0, count + change)))
 
 
-def _lost(transaction: Transaction, run: str | None) -> int:
+def _lost(meta: dict[str, str], run: str | None) -> int:
     """Lost draws of one run; None: of all."""
     try:
-        return int(transaction.meta().get(_lost_name(run), "0"))
+        return int(meta.get(_lost_name(run), "0"))
     except ValueError:
         raise LedgerError(chain.altered("its count of lost draws cannot be read")) from None
 
@@ -357,7 +359,12 @@ def _now() -> str:
 
 
 def _user() -> str:
+    return _name_of(os.getuid())
+
+
+@lru_cache(maxsize=8)
+def _name_of(uid: int) -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container user without a name
-        return f"uid {os.getuid()}"
+        return f"uid {uid}"

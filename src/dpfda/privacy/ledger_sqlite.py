@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
-import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -100,8 +98,7 @@ class SqliteTransaction:
 
     def set_meta(self, name: str, value: str) -> None:
         """Write one fact."""
-        self._connection.execute("DELETE FROM meta WHERE name = ?", (name,))
-        self._connection.execute("INSERT INTO meta (name, value) VALUES (?, ?)", (name, value))
+        self._connection.execute("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", (name, value))
 
     def debits(self) -> list[Row]:
         """All debits in the order of writing."""
@@ -131,21 +128,14 @@ class SqliteTransaction:
 
 
 class SqliteStore:
-    """One file (or memory), a fresh connection per transaction, safe for threads, processes and forks."""
+    """One file, a fresh connection per transaction, safe for threads, processes and forks."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, *, timeout: float = 30.0) -> None:
-        self.path = None if path is None else Path(path).absolute()
+    def __init__(self, path: str | os.PathLike[str], *, timeout: float = 30.0) -> None:
+        self.path = Path(path).absolute()
         self._timeout = timeout
-        self._memory_lock = threading.Lock()
-        self._memory = None
-        if path is None:
-            self._memory = sqlite3.connect(":memory:", check_same_thread=False)
-            weakref.finalize(self, self._memory.close)
 
     def new_file(self) -> None:
         """Make the file, readable by its owner only; an existing file is never touched."""
-        if self.path is None:
-            return
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             folder = os.open(self.path.parent, os.O_RDONLY)
@@ -159,21 +149,16 @@ class SqliteStore:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[SqliteTransaction]:
         """All or nothing: committed durably on leaving, rolled back on any error, serialised when writing."""
-        if self.path is not None and not self.path.is_file():
+        if not self.path.is_file():
             raise LedgerError(f"There is no ledger at {self.path}; create one, or correct the path.")
         try:
-            if self._memory is not None:
-                with self._memory_lock, _begun(self._memory, write) as transaction:
-                    yield transaction
-            else:
-                with closing(self._connect()) as connection, _begun(connection, write) as transaction:
-                    yield transaction
+            with closing(self._connect()) as connection, _begun(connection, write) as transaction:
+                yield transaction
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote damaged bytes
             raise LedgerError(self._explain(error)) from error
 
     def _connect(self) -> sqlite3.Connection:
         """A connection that never creates a file."""
-        assert self.path is not None
         connection = sqlite3.connect(f"{self.path.as_uri()}?mode=rw", uri=True, timeout=self._timeout)
         connection.execute("PRAGMA synchronous = EXTRA")
         return connection

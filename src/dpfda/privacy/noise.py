@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -79,7 +79,11 @@ class SeededNoise:
 
     def __init__(self, seed: int, *keys: int) -> None:
         self.seed = _validate.integer("seed", seed, minimum=0)
-        self._generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, *keys])))
+        self._keys = keys
+
+    @cached_property
+    def _generator(self) -> np.random.Generator:
+        return np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, *self._keys])))
 
     def stream(self, silo: str, round: int) -> SeededNoise:
         """A fresh stream for one round of one silo, the same wherever it is made."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +25,15 @@ _SHAPE_PRIOR = np.array([0.1, 0.25, 0.3, 0.25, 0.1])
 _STEP = 0.05  # grid of the log median
 _HALF_WIDTH = 100  # grid points to each side: five units of the log
 _MODEL_ERROR = 0.03  # by how much a share may differ from the model's
+_POINTS = 2 * _HALF_WIDTH + 1
 _LOG_LENGTHS = np.linspace(-9.0, 4.0, 1301)  # log(length / median)
+_PER_UNIT = 100
+_RATIO = round(_STEP * _PER_UNIT)
+_REACH = _RATIO * _POINTS + 2
 
 
 @lru_cache(maxsize=1)
-def _tables() -> tuple[Array, Array]:
+def _tables() -> Array:
     """For each shape, at log(length/median): the distribution function, and E min(1, c/length) at that log c."""
     medians = np.sqrt(2 * gammaincinv(_SHAPES / 2, 0.5))
     lengths = np.exp(_LOG_LENGTHS)[None, :] * medians[:, None]
@@ -40,25 +43,36 @@ def _tables() -> tuple[Array, Array]:
     # E min(1, c/L) = P(L <= c) + c E[1/L; L > c]
     inverse_above = np.cumsum((steps * np.exp(-middles))[:, ::-1], axis=1)[:, ::-1]
     shrunk = distribution + np.exp(_LOG_LENGTHS) * np.concatenate([inverse_above, np.zeros((len(_SHAPES), 1))], axis=1)
-    return distribution, np.minimum(shrunk, 1.0)
+    return np.stack([distribution, np.minimum(shrunk, 1.0)])
 
 
-def _lookup(table: Array, at: NDArray[np.floating[Any]]) -> Array:
-    return np.stack([np.interp(at, _LOG_LENGTHS, row) for row in table])
+@lru_cache(maxsize=1)
+def _widened_tables() -> Array:
+    """The same, with the first and last values repeated as far as a grid reaches."""
+    return np.pad(_tables(), ((0, 0), (0, 0), (_REACH, _REACH)), mode="edge")
+
+
+def _lookup(tables: Array, first: float) -> Array:
+    """Linear interpolation at `first` and below in steps of the grid, each of which is _RATIO steps of the tables."""
+    position = (first - _LOG_LENGTHS[0]) * _PER_UNIT
+    position = min(max(position, -1.0), _LOG_LENGTHS.size + _RATIO * (_POINTS - 1.0))  # beyond, all is constant
+    whole = math.floor(position)
+    start = whole + _REACH
+    stop = start - _RATIO * (_POINTS - 1)
+    below = tables[..., start : stop - 1 : -_RATIO]
+    above = tables[..., start + 1 : stop : -_RATIO]
+    return np.asarray(below + (position - whole) * (above - below), dtype=np.float64)
 
 
 class LengthFilter:
-    """What is known about the log median (and shape) of lengths, as weights on a grid.
+    """What is known about the log median (and shape) of lengths, as weights on a grid. It does not change.
 
     The lengths of curves that have points, a share `filled` of all: every count has the others among the short.
     """
 
-    def __init__(self, log_median: float, sd: float, filled: float = 1.0) -> None:
+    def __init__(self, grid: Array, log_weights: Array, filled: float) -> None:
+        self._grid = grid
         self._filled = filled
-        self._grid = log_median + np.arange(-_HALF_WIDTH, _HALF_WIDTH + 1) * _STEP
-        self._set(-0.5 * ((self._grid - log_median) / sd) ** 2 + np.log(_SHAPE_PRIOR)[:, None])
-
-    def _set(self, log_weights: Array) -> None:
         weights = np.exp(log_weights - log_weights.max())
         self._weights: Array = weights / weights.sum()
         self.shapes: Array = self._weights.sum(axis=1)
@@ -66,24 +80,31 @@ class LengthFilter:
         self.log_median = float(over_grid @ self._grid)
         self.sd = math.sqrt(float(over_grid @ (self._grid - self.log_median) ** 2))
 
+    @classmethod
+    def around(cls, log_median: float, sd: float, filled: float = 1.0) -> LengthFilter:
+        """A normal law of the log median, and the usual shapes."""
+        grid = log_median + np.arange(-_HALF_WIDTH, _HALF_WIDTH + 1, dtype=np.float64) * _STEP
+        return cls(grid, -0.5 * ((grid - log_median) / sd) ** 2 + np.log(_SHAPE_PRIOR)[:, None], filled)
+
     def log_quantile(self, level: float) -> float:
         """The log of the length below which a share `level` of the curves is thought to be."""
         return self.log_median + float(np.interp(level, self.shapes @ _tables()[0], _LOG_LENGTHS))
 
-    def observe(self, log_threshold: float, share: float, noise_sd: float, n: float) -> None:
-        """Learn from the noisy share of n curves that are shorter than a threshold."""
-        expected = 1 - self._filled * (1 - _lookup(_tables()[0], log_threshold - self._grid))
+    def observe(self, log_threshold: float, share: float, noise_sd: float, n: float) -> LengthFilter:
+        """What is known after the noisy share of n curves that are shorter than a threshold."""
+        expected = 1 - self._filled * (1 - _lookup(_widened_tables()[0], log_threshold - self._grid[0]))
         variance = noise_sd**2 + (expected * (1 - expected) + 0.02) / n + _MODEL_ERROR**2
         likelihood = -0.5 * ((share - expected) ** 2 / variance + np.log(variance))
-        self._set(np.log(self._weights + 1e-30) + likelihood)
+        return LengthFilter(self._grid, np.log(self._weights + 1e-30) + likelihood, self._filled)
 
-    def move(self, ratio: float, blur: float) -> None:
-        """The iterate moved: lengths change by about `ratio`, and less is known."""
-        self._grid = self._grid + math.log(ratio)
+    def move(self, ratio: float, blur: float) -> LengthFilter:
+        """What is known after the iterate moved: lengths change by about `ratio`, and less is known."""
         reach = math.ceil(3 * blur / _STEP)
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * _STEP / blur) ** 2)
-        blurred = np.stack([np.convolve(row, kernel / kernel.sum(), "same") for row in self._weights])
-        self._set(np.log(blurred + 1e-30))
+        apart = np.zeros((len(_SHAPES), _POINTS + 2 * reach))  # rows with nothing between them, to be blurred as one
+        apart[:, reach:-reach] = self._weights
+        blurred = np.convolve(apart.ravel(), kernel / kernel.sum(), "same").reshape(apart.shape)[:, reach:-reach]
+        return LengthFilter(self._grid + math.log(ratio), np.log(blurred + 1e-30), self._filled)
 
     def attenuation(self, log_radius: float) -> tuple[float, float, float]:
         """What clipping at a radius does to a mean, and how uncertain that is.
@@ -92,9 +113,7 @@ class LengthFilter:
         than the lengths shrinks by E s; at the centre of a symmetric law the slope is E s I - E[s; clipped] U, U being the
         mean direction u u^T of the clipped curves.
         """
-        distance = log_radius - self._grid
-        distribution, shrunk = _tables()
-        mean_factor, inside = _lookup(shrunk, distance), _lookup(distribution, distance)
+        inside, mean_factor = _lookup(_widened_tables(), log_radius - self._grid[0])
         logs = np.log(mean_factor + 1e-3)
         variance = float((self._weights * logs**2).sum() - (self._weights * logs).sum() ** 2)
         clipped = (self._weights * (mean_factor - inside)).sum()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.basis import Basis
 from dpfda.engine.adaptive.density import POSITIVE, DesignDensity, fit_density, thin_directions
 from dpfda.engine.adaptive.designs import own_densities
-from dpfda.engine.adaptive.error_parts import ErrorParts, SiloCovariance, error_parts
-from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, combine_rounds
+from dpfda.engine.adaptive.error_parts import ErrorParts, error_parts
+from dpfda.engine.adaptive.estimate import Estimate, Measured, estimate
+from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest
 from dpfda.engine.adaptive.geometry import (
     CovariateMatrix,
     Geometry,
@@ -22,9 +25,9 @@ from dpfda.engine.adaptive.geometry import (
     uncorrelated,
 )
 from dpfda.engine.adaptive.level import fit_filled, fit_level
-from dpfda.engine.adaptive.matrices import power
+from dpfda.engine.adaptive.matrices import kron
 from dpfda.engine.adaptive.pooling import Pooled, pool
-from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, solve, wider_root, with_tail
+from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, wider_root, with_tail
 from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
 from dpfda.engine.adaptive.spread import mean_square, pool_scaled, shrunk_spread, trace_sd
 from dpfda.engine.plan import Plan
@@ -38,7 +41,7 @@ from dpfda.engine.quantities import (
     SpreadMatrix,
     WhitenedGradient,
 )
-from dpfda.engine.radius import advance, clip_rule, learn, released_count
+from dpfda.engine.radius import SharedCount, clip_rule, follow, released_count
 from dpfda.messages import Release
 from dpfda.privacy.cones import from_triangle
 from dpfda.privacy.quantiles import LengthFilter
@@ -46,8 +49,6 @@ from dpfda.privacy.quantiles import LengthFilter
 Floats = NDArray[np.float64]
 
 _SPREAD_TRACE = 1.2  # E |v|^2 / median^2 of whitened gradients, before it is measured
-_REFINEMENTS = 4
-_TYPICAL_SIZE = 0.2
 
 
 class AdaptiveCoordinator:
@@ -60,6 +61,7 @@ class AdaptiveCoordinator:
         self.evidence: dict[str, list[Evidence]] = {terms.name: [] for terms in plan.silos}
         self.moves: list[float] = []
         self.measured_spread: Floats | None = None
+        self.shape: Floats | None = None
 
     @property
     def covariance(self) -> Floats | None:
@@ -70,8 +72,8 @@ class AdaptiveCoordinator:
     def error_parts(self) -> ErrorParts | None:
         """The error to expect, by source."""
         total = with_tail(self.posterior, self.plan.basis, self.plan.alpha)
-        information, spread = self.geometry.information, self.level.spread
-        return error_parts(self.posterior, total, information, self.doubt, list(self.silos.values()), spread)
+        last, information = self.estimate, self.geometry.information
+        return error_parts(self.posterior, total, information, last.doubt, last.silos, self.level.spread)
 
     def coefficients(self) -> Floats:
         """The last estimate."""
@@ -79,37 +81,38 @@ class AdaptiveCoordinator:
 
     def question(self, index: int) -> dict[str, Floats]:
         """The arrays of round `index`."""
-        known = {}
-        if index > 0:
-            known = {
-                "iterate": self.iterate,
-                "whitener": power(self.shape, -0.5).ravel(),
-                "length_prior": np.array(self.length_prior),
-                "moves": np.array(self.moves),
-                "covariate_scale": self.covariate_sizes,
-                "rest_direction": self._rest_direction(),
-            }
+        if index == 0:
+            return {}
+        known = {
+            "iterate": self.iterate,
+            "whitener": self.coordinates.whitener.ravel(),
+            "length_prior": np.array(self.length_prior),
+            "moves": np.array(self.moves),
+            "covariate_scale": self.covariate_sizes,
+            "rest_direction": self._rest_direction(),
+        }
         return {name: known[name] for name in self.plan.query_sizes(index)}
 
     def _rest_direction(self) -> Floats:
-        return rest_direction(self.geometry.information, power(self.shape, -0.5))
+        return rest_direction(self.geometry.information, self.coordinates.whitener)
 
     def learn(self, index: int, releases: Mapping[str, Release]) -> None:
         """Take in the answers of round `index`."""
         if index == 0:
             self._start(releases)
             return
-        coordinates = self._coordinates()
         for name, release in releases.items():
-            self._record(index, name, release, coordinates)
-        if self._pooled(index, CovariateProducts, releases) is not None:
+            self._record(index, name, release)
+        if self.plan.slice_of(index, CovariateProducts) is not None:
             self._learn_covariates(index, releases)
-        if self._pooled(index, SpreadMatrix, releases) is not None:
-            self._learn_spread(index, releases, coordinates)
-        self.posterior = self._estimate()
+        if self.plan.slice_of(index, SpreadMatrix) is not None:
+            self._learn_spread(index, releases)
+        self.estimate = self._estimate()
+        self.posterior = self.estimate.posterior
         if index < self.last:
-            self._advance(coordinates)
+            self._advance()
         else:
+            self.for_band = self._for_band()
             self._give_back()
 
     def _pooled(self, index: int, kind: type[Measure], releases: Mapping[str, Release]) -> Pooled | None:
@@ -138,7 +141,7 @@ class AdaptiveCoordinator:
         self.prior = self._prior()
         self.iterate = np.zeros(self.size)
         self.iterate[0] = self.level.value
-        self.shape = clipping_shape(self.geometry, self.geometry.spread)
+        self._choose_coordinates(self.geometry.assumed_shape)
         level = np.zeros((self.size, self.size))
         level[0, 0] = self.level.sd**2
         own = self.level.spread**2 * self.size / self.geometry.spread[0, 0]
@@ -147,7 +150,11 @@ class AdaptiveCoordinator:
             math.hypot(0.5, self.level.log_spread_sd),
             self.filled,
         )
-        self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
+        self.counts: dict[str, list[SharedCount | None]] = {terms.name: [] for terms in self.plan.silos}
+        self.lengths = {name: self._lengths(name) for name in self.counts}
+
+    def _lengths(self, name: str) -> LengthFilter:
+        return follow(self.length_prior, self.moves, self.counts[name])
 
     def _set_geometry(self, covariates: CovariateMatrix) -> None:
         self.geometry: Geometry = assumed_geometry(self.plan.basis, self.density, covariates)
@@ -161,18 +168,17 @@ class AdaptiveCoordinator:
             return self.measured_spread
         return self.geometry.spread * (self.filled * _SPREAD_TRACE / self.size)
 
-    def _coordinates(self) -> Coordinates:
-        whitener = power(self.shape, -0.5)
-        directions = whitener @ self._spread() @ whitener.T
-        return Coordinates(
-            self.shape, power(self.shape, 0.5), power(self.shape, -1.0), directions / np.trace(directions)
-        )
+    def _choose_coordinates(self, shape: Floats) -> None:
+        """The coordinates of the next round; nothing to do where the last ones had the same W."""
+        if shape is not self.shape:
+            self.shape, self.coordinates = shape, Coordinates.of(shape, self._spread())
 
-    def _record(self, index: int, name: str, release: Release, coordinates: Coordinates) -> None:
+    def _record(self, index: int, name: str, release: Release) -> None:
         """Keep a silo's gradient, with the shrinkage that its count makes likely."""
-        terms, lengths = self.plan.terms(name), self.lengths[name]
-        radius = clip_rule(lengths, terms.clip_factor).radius
-        learn(lengths, released_count(self.plan, index, release, terms.n))
+        terms = self.plan.terms(name)
+        radius = clip_rule(self.lengths[name], terms.clip_factor).radius
+        self.counts[name].append(released_count(self.plan, index, release, terms.n))
+        self.lengths[name] = lengths = self._lengths(name)
         shrinkage, clipped, uncertainty = lengths.attenuation(math.log(radius))
         place = self.plan.slice_of(index, WhitenedGradient)
         self.evidence[name].append(
@@ -180,13 +186,13 @@ class AdaptiveCoordinator:
                 value=release.values[place],
                 noise_sd=float(release.noise_sd[place][0]),
                 iterate=self.iterate,
-                coordinates=coordinates,
+                coordinates=self.coordinates,
                 shrinkage=shrinkage,
                 clipped=clipped,
                 uncertainty=uncertainty,
                 squared_length=math.exp(2 * lengths.log_median),
                 radius=radius,
-                is_first=index == 1,
+                round=index,
                 rest=self._rest(index, release, terms.clip_factor),
                 filled=self.filled,
             )
@@ -204,7 +210,7 @@ class AdaptiveCoordinator:
         products = pool(self.plan, index, CovariateProducts, releases)
         self._set_geometry(covariate_matrix(products, self.covariate_sizes))
 
-    def _learn_spread(self, index: int, releases: Mapping[str, Release], coordinates: Coordinates) -> None:
+    def _learn_spread(self, index: int, releases: Mapping[str, Release]) -> None:
         """The covariance of whitened gradients: measured, freed of clipping, shrunk towards the assumed one."""
         scaled, restored, cuts = {}, [], []
         place = self.plan.slice_of(index, SpreadMatrix)
@@ -212,7 +218,7 @@ class AdaptiveCoordinator:
             last = self.evidence[name][-1]
             unit = last.radius**2 / last.squared_length
             scaled[name] = (release.values[place] * unit, release.noise_sd[place] * unit)
-            restored.append(np.linalg.inv(last.jacobian(0.0)))
+            restored.append(last.restoration())
             cuts.append(math.sqrt(unit))
         values, noise = pool_scaled(self.plan, scaled)
         clipped, restore = from_triangle(values), np.mean(restored, axis=0)
@@ -220,51 +226,31 @@ class AdaptiveCoordinator:
         trace = self.filled * mean_square(square, sd, sum(cuts) / len(cuts))
         noise *= float(np.trace(restore @ restore)) / self.size
         matrix = restore @ clipped @ restore.T
-        whitened = shrunk_spread(matrix, noise, self._assumed_directions(coordinates), trace)
-        self.measured_spread = coordinates.root @ whitened @ coordinates.root
+        whitened = shrunk_spread(matrix, noise, self._assumed_directions(), trace)
+        self.measured_spread = self.coordinates.root @ whitened @ self.coordinates.root
 
-    def _assumed_directions(self, coordinates: Coordinates) -> Floats:
-        whitener = np.linalg.inv(coordinates.root)
-        directions = whitener @ self.geometry.spread @ whitener.T
+    def _assumed_directions(self) -> Floats:
+        whitener = self.coordinates.whitener
+        directions = whitener @ self.geometry.spread @ whitener
         result: Floats = directions / np.trace(directions)
         return result
 
-    def _estimate(self) -> Posterior:
-        """Combine all rounds of all silos; the second pass knows how far each round was from the end."""
-        information, prior = self.geometry.information, self.prior
-        posterior: Posterior | None = None
-        self.silos: dict[str, SiloCovariance] = {}
-        extra: dict[str, Floats] = {}
-        root = prior.root(_TYPICAL_SIZE)
-        away = root @ root.T
-        for _ in range(_REFINEMENTS):
-            precision, weighted = np.zeros((self.size, self.size)), np.zeros(self.size)
-            for name, evidence in self.evidence.items():
-                if not evidence:
-                    continue
-                own = self.own_geometries.get(name)
-                centre = None if posterior is None else posterior.mean
-                seen = information if own is None else own.information
-                value, noise = combine_rounds(evidence, seen, self.geometry.misfit, centre, extra.get(name))
-                extra[name] = noise
-                sampling = self._spread() * (math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n)
-                turned = np.eye(self.size) if own is None else np.linalg.solve(information, own.information).T
-                self.silos[name] = SiloCovariance(
-                    noise + (0.0 if own is None else own.doubt(away)), sampling, np.asarray(turned)
-                )
-                precision += self.silos[name].precision()
-                weighted += self.silos[name].weight() @ value
-            covariance: Floats = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-            value = covariance @ weighted
-            self.doubt = np.zeros_like(covariance) if self.own_geometries else self.geometry.doubt(away)
-            covariance = covariance + self.doubt
-            posterior = solve(value, covariance, information, prior)
-            step = posterior.mean - self.iterate
-            away = np.outer(step, step) + posterior.covariance
-        assert posterior is not None
-        kept = float(np.mean([evidence[-1].shrinkage for evidence in self.evidence.values() if evidence]))
-        self.for_band = cautious(posterior, value, covariance + self._thin_doubt(posterior), information, prior, kept)
-        return posterior
+    def _estimate(self) -> Estimate:
+        """From all silos that have answered a gradient round."""
+        names = [name for name, evidence in self.evidence.items() if evidence]
+        per_curve = [math.exp(2 * self.lengths[name].log_median) / self.plan.terms(name).n for name in names]
+        measured = Measured(
+            evidence=[self.evidence[name] for name in names],
+            sampling=self._spread() * np.array(per_curve)[:, None, None],
+            own=[self.own_geometries.get(name) for name in names],
+        )
+        return estimate(measured, self.geometry, self.prior, self.iterate)
+
+    def _for_band(self) -> Posterior:
+        """What a band should believe."""
+        last, kept = self.estimate, np.mean([items[-1].shrinkage for items in self.evidence.values() if items])
+        covariance = last.covariance + self._thin_doubt(last.posterior)
+        return cautious(last.posterior, last.value, covariance, self.geometry.information, self.prior, float(kept))
 
     def _thin_doubt(self, posterior: Posterior) -> Floats:
         """What a wrong design density does where there are hardly any data, if the curve is as the wider prior allows.
@@ -272,7 +258,7 @@ class AdaptiveCoordinator:
         The estimate takes its own displacement for known, also where a wrong density alone has fixed it: bands then held
         mu_2 under a density that falls to zero in half of the runs. What positivity tells of the moments does not count.
         """
-        thin = np.kron(np.eye(self.plan.n_coefficients), thin_directions(self.density))
+        thin = kron(np.eye(self.plan.n_coefficients), thin_directions(self.density))
         root = thin @ wider_root(posterior, self.prior)
         return self.geometry.doubt(root @ root.T) / POSITIVE**2
 
@@ -288,7 +274,7 @@ class AdaptiveCoordinator:
         level_sd = math.hypot(self.level.spread, self.level.sd) + 0.02
         return Prior(kernel, self.plan.n_coefficients, self.level.value, level_sd)
 
-    def _advance(self, coordinates: Coordinates) -> None:
+    def _advance(self) -> None:
         """Move to the estimate, kept within the bounds of y, and choose the next coordinates.
 
         Lengths fall by what the move explains, but not below what the doubt about the estimate makes likely: radii that fell
@@ -298,25 +284,33 @@ class AdaptiveCoordinator:
         step = target - self.iterate
         surest = min(self.lengths.values(), key=lambda lengths: lengths.sd)
         room = math.exp(2 * surest.log_median) - self._squared_distance(self.posterior.covariance)
-        self.moves.append(min(self._squared_distance(np.outer(step, step)), max(room, 0.0)))
-        for lengths in self.lengths.values():
-            advance(lengths, self.moves[-1])
+        self.moves.append(min(self._squared_distance(step[:, None] * step), max(room, 0.0)))
+        for name, counts in self.counts.items():
+            if len(counts) < len(self.moves):  # it did not answer
+                counts.append(None)
+            self.lengths[name] = self._lengths(name)
         self.iterate = self._within_bounds(target)
-        previous = None if self.measured_spread is None else self.shape
-        self.shape = clipping_shape(
-            self.geometry, self._spread() if previous is not None else self.geometry.spread, previous
-        )
+        if self.measured_spread is None:
+            self._choose_coordinates(self.geometry.assumed_shape)
+        else:
+            self._choose_coordinates(clipping_shape(self.geometry, self.measured_spread, self.shape))
 
     def _squared_distance(self, displacement: Floats) -> float:
         """The mean squared length of whitened gradients, zeros apart, that displacements with these second moments make."""
-        information = self.geometry.information / self.filled
-        return float(np.trace(np.linalg.solve(self.shape, information @ displacement @ information.T)))
+        whitened = self.coordinates.whitener @ self.geometry.information / self.filled
+        return float(((whitened @ displacement) * whitened).sum())
 
     def _within_bounds(self, coefficients: Floats) -> Floats:
         """Shrink towards the level until the first coefficient function stays in [-1, 1]."""
         level, r = self.level.value, self.plan.basis.size
-        curve = self.plan.basis.evaluate_unit(np.linspace(0, 1, 101)) @ coefficients[:r] - level
+        curve = _over_domain(self.plan.basis) @ coefficients[:r] - level
         factor = min(1.0, (1 - level) / max(curve.max(), 1e-9), (1 + level) / max(-curve.min(), 1e-9))
         kept: Floats = coefficients * factor
         kept[0] += (1 - factor) * level
         return kept
+
+
+@lru_cache(maxsize=64)
+def _over_domain(basis: Basis) -> Floats:
+    """The basis functions on a grid of the domain."""
+    return basis.evaluate_unit(np.linspace(0, 1, 101))

@@ -8,6 +8,7 @@ back to the level with a narrow band (nlswork beyond 18 years: -0.9 of log wage,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,27 +44,17 @@ class DesignDensity:
 
 def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     """The non-negative density that fits the released moments best, under a prior around the uniform design."""
-    from scipy.optimize import nnls  # slow to import
-
     if moments is None:
         return DesignDensity(basis.gram(), np.zeros((0, basis.size, basis.size)), _waves(basis, np.ones(_GRID)))
-    uniform = uniform_moments(basis)
-    cycles = moment_frequencies(basis) * basis.angle / (2 * np.pi)
-    prior_sd = _VARIATION / np.maximum(cycles, 0.5)
-    features = moment_features(basis, (np.arange(_GRID) + 0.5) / _GRID)
-    rows = np.vstack(
-        [
-            (features / moments.sd).T,
-            (features / prior_sd).T,
-            np.full((1, _GRID), _TOTAL),
-            _GRID / _UNEVENNESS * np.eye(_GRID),
-        ]
-    )
-    even = np.full(_GRID, 1 / _UNEVENNESS)
-    wanted = np.hstack([(uniform + moments.values) / moments.sd, uniform / prior_sd, _TOTAL, even])
-    mass, _ = nnls(rows, wanted)
-    left = features.T @ np.linalg.solve(rows.T @ rows, features)
-    gram = gram_matrix(basis, mass @ features / mass.sum()) + _THINNEST * np.eye(basis.size)
+    prior = _prior(basis)
+    sure, found = prior.covariance + np.diag(moments.sd**2), uniform_moments(basis) + moments.values
+    mass = prior.mass + prior.to_mass @ np.linalg.solve(sure, found - prior.mass @ prior.features)
+    if mass.min() < 0:
+        from scipy.optimize import nnls  # slow to import
+
+        mass, _ = nnls(*prior.with_moments(found, moments.sd))
+    left = moments.sd[:, None] ** 2 * np.linalg.solve(sure, prior.covariance)
+    gram = gram_matrix(basis, mass @ prior.features / mass.sum()) + _THINNEST * np.eye(basis.size)
     return DesignDensity(gram, POSITIVE * _slopes(basis, left), _waves(basis, mass))
 
 
@@ -72,6 +63,38 @@ def _waves(basis: Basis, mass: Floats) -> Floats:
     features = basis.evaluate_unit(points)
     waves = np.sqrt(2) * np.cos(np.pi * np.arange(1, _WAVES + 1)[:, None] * points) * (mass / mass.sum())
     return np.asarray(features.T @ (waves[:, :, None] * features))
+
+
+@dataclass(frozen=True)
+class _Prior:
+    """A least squares problem in the masses of the grid's cells, and what follows from it before moments are known.
+
+    That is the best masses, the covariance of their moments, and how masses follow moments: H^-1 F, if the problem's
+    normal matrix is H and F are the moment features of the cells.
+    """
+
+    features: Floats
+    rows: Floats
+    wanted: Floats
+    mass: Floats
+    to_mass: Floats
+    covariance: Floats
+
+    def with_moments(self, found: Floats, sd: Floats) -> tuple[Floats, Floats]:
+        """The problem with noisy moments added."""
+        return np.vstack([self.rows, (self.features / sd).T]), np.hstack([self.wanted, found / sd])
+
+
+@lru_cache(maxsize=64)
+def _prior(basis: Basis) -> _Prior:
+    """Moments near the uniform design's, total mass 1, and about as much mass in every cell."""
+    cycles = moment_frequencies(basis) * basis.angle / (2 * np.pi)
+    sd = _VARIATION / np.maximum(cycles, 0.5)
+    features = moment_features(basis, (np.arange(_GRID) + 0.5) / _GRID)
+    rows = np.vstack([(features / sd).T, np.full((1, _GRID), _TOTAL), _GRID / _UNEVENNESS * np.eye(_GRID)])
+    wanted = np.hstack([uniform_moments(basis) / sd, _TOTAL, np.full(_GRID, 1 / _UNEVENNESS)])
+    solved = np.linalg.solve(rows.T @ rows, np.column_stack([rows.T @ wanted, features]))
+    return _Prior(features, rows, wanted, solved[:, 0], solved[:, 1:], features.T @ solved[:, 1:])
 
 
 def thin_directions(density: DesignDensity) -> Floats:
@@ -88,6 +111,5 @@ def _slopes(basis: Basis, covariance: Floats) -> Floats:
     """How the moments' remaining covariance moves E[Phi Phi^T]: one matrix per direction that matters."""
     values, vectors = np.linalg.eigh(covariance)
     matters = values > 1e-4 * values[-1]
-    nothing = gram_matrix(basis, np.zeros(len(covariance)))
     directions = (vectors * np.sqrt(np.maximum(values, 0.0))).T[matters]
-    return np.stack([gram_matrix(basis, direction) - nothing for direction in directions])
+    return gram_matrix(basis, directions) - gram_matrix(basis, np.zeros(len(covariance)))

@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda.engine.adaptive.matrices import inverse
 from dpfda.engine.adaptive.posterior import Posterior
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class SiloCovariance:
-    """Covariance of one silo's measurement of turned A b*: from the noise that was added, and from its number of curves."""
+class SiloCovariances:
+    """Covariances of every silo's measurement of turned A b*: from the noise that was added, and from its number of curves.
+
+    Stacks of one matrix for each silo; `turned` is None where all of them measure A b* itself.
+    """
 
     noise: Floats
     sampling: Floats
-    turned: Floats
+    turned: Floats | None = None
 
-    def weight(self) -> Floats:
-        """What the measurement is multiplied by when silos are pooled."""
-        return np.asarray(self.turned.T @ np.linalg.inv(self.noise + self.sampling), dtype=np.float64)
+    @cached_property
+    def weights(self) -> Floats:
+        """What the measurements are multiplied by when silos are pooled."""
+        weights = inverse(self.noise + self.sampling)
+        return weights if self.turned is None else self.turned.swapaxes(-1, -2) @ weights
 
-    def precision(self) -> Floats:
-        """How much it tells about A b*."""
-        return self.weight() @ self.turned
+    @cached_property
+    def pooled(self) -> Floats:
+        """The covariance of what all of them together tell about A b*."""
+        if self._alone:
+            return np.asarray(self.noise[0] + self.sampling[0], dtype=np.float64)
+        precisions = self.weights if self.turned is None else self.weights @ self.turned
+        return inverse(precisions.sum(axis=0))
+
+    @property
+    def _alone(self) -> bool:
+        return len(self.noise) == 1 and self.turned is None
+
+    def mean(self, values: Floats) -> Floats:
+        """A b* from the silos' measurements."""
+        result: Floats = (
+            values[0] if self._alone else self.pooled @ (self.weights @ values[..., None]).sum(axis=0)[:, 0]
+        )
+        return result
 
 
 @dataclass(frozen=True)
@@ -49,7 +70,7 @@ def error_parts(
     total: Floats,
     information: Floats,
     doubt: Floats,
-    silos: Sequence[SiloCovariance],
+    silos: SiloCovariances,
     spread: float,
 ) -> ErrorParts:
     """Carry the noise and the sampling error of every silo through the estimate.
@@ -57,14 +78,11 @@ def error_parts(
     The posterior covariance is both as they come through, and the prior's variance as far as shrinkage leaves it. Doubt
     about the design is noise of released moments.
     """
-    weights = [silo.weight() for silo in silos]
-    pooled = np.linalg.inv(np.add.reduce([silo.precision() for silo in silos]))
-    gain = posterior.covariance @ information.T @ np.linalg.inv(pooled + doubt) @ pooled
+    moved = posterior.covariance @ information.T @ inverse(silos.pooled + doubt)
+    gain = moved @ silos.pooled @ silos.weights
 
-    def carried(parts: Sequence[Floats]) -> Floats:
-        middle = np.add.reduce([weight @ part @ weight.T for weight, part in zip(weights, parts, strict=True)])
-        return np.asarray(gain @ middle @ gain.T, dtype=np.float64)
+    def carried(parts: Floats) -> Floats:
+        return np.asarray((gain @ parts @ gain.swapaxes(-1, -2)).sum(axis=0), dtype=np.float64)
 
-    moved = gain @ np.linalg.inv(pooled)
-    privacy = carried([silo.noise for silo in silos]) + moved @ doubt @ moved.T
-    return ErrorParts(total, carried([silo.sampling for silo in silos]), privacy, spread)
+    privacy = carried(silos.noise) + moved @ doubt @ moved.T
+    return ErrorParts(total, carried(silos.sampling), privacy, spread)

@@ -3,17 +3,21 @@
 At the iterate b a silo's mean gradient is A (b - b*) plus sampling error. Clipping shrinks it by a Jacobian J that the
 released counts tell, so h = A b - W^{1/2} J^{-1} z estimates A b* with known noise, and rounds far from the end, where J
 is less certain, count less.
+
+J has the eigenvectors Q of the shape of whitened gradients. So in the coordinates C = Q^T W^{-1/2} of a round both J and
+the covariance of h are diagonal: all rounds of all silos are weighted by vectors, and no matrix of one round is inverted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.engine.adaptive.matrices import with_floor
+from dpfda.engine.adaptive.matrices import inverse, powers
 
 Floats = NDArray[np.float64]
 
@@ -23,12 +27,39 @@ _LEAST_SLOPE = 0.1
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The public coordinates of a round: W, its root and inverse, and the shape of the whitened gradients (trace 1)."""
+    """The public coordinates of a round: W^{1/2}, W^{-1/2}, and the shape of the whitened gradients (trace 1)."""
 
-    shape: Floats
     root: Floats
-    inverse: Floats
+    whitener: Floats
     directions: Floats
+
+    @classmethod
+    def of(cls, shape: Floats, spread: Floats) -> Coordinates:
+        """W = `shape`, for gradients whose covariance is in proportion to `spread`."""
+        root, whitener = powers(shape, 0.5, -0.5)
+        directions = whitener @ spread @ whitener
+        return cls(root, whitener, directions / directions.trace())
+
+    @cached_property
+    def _axes(self) -> tuple[Floats, Floats]:
+        values, vectors = np.linalg.eigh((self.directions + self.directions.T) / 2)
+        return values, vectors
+
+    @property
+    def shares(self) -> Floats:
+        """Eigenvalues of `directions`."""
+        return self._axes[0]
+
+    @property
+    def vectors(self) -> Floats:
+        """Q, the eigenvectors of `directions`."""
+        return self._axes[1]
+
+    @cached_property
+    def turned(self) -> Floats:
+        """C = Q^T W^{-1/2}."""
+        result: Floats = self.vectors.T @ self.whitener
+        return result
 
 
 @dataclass(frozen=True)
@@ -57,57 +88,90 @@ class Evidence:
     uncertainty: float
     squared_length: float
     radius: float
-    is_first: bool
+    round: int
     rest: Rest | None = None
     filled: float = 1.0
 
-    def measurement(self, information: Floats, centre: Floats | None, extra: Floats | None) -> tuple[Floats, Floats]:
-        """h and the inverse of its noise covariance, given the present guess `centre` of the coefficients."""
-        away = 0.0
-        if centre is not None and extra is not None:
-            step = information @ (centre - self.iterate)
-            away = float(step @ self.coordinates.inverse @ step + np.trace(self.coordinates.inverse @ extra))
-        far = (
-            min(1.0, 2 * away / (self.filled**2 * self.squared_length)) if centre is not None else float(self.is_first)
-        )
-        restore = self.coordinates.root @ np.linalg.inv(self.jacobian(far))
-        doubt = (_MODEL_ERROR + self.uncertainty) * away / len(self.value)
-        covariance = self.noise_sd**2 * restore @ restore.T + doubt * self.coordinates.shape
-        return information @ self.iterate - restore @ self.value, np.asarray(
-            np.linalg.inv(covariance), dtype=np.float64
-        )
+    @cached_property
+    def slopes(self) -> Floats:
+        """Eigenvalues of J at the centre."""
+        return np.maximum(self.shrinkage - self.clipped * self.coordinates.shares, _LEAST_SLOPE)
 
-    def jacobian(self, far: float) -> Floats:
-        """How clipping changes the mean gradient: by E s far away; near, directions with much spread lose more."""
-        size = len(self.value)
-        return with_floor(
-            self.shrinkage * np.eye(size) - (1 - far) * self.clipped * self.coordinates.directions, _LEAST_SLOPE
-        )
+    def jacobian(self) -> Floats:
+        """J, how clipping changes the mean gradient near the centre: directions with much spread lose more."""
+        vectors = self.coordinates.vectors
+        result: Floats = (vectors * self.slopes) @ vectors.T
+        return result
+
+    def restoration(self) -> Floats:
+        """The inverse of J."""
+        vectors = self.coordinates.vectors
+        result: Floats = (vectors / self.slopes) @ vectors.T
+        return result
 
 
-def combine_rounds(
-    evidence: Sequence[Evidence], information: Floats, misfit: Floats, centre: Floats | None, extra: Floats | None
-) -> tuple[Floats, Floats]:
-    """All rounds of one silo as one measurement of A b*: its value and noise covariance.
+class Stack:
+    """The gradients of several silos as arrays over (silo, round, entry); a round that a silo missed has no weight.
 
-    If the true matrix is A + sum_j N(0, 1) misfit[j], a round at b is off by sum_j N(0, 1) misfit[j] (b* - b), with the same
-    numbers in every round: they are estimated along. Without, rounds crept towards the truth where A was too large, and
-    the covariance took them for there.
+    `information` has one matrix for all silos, or one for each. If the true matrix is A + sum_j N(0, 1) misfit[j], a round
+    at b is off by sum_j N(0, 1) misfit[j] (b* - b), with the same numbers in every round: they are estimated along.
+    Without, rounds crept towards the truth where A was too large, and the covariance took them for there.
     """
-    size = len(information)
-    precision, weighted = np.zeros((size, size)), np.zeros(size)
-    cross, inner, seen = np.zeros((size, len(misfit))), np.eye(len(misfit)), np.zeros(len(misfit))
-    for item in evidence:
-        value, inverse = item.measurement(information, centre, extra)
-        precision += inverse
-        weighted += inverse @ value
-        if centre is not None:
-            off = (misfit @ (centre - item.iterate)).T
-            cross += inverse @ off
-            inner += off.T @ inverse @ off
-            seen += off.T @ (inverse @ value)
-    taken = np.linalg.solve(inner, cross.T).T
-    precision -= taken @ cross.T
-    weighted -= taken @ seen
-    covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-    return covariance @ weighted, covariance
+
+    def __init__(self, evidence: Sequence[Sequence[Evidence]], information: Floats, misfit: Floats) -> None:
+        rounds = {item.round: item for items in evidence for item in items}
+        place = {number: position for position, number in enumerate(sorted(rounds))}
+        chosen = [rounds[number] for number in place]
+        turned = np.stack([item.coordinates.turned for item in chosen])
+        self._shape = len(evidence), *turned.shape[:2]
+        self._rows = turned.reshape(-1, turned.shape[-1])
+        self._shares = np.stack([item.coordinates.shares for item in chosen])
+        self._is_first = np.array([float(number == 1) for number in place])
+        self._seen = self._rows @ information
+        self._turned, self._misfit = turned, misfit
+        self._iterates = np.stack([item.iterate for item in chosen])
+        self._here = (self._seen.reshape(-1, *turned.shape) @ self._iterates[..., None])[..., 0]
+        self._value = np.zeros(self._shape)
+        facts = np.zeros((6, *self._shape[:2]))
+        facts[:2] = 1.0  # noise and length of a missed round: anything but zero
+        for silo, items in enumerate(evidence):
+            for item in items:
+                at = silo, place[item.round]
+                self._value[at] = item.value @ item.coordinates.vectors
+                facts[(slice(None), *at)] = (
+                    item.noise_sd**2, item.filled**2 * item.squared_length, item.shrinkage, item.clipped,
+                    (_MODEL_ERROR + item.uncertainty) / len(item.value), 1.0,
+                )  # fmt: skip
+        self._noise, self._length, self._shrinkage, self._clipped, self._doubt, self._present = facts[..., None]
+
+    def combined(self, centre: Floats | None, extra: Floats | None) -> tuple[Floats, Floats]:
+        """All rounds as one measurement of A b* for each silo: values and noise covariances.
+
+        `centre` is the present guess of the coefficients and `extra` how far off it may be, both from an earlier call.
+        """
+        if centre is None or extra is None:
+            far, doubt = self._is_first[:, None], 0.0
+        else:
+            ahead = (self._seen @ centre).reshape(self._here.shape) - self._here
+            around = ((self._rows @ extra) * self._rows).reshape(self._shape[0], self._shape[1], -1)
+            away = (ahead**2).sum(axis=-1, keepdims=True) + around.sum(axis=-1, keepdims=True)
+            far, doubt = np.minimum(1.0, 2 * away / self._length), self._doubt * away
+        slopes = np.maximum(self._shrinkage - (1 - far) * self._clipped * self._shares, _LEAST_SLOPE)
+        weights = self._present / (self._noise / slopes**2 + doubt)
+        values = (weights * (self._here - self._value / slopes)).reshape(len(weights), -1)
+        weighted, flat = values @ self._rows, weights.reshape(len(weights), 1, -1)
+        precision = (self._rows.T * flat) @ self._rows
+        if centre is not None and len(self._misfit) > 0:
+            off = self._off(centre)
+            cross = (self._rows.T * flat) @ off
+            inner = np.eye(len(self._misfit)) + (off.T * flat) @ off
+            taken = np.linalg.solve(inner, cross.swapaxes(-1, -2)).swapaxes(-1, -2)
+            precision = precision - taken @ cross.swapaxes(-1, -2)
+            weighted = weighted - (taken @ (values @ off)[..., None])[..., 0]
+        covariance = inverse(precision)
+        return (covariance @ weighted[..., None])[..., 0], covariance
+
+    def _off(self, centre: Floats) -> Floats:
+        """What one unit of each misfit changes in every entry of every round."""
+        moved = np.tensordot(centre - self._iterates, self._misfit, (1, 2))
+        return np.asarray((self._turned @ moved.swapaxes(1, 2)).reshape(len(self._rows), -1))

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.basis import Basis
 from dpfda.engine.adaptive.density import DesignDensity
-from dpfda.engine.adaptive.matrices import power, with_floor
+from dpfda.engine.adaptive.matrices import inverse, kron, power, with_floor
 from dpfda.engine.adaptive.pooling import Pooled
 from dpfda.privacy.cones import from_triangle
 
 Floats = NDArray[np.float64]
 
 _CORRELATION = 0.4  # prior sd of an entry of E[G G^T], columns being of about one size
-_DEPENDENCE = 0.35  # prior sd of the eigenvalues of what E[G G^T | x] has beyond its mean, in those units
+_DEPENDENCE = 0.3  # prior sd of the slowest wave of E[G G^T | x] along x, in those units and of the whole matrix
 _FLATTEST = 0.05  # smallest eigenvalue of E[G G^T] in those units
 
 
@@ -39,8 +41,24 @@ class Geometry:
 
     def doubt(self, displacement: Floats) -> Floats:
         """Covariance of (A - A_true) d for displacements d from the iterate with second moments `displacement`."""
-        moved = self.slopes @ displacement @ self.slopes.transpose(0, 2, 1)
-        return np.asarray(moved.sum(axis=0))
+        rows, size = self._rows_of_slopes, len(displacement)
+        result: Floats = (rows @ displacement).reshape(size, -1) @ rows.reshape(size, -1).T
+        return result
+
+    @cached_property
+    def _rows_of_slopes(self) -> Floats:
+        """Row i of every slope, then row i + 1 of every slope, and so on."""
+        return self.slopes.swapaxes(0, 1).reshape(-1, self.slopes.shape[-1])
+
+    @cached_property
+    def assumed_shape(self) -> Floats:
+        """W as long as no spread of gradients has been measured."""
+        return clipping_shape(self, self.spread)
+
+    @cached_property
+    def steady_inverse(self) -> Floats:
+        """The inverse of `steady`."""
+        return inverse(self.steady)
 
 
 def covariate_sizes(squares: Pooled | None, columns: int) -> Floats:
@@ -82,14 +100,12 @@ def assumed_geometry(basis: Basis, density: DesignDensity, covariates: Covariate
     gram = density.gram
     frequencies = basis.frequencies.astype(np.float64)
     smooth = np.where(frequencies == 0, 1.0, 0.25 * np.maximum(frequencies, 1.0) ** -2.0)
-    spread = np.kron(covariates.matrix, 0.5 * gram + 0.5 * (gram * smooth) @ gram)
-    slopes = [np.kron(covariates.matrix, slope) for slope in density.slopes]
-    slopes += [np.kron(slope, gram) for slope in covariates.slopes]
+    spread = kron(covariates.matrix, 0.5 * gram + 0.5 * (gram * smooth) @ gram)
     return Geometry(
-        information=np.asarray(np.kron(covariates.matrix, gram), dtype=np.float64),
-        spread=spread * (len(spread) / np.trace(spread)),
-        steady=np.asarray(np.kron(covariates.matrix, np.eye(basis.size)), dtype=np.float64),
-        slopes=np.stack(slopes) if slopes else np.zeros((0, *spread.shape)),
+        information=kron(covariates.matrix, gram),
+        spread=spread * (len(spread) / spread.trace()),
+        steady=kron(covariates.matrix, np.eye(basis.size)),
+        slopes=np.concatenate([kron(covariates.matrix, density.slopes), kron(covariates.slopes, gram)]),
         misfit=_misfit(density, covariates),
     )
 
@@ -99,14 +115,10 @@ def _misfit(density: DesignDensity, covariates: CovariateMatrix) -> Floats:
     columns, size = len(covariates.matrix), len(density.gram)
     if columns == 1:
         return np.zeros((0, size, size))
-    sizes = np.sqrt(np.diag(covariates.matrix))
+    sizes = np.sqrt(np.diag(covariates.matrix)) * math.sqrt(_DEPENDENCE / columns)
+    entries = [from_triangle(entry) * np.outer(sizes, sizes) for entry in np.eye(columns * (columns + 1) // 2)]
     waves = [density.gram, *density.waves]
-    found = [
-        np.kron(from_triangle(entry) * np.outer(sizes, sizes), wave * 0.7**k)
-        for entry in np.eye(columns * (columns + 1) // 2)
-        for k, wave in enumerate(waves)
-    ]
-    return np.asarray(np.stack(found) * (_DEPENDENCE / np.sqrt(columns)))
+    return np.stack([kron(entry, wave * 0.7**k) for entry in entries for k, wave in enumerate(waves)])
 
 
 def clipping_shape(geometry: Geometry, spread: Floats, previous: Floats | None = None) -> Floats:
@@ -114,8 +126,7 @@ def clipping_shape(geometry: Geometry, spread: Floats, previous: Floats | None =
 
     Scaled so that lengths keep their size from one W to the next.
     """
-    inverse = np.linalg.inv(geometry.steady)
-    in_coefficients = inverse @ spread @ inverse.T
+    in_coefficients = geometry.steady_inverse @ spread @ geometry.steady_inverse.T
     shape = geometry.steady @ power(in_coefficients, 0.5) @ geometry.steady
     wanted = float(len(spread)) if previous is None else float(np.trace(np.linalg.solve(previous, spread)))
     return shape * (float(np.trace(np.linalg.solve(shape, spread))) / wanted)

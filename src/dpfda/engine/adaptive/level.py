@@ -11,12 +11,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from dpfda.engine.adaptive.pooling import Pooled
+from dpfda.errors import InvalidInput
+
+Floats = NDArray[np.float64]
 
 _LOCATIONS = np.linspace(-1.0, 1.0, 257)
-_SCALES = np.exp(np.linspace(math.log(0.004), math.log(0.7), 20))
+_LOG_SCALES = np.linspace(math.log(0.004), math.log(0.7), 20)
+_SCALES = np.exp(_LOG_SCALES)
 _MODEL_ERROR = 0.1  # relative error allowed to the normal model of the curves' means
 _COMPLETE = 0.9  # prior probability that every curve has points
 _TYPICAL_SPREAD, _TYPICAL_LEVEL = 0.12, 0.2  # of y in [-1, 1]; one unit of the log, and a standard deviation
+_PRIOR = (_LOCATIONS[:, None] / _TYPICAL_LEVEL) ** 2 + (_LOG_SCALES - math.log(_TYPICAL_SPREAD)) ** 2
 
 
 @dataclass(frozen=True)
@@ -51,32 +56,58 @@ def fit_filled(histogram: Pooled) -> Filled:
 
 
 @lru_cache(maxsize=8)
-def _shares(bins: int) -> NDArray[np.float64]:
-    """What each bin holds of a normal law, for every location and scale."""
-    edges = np.linspace(-1.0, 1.0, bins + 1)
-    below = ndtr((edges - _LOCATIONS[:, None, None]) / _SCALES[None, :, None])
-    below[..., 0], below[..., -1] = 0.0, 1.0
-    return np.asarray(np.diff(below, axis=-1))
+def _shares(bins: int) -> tuple[Floats, Floats]:
+    """What cells hold of a normal law, for every scale: inner cells by distance from the location, the first by location.
+
+    Locations divide every cell evenly, so that a cell's left edge is at `steps` * distance - part locations from the law's,
+    0 <= part < steps, and few shares differ: inner[distance + bins, part, scale].
+    """
+    steps, rest = divmod(_LOCATIONS.size - 1, bins)
+    if rest:
+        raise InvalidInput(f"bins of a level histogram must divide {_LOCATIONS.size - 1}, got {bins}.")
+    width = _LOCATIONS[1] - _LOCATIONS[0]
+    left = (np.arange(-bins, bins)[:, None] * steps - np.arange(steps))[..., None] * width
+    inner = ndtr((left + steps * width) / _SCALES) - ndtr(left / _SCALES)
+    first = ndtr((steps - np.arange(_LOCATIONS.size))[:, None] * width / _SCALES)
+    return inner, first
 
 
-def _log_likelihood(histogram: Pooled, share: NDArray[np.float64]) -> NDArray[np.float64]:
-    variance = histogram.sd**2 + (0.02 + share) / histogram.n + (_MODEL_ERROR * share) ** 2
-    return np.asarray(-0.5 * ((histogram.values - share) ** 2 / variance + np.log(variance)).sum(axis=-1))
+def _misfit(cells: Floats, sd: float, n: float) -> Floats:
+    """-2 log likelihood of the cells' noisy shares, for every location and scale.
+
+    For inner cells it is v^2 / variance - 2 v s / variance + (s^2 / variance + log variance), summed over cells: products
+    of the cells, shifted to every location, with tables that depend on distance alone.
+    """
+    bins = cells.size
+    share, outer = _shares(bins)
+
+    def variance(share: Floats) -> Floats:
+        return sd**2 + (0.02 + share) / n + (_MODEL_ERROR * share) ** 2
+
+    around = variance(share)
+    ratio = share / around
+    table = np.stack([1 / around, -2 * ratio, share * ratio + np.log(around)]).reshape(6 * bins, -1)
+    padded = np.zeros((3, 3 * bins))
+    padded[:, bins + 1 : 2 * bins - 1] = cells[1:-1] ** 2, cells[1:-1], np.ones(bins - 2)
+    shifted = np.lib.stride_tricks.sliding_window_view(padded, 2 * bins, axis=1)
+    inner = shifted.swapaxes(0, 1).reshape(bins + 1, -1) @ table
+    around = variance(outer)
+    logs = np.log(around)
+    first = (cells[0] - outer) ** 2 / around + logs
+    last = ((cells[-1] - outer) ** 2 / around + logs)[::-1]  # the mirror image of the first
+    misfit: Floats = inner.reshape(-1, _SCALES.size)[: _LOCATIONS.size] + first + last
+    return misfit
 
 
 def fit_level(histogram: Pooled, filled: Filled) -> Level:
     """Posterior of location and scale of a normal law under the noise of the histogram and weak priors."""
-    histogram = Pooled(histogram.values[:-1], histogram.sd[:-1], histogram.n).scaled(1 / filled.share)
-    location, scale = _LOCATIONS[:, None, None], _SCALES[None, :, None]
-    parts = np.array_split(_shares(histogram.values.size), 16)  # small ones stay in the cache
-    log_posterior = np.concatenate([_log_likelihood(histogram, share) for share in parts])
-    log_posterior -= 0.5 * (location[..., 0] / _TYPICAL_LEVEL) ** 2
-    log_posterior -= 0.5 * np.log(scale[..., 0] / _TYPICAL_SPREAD) ** 2
-    weights = np.exp(log_posterior - log_posterior.max())
+    factor = 1 / filled.share
+    misfit = _misfit(histogram.values[:-1] * factor, float(histogram.sd[0]) * factor, histogram.n)
+    misfit += _PRIOR
+    weights = np.exp((misfit.min() - misfit) / 2)
     weights /= weights.sum()
-    value = float((weights * location[..., 0]).sum())
-    variance_of_value = float((weights * (location[..., 0] - value) ** 2).sum())
-    log_scale = np.log(scale[..., 0])
-    mean_log = float((weights * log_scale).sum())
-    variance_of_log = float((weights * (log_scale - mean_log) ** 2).sum())
-    return Level(value, math.sqrt(variance_of_value), math.exp(mean_log), math.sqrt(variance_of_log))
+    of_locations, of_scales = weights.sum(axis=1), weights.sum(axis=0)
+    value, mean_log = float(of_locations @ _LOCATIONS), float(of_scales @ _LOG_SCALES)
+    variance = float(of_locations @ (_LOCATIONS - value) ** 2)
+    variance_of_log = float(of_scales @ (_LOG_SCALES - mean_log) ** 2)
+    return Level(value, math.sqrt(variance), math.exp(mean_log), math.sqrt(variance_of_log))

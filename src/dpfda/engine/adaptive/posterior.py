@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.basis import Basis
-from dpfda.engine.adaptive.matrices import power
+from dpfda.engine.adaptive.matrices import inverse, power
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +37,7 @@ class Posterior:
         return Posterior(mean, covariance, self.size)
 
 
+@lru_cache(maxsize=64)
 def sobolev_covariance(basis: Basis, alpha: float) -> Floats:
     """Prior covariance of one function's coefficients, in units of the prior's size squared; the level has none.
 
@@ -50,6 +51,7 @@ def sobolev_covariance(basis: Basis, alpha: float) -> Floats:
     if not basis.sines:
         turned = fall * (-1.0) ** k
         covariance = 0.5 * covariance + 0.5 * (np.outer(fall, fall) + np.outer(turned, turned))
+    covariance.flags.writeable = False
     return covariance
 
 
@@ -66,18 +68,28 @@ class Prior:
     level_sd: float
 
     @cached_property
-    def roots(self) -> Floats:
-        """Square roots of the prior covariance for all sizes that are averaged over."""
-        return np.stack([self.root(size) for size in _SIZES])
+    def _unit(self) -> Floats:
+        """The square root for size 1, without the first level's own sd."""
+        half = power(self.kernel, 0.5)
+        root = np.zeros((self.columns, len(half), self.columns, len(half)))
+        for column in range(self.columns):
+            root[column, :, column] = half
+            root[column, 0, column, 0] += 2.0 * (column > 0)
+        return root.reshape(self.columns * len(half), -1)
 
     def root(self, size: float) -> Floats:
         """A square root of the prior covariance."""
-        r = len(self.kernel)
-        root: Floats = np.asarray(np.kron(np.eye(self.columns), power(self.kernel, 0.5) * size), dtype=np.float64)
-        levels = np.arange(self.columns) * r
-        root[levels, levels] += np.where(levels == 0, self.level_sd, 2 * size)
+        root = self._unit * size
+        root[0, 0] += self.level_sd
         return root
 
+    @cached_property
+    def scaled(self) -> ScaledRoots:
+        """Square roots of the prior covariance for all sizes that are averaged over."""
+        levels = _SIZES * float(self._unit[0, 0]) + self.level_sd  # the first level stands alone: the kernel has none
+        return ScaledRoots(self._unit[1:, 1:], levels**2, _SIZES[:, None] ** 2)
+
+    @cached_property
     def start(self) -> Floats:
         """The prior mean."""
         mean = np.zeros(self.columns * len(self.kernel))
@@ -85,13 +97,20 @@ class Prior:
         return mean
 
 
+@dataclass(frozen=True)
+class ScaledRoots:
+    """Prior covariances, one for each k: levels_k for the first entry, squares_k root root^T for the others."""
+
+    root: Floats
+    levels: Floats
+    squares: Floats
+
+
 def solve(value: Floats, covariance: Floats, information: Floats, prior: Prior) -> Posterior:
     """h = A b + N(0, V), averaged over sizes of the prior by their evidence."""
-    start, inverse = prior.start(), np.linalg.inv(covariance)
-    precision = information.T @ inverse @ information
-    weighted = information.T @ inverse @ (value - information @ start)
-    fit = mix_sizes(precision, weighted, prior.roots, _ODDS)
-    return Posterior(start + fit.mean, fit.covariance, math.sqrt(float(fit.weights @ _SIZES**2)))
+    told = information.T @ inverse(covariance)
+    fit = mix_sizes(told @ information, told @ (value - information @ prior.start), prior.scaled, _ODDS)
+    return Posterior(prior.start + fit.mean, fit.covariance, math.sqrt(float(fit.weights @ _SIZES**2)))
 
 
 def with_tail(posterior: Posterior, basis: Basis, alpha: float) -> Floats:
@@ -134,11 +153,10 @@ def cautious(
     wider prior counts as a deviation: it is what shrinkage may have taken away. `kept` is the share of the gradients that
     clipping left: the rest was put back by a model of the curves' lengths, which may be wrong, the more so with covariates.
     """
-    start, inverse = prior.start(), np.linalg.inv(covariance)
-    precision = information.T @ inverse @ information
-    weighted = information.T @ inverse @ (value - information @ start)
-    moved, wider, _ = _ridge(precision, weighted, wider_root(posterior, prior))
-    shrunk = start + moved - posterior.mean
+    told = information.T @ inverse(covariance)
+    weighted = told @ (value - information @ prior.start)
+    moved, wider = _ridge(told @ information, weighted, wider_root(posterior, prior))
+    shrunk = prior.start + moved - posterior.mean
     distrust = _DISTRUST + math.sqrt(prior.columns) * (1 - kept)
     size = max(posterior.size, _LEAST_SIZE)
     return Posterior(posterior.mean, distrust * wider + np.outer(shrunk, shrunk), _TAIL_SIZE * size)
@@ -153,23 +171,39 @@ class Mixture:
     weights: Floats
 
 
-def mix_sizes(precision: Floats, weighted: Floats, roots: Floats, odds: Floats | None = None) -> Mixture:
-    """Ridge regressions under several priors, averaged by their evidence; what they differ by counts as doubt."""
-    means, within, logs = _ridge(precision, weighted, roots)
-    weights = np.exp(logs - logs.max()) * (1.0 if odds is None else odds)
+def mix_sizes(precision: Floats, weighted: Floats, roots: ScaledRoots, odds: Floats) -> Mixture:
+    """Ridge regressions under several priors, averaged by their evidence; what they differ by counts as doubt.
+
+    One eigendecomposition serves all sizes: it makes everything diagonal but the first row and column, the level's, which
+    its Schur complement takes care of.
+    """
+    size, root = len(weighted), roots.root
+    values, vectors = np.linalg.eigh(root.T @ precision[1:, 1:] @ root)
+    turned = np.zeros((size, size))
+    turned[0, 0], turned[1:, 1:] = 1.0, root @ vectors
+    told, border = weighted @ turned, precision[0] @ turned
+    level, rest, corner, border = told[0], told[1:], border[0], border[1:]
+    gains = roots.squares * np.maximum(values, 0.0) + 1
+    within = roots.squares / gains
+    drawn = within * border
+    level_gain = roots.levels * (corner - drawn @ border) + 1
+    level_within = roots.levels / level_gain
+    level_mean = level_within * (level - drawn @ rest)
+    logs = within @ rest**2 + level_mean**2 / level_within - np.log(level_gain) - np.log(gains).sum(axis=1)
+    weights = np.exp((logs - logs.max()) / 2) * odds
     weights /= weights.sum()
+    means, shared = np.empty((2, len(logs), size))
+    means[:, 0], means[:, 1:] = level_mean, within * rest - level_mean[:, None] * drawn
+    shared[:, 0], shared[:, 1:] = 1.0, -drawn
     mean = weights @ means
-    covariance = np.tensordot(weights, within, 1) + (means - mean).T @ (weights[:, None] * (means - mean))
-    return Mixture(mean, covariance, weights)
+    means -= mean
+    covariance = (means.T * weights) @ means + (shared.T * (weights * level_within)) @ shared
+    covariance.flat[size + 1 :: size + 1] += weights @ within
+    return Mixture(turned @ mean, turned @ covariance @ turned.T, weights)
 
 
-def _ridge(precision: Floats, weighted: Floats, root: Floats) -> tuple[Floats, Floats, Floats]:
-    """Posterior mean, covariance and log evidence for the prior N(0, root root^T), or for a stack of them."""
-    turned = root.swapaxes(-1, -2)
-    factor = np.linalg.cholesky(np.eye(len(precision)) + turned @ precision @ root)
-    spread = np.linalg.solve(factor, turned)
-    whitened = spread @ weighted
-    logs = np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1)
-    evidence = 0.5 * (whitened**2).sum(axis=-1) - logs
-    back = spread.swapaxes(-1, -2)
-    return (back @ whitened[..., None])[..., 0], back @ spread, evidence
+def _ridge(precision: Floats, weighted: Floats, root: Floats) -> tuple[Floats, Floats]:
+    """Posterior mean and covariance for the prior N(0, root root^T)."""
+    factor = np.linalg.cholesky(np.eye(len(precision)) + root.T @ precision @ root)
+    spread = np.linalg.solve(factor, root.T)
+    return spread.T @ (spread @ weighted), spread.T @ spread

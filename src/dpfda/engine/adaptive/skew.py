@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.engine.adaptive.evidence import Evidence
-from dpfda.engine.adaptive.posterior import mix_sizes
+from dpfda.engine.adaptive.posterior import ScaledRoots, mix_sizes
 
 Floats = NDArray[np.float64]
 
@@ -40,8 +40,8 @@ def clipping_shift(evidence: Sequence[Evidence], information: Floats, centre: Fl
     for item in evidence:
         if item.rest is None:
             continue
-        whitened = np.linalg.solve(item.coordinates.root, information)
-        near = item.rest.direction @ (np.eye(len(centre)) - item.jacobian(0.0)) @ whitened
+        whitened = item.coordinates.whitener @ information
+        near = item.rest.direction @ (np.eye(len(centre)) - item.jacobian()) @ whitened
         value = item.rest.value / item.rest.kept - float(near @ (item.iterate - centre))
         slope = float(item.rest.direction @ whitened[:, 0])
         sd = item.rest.sd / item.rest.kept
@@ -51,6 +51,8 @@ def clipping_shift(evidence: Sequence[Evidence], information: Floats, centre: Fl
         beyond = max(beyond, 1 - item.rest.kept)
     if precision == 0:
         return 0.0, 0.0
-    fit = mix_sizes(np.array([[precision]]), np.array([weighted]), (_SIZES * unit)[:, None, None], _ODDS)
+    squares = (_SIZES * unit) ** 2
+    only_level = ScaledRoots(np.zeros((0, 0)), squares, squares[:, None])
+    fit = mix_sizes(np.array([[precision]]), np.array([weighted]), only_level, _ODDS)
     shift = float(fit.mean[0])
     return shift, float(fit.covariance[0, 0]) + (beyond * shift) ** 2
