@@ -139,23 +139,25 @@ def test_the_median_length_is_found_among_curves_that_have_points() -> None:
     assert np.exp(lengths.log_median) == pytest.approx(np.median(found), rel=0.05)
 
 
-def test_rounds_tell_where_the_information_matrix_is_wrong() -> None:
-    """Covariates that vary less and less along x: with exact gradients, most of what A gets wrong is taken back."""
-    basis, rng = make_basis("cosine", 4), np.random.default_rng(8)
+@pytest.mark.parametrize("seed", range(8, 13))
+def test_rounds_tell_where_the_information_matrix_is_wrong(seed) -> None:
+    """Covariates that vary less and less along x, rounds that creep: the estimate is nearer, and said to be less sure."""
+    basis, rng = make_basis("cosine", 4), np.random.default_rng(seed)
     geometry = assumed_geometry(basis, fit_density(basis, None), uncorrelated(np.array([1.0, 0.5]), 1.0, 0.0))
-    information, misfit = geometry.information, geometry.misfit
-    true = information + 1.5 * misfit[-3] - misfit[-4]
-    end = rng.standard_normal(8)
-    identity = np.eye(8)
+    information, misfit, identity = geometry.information, geometry.misfit, np.eye(8)
+    true, end, slow = information + 1.5 * misfit[-3] - misfit[-4], rng.standard_normal(8), rng.standard_normal(8)
     coordinates = Coordinates(identity, identity, identity, identity / 8)
-    away = [rng.standard_normal(8) * 0.5**k for k in range(4)]
-    rounds = [Evidence(true @ d, 1e-3, end + d, coordinates, 1.0, 0.0, 0.0, 100.0, 100.0, False) for d in away]
-    centre, noise = end + 0.2 * away[-1], 1e-6 * identity
-    off = [
-        np.linalg.norm(combine_rounds(rounds, information, which, centre, noise)[0] - information @ end)
-        for which in (misfit[:0], misfit)
-    ]
-    assert off[1] < 0.4 * off[0]
+    away = [slow * 0.8**k for k in range(7)]
+    rounds = [Evidence(true @ d, 1e-3, end + d, coordinates, 1.0, 0.0, 0.0, 100.0, 100.0, False) for d in away[:-1]]
+    (off, sd), (nearer, wider) = (
+        (np.linalg.norm(value - information @ end), np.sqrt(np.trace(noise)))
+        for value, noise in (
+            combine_rounds(rounds, information, which, end + away[-1], 1e-6 * identity)
+            for which in (misfit[:0], misfit)
+        )
+    )
+    assert nearer < off
+    assert wider > 1.1 * sd
 
 
 def test_without_covariates_the_product_cannot_be_wrong() -> None:

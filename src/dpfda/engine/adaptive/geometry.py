@@ -16,7 +16,7 @@ from dpfda.privacy.cones import from_triangle
 Floats = NDArray[np.float64]
 
 _CORRELATION = 0.4  # prior sd of an entry of E[G G^T], columns being of about one size
-_DEPENDENCE = 0.35  # prior sd of the eigenvalues of what E[G G^T | x] has beyond its mean, in those units
+_DEPENDENCE = 0.3  # prior sd of the slowest wave of E[G G^T | x] along x, in those units and of the whole matrix
 _FLATTEST = 0.05  # smallest eigenvalue of E[G G^T] in those units
 
 
@@ -106,7 +106,7 @@ def _misfit(density: DesignDensity, covariates: CovariateMatrix) -> Floats:
         for entry in np.eye(columns * (columns + 1) // 2)
         for k, wave in enumerate(waves)
     ]
-    return np.asarray(np.stack(found) * (_DEPENDENCE / np.sqrt(columns)))
+    return np.asarray(np.stack(found) * (_DEPENDENCE / columns))
 
 
 def clipping_shape(geometry: Geometry, spread: Floats, previous: Floats | None = None) -> Floats:
