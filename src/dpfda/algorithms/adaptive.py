@@ -141,7 +141,7 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: f
         CovariateSquares: enough(0.03, 40 * math.sqrt(_columns(rounds))),
         CovariateProducts: enough(0.08, 80 * _columns(rounds), 0.01),
         ShortShare: enough(0.05 / last, 22),
-        SpreadMatrix: enough(0.03, 15 * size),
+        SpreadMatrix: enough(0.03, 50 * size),
         ClippedRest: _rest_share(pooled, size),
     }
     spent = sum(helpers[type(kind)] for planned in rounds for kind in planned.measures if type(kind) in helpers)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.basis import Basis
-from dpfda.engine.adaptive.density import POSITIVE, DesignDensity, fit_density, thin_directions
+from dpfda.engine.adaptive.density import DesignDensity, fit_density, thin_directions
 from dpfda.engine.adaptive.designs import own_densities
 from dpfda.engine.adaptive.error_parts import ErrorParts, error_parts
 from dpfda.engine.adaptive.estimate import Estimate, Measured, estimate
@@ -27,7 +27,7 @@ from dpfda.engine.adaptive.geometry import (
 from dpfda.engine.adaptive.level import fit_filled, fit_level
 from dpfda.engine.adaptive.matrices import kron
 from dpfda.engine.adaptive.pooling import Pooled, pool
-from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, wider_root, with_tail
+from dpfda.engine.adaptive.posterior import Posterior, Prior, cautious, sobolev_covariance, with_tail
 from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
 from dpfda.engine.adaptive.spread import mean_square, pool_scaled, shrunk_spread, trace_sd
 from dpfda.engine.plan import Plan
@@ -247,23 +247,22 @@ class AdaptiveCoordinator:
             sampling=self._spread() * np.array(per_curve)[:, None, None],
             own=[self.own_geometries.get(name) for name in names],
         )
-        return estimate(measured, self.geometry, self.prior, self.iterate)
+        return estimate(measured, self.geometry, self.prior)
 
     def _for_band(self) -> Posterior:
-        """What a band should believe."""
-        last, kept = self.estimate, np.mean([items[-1].shrinkage for items in self.evidence.values() if items])
-        covariance = last.covariance + self._thin_doubt(last.posterior)
-        return cautious(last.posterior, last.value, covariance, self.geometry.information, self.prior, float(kept))
+        """What a band should believe.
 
-    def _thin_doubt(self, posterior: Posterior) -> Floats:
-        """What a wrong design density does where there are hardly any data, if the curve is as the wider prior allows.
-
-        The estimate takes its own displacement for known, also where a wrong density alone has fixed it: bands then held
-        mu_2 under a density that falls to zero in half of the runs. What positivity tells of the moments does not count.
+        Where there may be hardly any data, A tells next to nothing of how far the curve is from the estimate, however well
+        the rounds seem to agree: bands that took their agreement for knowledge held mu_2 under a density that falls to zero
+        in two runs of three.
         """
+        last, kept = self.estimate, np.mean([items[-1].shrinkage for items in self.evidence.values() if items])
         thin = kron(np.eye(self.plan.n_coefficients), thin_directions(self.density))
-        root = thin @ wider_root(posterior, self.prior)
-        return self.geometry.doubt(root @ root.T) / POSITIVE**2
+
+        def doubt(away: Floats, widest: Floats) -> Floats:
+            return self.geometry.doubt(away + thin @ widest @ thin.T)
+
+        return cautious(last.posterior, last.value, last.known, self.geometry.information, self.prior, float(kept), doubt)
 
     def _give_back(self) -> None:
         """Subtract from the estimate what clipping shifted it by, as far as it was measured."""

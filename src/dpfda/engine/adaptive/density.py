@@ -22,9 +22,9 @@ Floats = NDArray[np.float64]
 _VARIATION = 0.2  # prior sd of a design moment at frequency 1, falling with the frequency
 _GRID = 96
 _UNEVENNESS = 5.0  # prior sd of a grid cell's mass around the uniform design's; makes the fit unique
-POSITIVE = 0.5  # what positivity leaves of the moments' sd: with all of it 250 curves had ratio 3.1, so 2.0
+_POSITIVE = 0.75  # what positivity leaves of the moments' sd
 _TOTAL = 1e3  # weight of total mass 1
-_UNSURE = 3.0  # sds of an eigenvalue: a band takes it for that much smaller
+_UNSURE = 2.0  # sds of an eigenvalue: a band takes it for that much smaller
 _WAVES = 3
 _THIN = 0.3  # eigenvalues below begin to count as thin
 _THINNEST = 1e-4  # eigenvalues below are rounding and fit error, not data
@@ -55,7 +55,7 @@ def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
         mass, _ = nnls(*prior.with_moments(found, moments.sd))
     left = moments.sd[:, None] ** 2 * np.linalg.solve(sure, prior.covariance)
     gram = gram_matrix(basis, mass @ prior.features / mass.sum()) + _THINNEST * np.eye(basis.size)
-    return DesignDensity(gram, POSITIVE * _slopes(basis, left), _waves(basis, mass))
+    return DesignDensity(gram, _POSITIVE * _slopes(basis, left), _waves(basis, mass))
 
 
 def _waves(basis: Basis, mass: Floats) -> Floats:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpfda.engine.adaptive.error_parts import SiloCovariances
 from dpfda.engine.adaptive.evidence import Evidence, Stack
 from dpfda.engine.adaptive.geometry import Geometry
+from dpfda.engine.adaptive.matrices import inverse
 from dpfda.engine.adaptive.posterior import Posterior, Prior, solve
 
 Floats = NDArray[np.float64]
@@ -21,11 +22,14 @@ _TYPICAL_SIZE = 0.2
 
 @dataclass(frozen=True)
 class Estimate:
-    """A posterior, the measurement of A b* behind it with its covariance, the part of it that is doubt, and the silos'."""
+    """A posterior, the measurement of A b* behind it with its covariance, and the silos' parts in that.
+
+    `known` is the covariance if A b* itself, as far as it has been guessed, were right; `doubt` what is beyond the silos'.
+    """
 
     posterior: Posterior
     value: Floats
-    covariance: Floats
+    known: Floats
     doubt: Floats
     silos: SiloCovariances
 
@@ -39,27 +43,37 @@ class Measured:
     own: Sequence[Geometry | None]
 
 
-def estimate(measured: Measured, geometry: Geometry, prior: Prior, iterate: Floats) -> Estimate:
+def estimate(measured: Measured, geometry: Geometry, prior: Prior) -> Estimate:
     """Combine all rounds of all silos; later passes know how far each round was from the end."""
-    information, own = geometry.information, measured.own
-    alike = not any(own)
-    seen = information if alike else np.stack([(each or geometry).information for each in own])
+    information, sampling = geometry.information, measured.sampling
+    alike = not any(measured.own)
+    own = [each or geometry for each in measured.own]
+    seen = information if alike else np.stack([each.information for each in own])
     turned = None if alike else np.asarray(np.linalg.solve(information, seen), dtype=np.float64).swapaxes(-1, -2)
-    stack = Stack(measured.evidence, seen, geometry.misfit)
+    stack = Stack(measured.evidence, seen, geometry.errors if alike else _padded([each.errors for each in own]))
     root = prior.root(_TYPICAL_SIZE)
     away = root @ root.T
     centre = noise = None
     for _ in range(_REFINEMENTS):
-        values, noise = stack.combined(centre, noise)
-        silos = SiloCovariances(noise if alike else noise + _doubts(own, away), measured.sampling, turned)
-        doubt = geometry.doubt(away) if alike else np.zeros_like(information)
-        value, covariance = silos.mean(values), silos.pooled + doubt
+        joint = stack.joint(centre, noise)
+        noise = inverse(joint.precision)
+        if alike:
+            silos = SiloCovariances(noise, sampling)
+            precision, weighted = joint.blurred(sampling).total().marginal()
+            known = inverse(precision)
+            value, covariance = known @ weighted, known + geometry.doubt(away)
+        else:
+            precision, weighted = joint.marginal()
+            told = inverse(precision)
+            silos = SiloCovariances(told + np.stack([each.doubt(away) for each in own]), sampling, turned)
+            value, known = silos.mean((told @ weighted[..., None])[..., 0]), silos.pooled
+            covariance = known
         posterior = solve(value, covariance, information, prior)
-        centre = posterior.mean
-        step = centre - iterate
-        away = step[:, None] * step + posterior.covariance
-    return Estimate(posterior, value, covariance, doubt, silos)
+        centre, away = posterior.mean, posterior.covariance
+    return Estimate(posterior, value, known, covariance - silos.pooled, silos)
 
 
-def _doubts(own: Sequence[Geometry | None], away: Floats) -> Floats:
-    return np.stack([np.zeros_like(away) if each is None else each.doubt(away) for each in own])
+def _padded(errors: Sequence[Floats]) -> Floats:
+    """A stack of one list of matrices for each silo, zeros after the last."""
+    most = max(len(each) for each in errors)
+    return np.stack([np.concatenate([each, np.zeros((most - len(each), *each.shape[1:]))]) for each in errors])

@@ -110,15 +110,52 @@ class Evidence:
         return result
 
 
+@dataclass(frozen=True)
+class Joint:
+    """What each silo tells about A b* and the errors z of A: a Gaussian's precision, and precision times mean."""
+
+    precision: Floats
+    cross: Floats
+    inner: Floats
+    weighted: Floats
+    inner_weighted: Floats
+
+    def blurred(self, sampling: Floats) -> Joint:
+        """The same where a silo's own curves have a mean that is off by an error with this covariance."""
+        turned = self.cross.swapaxes(-1, -2)
+        gain = inverse(self.precision + inverse(sampling))
+        kept = np.eye(gain.shape[-1]) - self.precision @ gain
+        taken = turned @ gain
+        return Joint(
+            kept @ self.precision,
+            kept @ self.cross,
+            self.inner - taken @ self.cross,
+            (kept @ self.weighted[..., None])[..., 0],
+            self.inner_weighted - (taken @ self.weighted[..., None])[..., 0],
+        )
+
+    def total(self) -> Joint:
+        """All silos together; the errors of A are the same for all."""
+        parts = self.precision, self.cross, self.inner, self.weighted, self.inner_weighted
+        return Joint(*(part.sum(axis=0) for part in parts))
+
+    def marginal(self) -> tuple[Floats, Floats]:
+        """Precision of A b*, and precision times mean, whatever z is: standard normal before anything was measured."""
+        turned = self.cross.swapaxes(-1, -2)
+        taken = np.linalg.solve(np.eye(self.inner.shape[-1]) + self.inner, turned).swapaxes(-1, -2)
+        return self.precision - taken @ turned, self.weighted - (taken @ self.inner_weighted[..., None])[..., 0]
+
+
 class Stack:
     """The gradients of several silos as arrays over (silo, round, entry); a round that a silo missed has no weight.
 
-    `information` has one matrix for all silos, or one for each. If the true matrix is A + sum_j N(0, 1) misfit[j], a round
-    at b is off by sum_j N(0, 1) misfit[j] (b* - b), with the same numbers in every round: they are estimated along.
-    Without, rounds crept towards the truth where A was too large, and the covariance took them for there.
+    `information` has one matrix for all silos, or one for each, and so has `errors`. If the true matrix is
+    A + sum_j z_j errors[j], a round at b is off by sum_j z_j errors[j] (b* - b), with the same z in every round: it is
+    estimated along. Rounds that began far away then say little about b* where A is uncertain and, next to those that ended
+    near, much about A. Without, rounds crept towards the truth where A was too large, and were taken for there.
     """
 
-    def __init__(self, evidence: Sequence[Sequence[Evidence]], information: Floats, misfit: Floats) -> None:
+    def __init__(self, evidence: Sequence[Sequence[Evidence]], information: Floats, errors: Floats) -> None:
         rounds = {item.round: item for items in evidence for item in items}
         place = {number: position for position, number in enumerate(sorted(rounds))}
         chosen = [rounds[number] for number in place]
@@ -128,7 +165,7 @@ class Stack:
         self._shares = np.stack([item.coordinates.shares for item in chosen])
         self._is_first = np.array([float(number == 1) for number in place])
         self._seen = self._rows @ information
-        self._turned, self._misfit = turned, misfit
+        self._turned, self._errors = turned, errors
         self._iterates = np.stack([item.iterate for item in chosen])
         self._here = (self._seen.reshape(-1, *turned.shape) @ self._iterates[..., None])[..., 0]
         self._value = np.zeros(self._shape)
@@ -144,14 +181,16 @@ class Stack:
                 )  # fmt: skip
         self._noise, self._length, self._shrinkage, self._clipped, self._doubt, self._present = facts[..., None]
 
-    def combined(self, centre: Floats | None, extra: Floats | None) -> tuple[Floats, Floats]:
-        """All rounds as one measurement of A b* for each silo: values and noise covariances.
+    def joint(self, centre: Floats | None, extra: Floats | None) -> Joint:
+        """All rounds as one measurement for each silo.
 
         `centre` is the present guess of the coefficients and `extra` how far off it may be, both from an earlier call.
         """
+        off: Floats = self._rows[:, :0]
         if centre is None or extra is None:
             far, doubt = self._is_first[:, None], 0.0
         else:
+            off = self._off(centre)
             ahead = (self._seen @ centre).reshape(self._here.shape) - self._here
             around = ((self._rows @ extra) * self._rows).reshape(self._shape[0], self._shape[1], -1)
             away = (ahead**2).sum(axis=-1, keepdims=True) + around.sum(axis=-1, keepdims=True)
@@ -159,19 +198,18 @@ class Stack:
         slopes = np.maximum(self._shrinkage - (1 - far) * self._clipped * self._shares, _LEAST_SLOPE)
         weights = self._present / (self._noise / slopes**2 + doubt)
         values = (weights * (self._here - self._value / slopes)).reshape(len(weights), -1)
-        weighted, flat = values @ self._rows, weights.reshape(len(weights), 1, -1)
-        precision = (self._rows.T * flat) @ self._rows
-        if centre is not None and len(self._misfit) > 0:
-            off = self._off(centre)
-            cross = (self._rows.T * flat) @ off
-            inner = np.eye(len(self._misfit)) + (off.T * flat) @ off
-            taken = np.linalg.solve(inner, cross.swapaxes(-1, -2)).swapaxes(-1, -2)
-            precision = precision - taken @ cross.swapaxes(-1, -2)
-            weighted = weighted - (taken @ (values @ off)[..., None])[..., 0]
-        covariance = inverse(precision)
-        return (covariance @ weighted[..., None])[..., 0], covariance
+        rows = self._rows.T * weights.reshape(len(weights), 1, -1)
+        turned = off.swapaxes(-1, -2)
+        return Joint(
+            rows @ self._rows,
+            rows @ off,
+            (turned * weights.reshape(len(weights), 1, -1)) @ off,
+            values @ self._rows,
+            (turned @ values[..., None])[..., 0],
+        )
 
     def _off(self, centre: Floats) -> Floats:
-        """What one unit of each misfit changes in every entry of every round."""
-        moved = np.tensordot(centre - self._iterates, self._misfit, (1, 2))
-        return np.asarray((self._turned @ moved.swapaxes(1, 2)).reshape(len(self._rows), -1))
+        """What one unit of each error of A changes in every entry of every round."""
+        moved = self._errors @ (centre - self._iterates).T
+        changed = self._turned @ np.moveaxis(moved, -1, -3).swapaxes(-1, -2)
+        return np.asarray(changed.reshape(*changed.shape[:-3], len(self._rows), -1))

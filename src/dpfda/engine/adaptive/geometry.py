@@ -31,8 +31,7 @@ class Geometry:
     the level is given back (see `skew.py`) it is A as if the design were uniform, so that clipping shifts a skewed law by
     the same everywhere: shapes that followed the design made gradients at thin ends 25 times as long as in the middle.
     `slopes` say in which directions A is uncertain: the true one is A + sum_j N(0, 1) slopes[j].
-    `misfit` are such directions, too, for the rounds to tell about: covariates that depend on x, curves that are clipped
-    more than others.
+    `misfit` are such directions, too: covariates that depend on x, curves that are clipped more than others.
     """
 
     information: Floats
@@ -46,6 +45,11 @@ class Geometry:
         rows, size = self._rows_of_slopes, len(displacement)
         result: Floats = (rows @ displacement).reshape(size, -1) @ rows.reshape(size, -1).T
         return result
+
+    @property
+    def errors(self) -> Floats:
+        """Directions in which A may be wrong, for the rounds to tell about."""
+        return np.concatenate([self.slopes, self.misfit])
 
     @cached_property
     def _rows_of_slopes(self) -> Floats:

@@ -14,7 +14,8 @@ from dpfda.engine.plan import Plan
 
 Floats = NDArray[np.float64]
 
-_SHAPES = np.array([0.6, 0.8, 1.0, 1.4, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0])  # chi_nu lengths, heavy tails first
+_SHAPES = np.exp(np.linspace(math.log(0.6), math.log(20.0), 24))  # chi_nu lengths, heavy tails first
+_ODDS = np.exp(-0.5 * (np.log(_SHAPES / 2.3) / 0.7) ** 2)  # one point per curve has nu = 1, many have more
 _MODEL_ERROR = 0.03
 _SHAPE_ERROR = 0.5  # relative sd of an entry of the assumed directions
 
@@ -40,8 +41,8 @@ def mean_square(clipped: float, sd: float, cut: float) -> float:
     inside = _SHAPES / median * gammainc(_SHAPES / 2 + 1, limit)
     expected = inside + cut**2 * (1 - gammainc(_SHAPES / 2, limit))
     logs = -0.5 * (clipped - expected) ** 2 / (sd**2 + (_MODEL_ERROR * expected) ** 2)
-    weights = np.exp(logs - logs.max())
-    return float(weights @ (_SHAPES / median) / weights.sum())
+    weights = np.exp(logs - logs.max()) * _ODDS
+    return math.exp(float(weights @ np.log(_SHAPES / median) / weights.sum()))
 
 
 def shrunk_spread(matrix: Floats, noise: float, directions: Floats, trace: float) -> Floats:
