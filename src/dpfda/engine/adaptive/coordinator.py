@@ -57,6 +57,7 @@ class AdaptiveCoordinator:
         self.plan = plan
         self.size = plan.n_coefficients * plan.basis.size
         self.last = len(plan.rounds) - 1
+        self.gives_back = any(plan.slice_of(index, ClippedRest) is not None for index in range(len(plan.rounds)))
         self.evidence: dict[str, list[Evidence]] = {terms.name: [] for terms in plan.silos}
         self.moves: list[float] = []
         self.measured_spread: Floats | None = None
@@ -150,9 +151,11 @@ class AdaptiveCoordinator:
         self.lengths = {terms.name: LengthFilter(*self.length_prior) for terms in self.plan.silos}
 
     def _set_geometry(self, covariates: CovariateMatrix) -> None:
-        self.geometry: Geometry = assumed_geometry(self.plan.basis, self.density, covariates)
+        basis, even = self.plan.basis, self.gives_back
+        self.geometry: Geometry = assumed_geometry(basis, self.density, covariates, even=even)
         self.own_geometries = {
-            name: assumed_geometry(self.plan.basis, density, covariates) for name, density in self.own_densities.items()
+            name: assumed_geometry(basis, density, covariates, even=even)
+            for name, density in self.own_densities.items()
         }
 
     def _spread(self) -> Floats:

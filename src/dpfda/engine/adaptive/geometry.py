@@ -16,6 +16,7 @@ from dpfda.privacy.cones import from_triangle
 Floats = NDArray[np.float64]
 
 _CORRELATION = 0.4  # prior sd of an entry of E[G G^T], columns being of about one size
+_STEADY = 0.2  # smallest eigenvalue that the coordinates for clipping see
 _DEPENDENCE = 0.3  # prior sd of the slowest wave of E[G G^T | x] along x, in those units and of the whole matrix
 _FLATTEST = 0.05  # smallest eigenvalue of E[G G^T] in those units
 
@@ -24,8 +25,9 @@ _FLATTEST = 0.05  # smallest eigenvalue of E[G G^T] in those units
 class Geometry:
     """The information matrix A = E[G G^T] (x) E[Phi Phi^T] and the covariance of gradients at the truth, up to a factor.
 
-    `steady` is A as if the design were uniform. Clipping must not follow the design: shapes that did made gradients at thin
-    ends up to 25 times as long as in the middle, and clipping then bent a skewed law's curve there (see `skew.py`).
+    `steady` is A with thin directions filled up: clipping must not follow what hardly any curve tells about. Where a shift
+    of the level is given back (see `skew.py`) it is A as if the design were uniform, so that clipping shifts a skewed law
+    alike everywhere: shapes that followed the design made gradients at thin ends 25 times as long as in the middle.
     `slopes` say in which directions A is uncertain: the true one is A + sum_j N(0, 1) slopes[j].
     `misfit` are such directions, too, for the rounds to tell about: covariates that depend on x, curves that are clipped
     more than others.
@@ -77,8 +79,13 @@ def covariate_matrix(products: Pooled, sizes: Floats) -> CovariateMatrix:
     return CovariateMatrix(with_floor(measured, _FLATTEST) * scale, np.stack(slopes))
 
 
-def assumed_geometry(basis: Basis, density: DesignDensity, covariates: CovariateMatrix) -> Geometry:
-    """Information, and a spread of gradients half like independent noise, half like smooth random curves."""
+def assumed_geometry(
+    basis: Basis, density: DesignDensity, covariates: CovariateMatrix, *, even: bool = False
+) -> Geometry:
+    """Information, and a spread of gradients half like independent noise, half like smooth random curves.
+
+    `even` says that clipping is not to follow the design.
+    """
     gram = density.gram
     frequencies = basis.frequencies.astype(np.float64)
     smooth = np.where(frequencies == 0, 1.0, 0.25 * np.maximum(frequencies, 1.0) ** -2.0)
@@ -88,7 +95,9 @@ def assumed_geometry(basis: Basis, density: DesignDensity, covariates: Covariate
     return Geometry(
         information=np.asarray(np.kron(covariates.matrix, gram), dtype=np.float64),
         spread=spread * (len(spread) / np.trace(spread)),
-        steady=np.asarray(np.kron(covariates.matrix, np.eye(basis.size)), dtype=np.float64),
+        steady=np.asarray(
+            np.kron(covariates.matrix, np.eye(basis.size) if even else with_floor(gram, _STEADY)), dtype=np.float64
+        ),
         slopes=np.stack(slopes) if slopes else np.zeros((0, *spread.shape)),
         misfit=_misfit(density, covariates),
     )
