@@ -27,9 +27,9 @@ _FLATTEST = 0.05  # smallest eigenvalue of E[G G^T] in those units
 class Geometry:
     """The information matrix A = E[G G^T] (x) E[Phi Phi^T] and the covariance of gradients at the truth, up to a factor.
 
-    `steady` is A with thin directions filled up: clipping must not follow what hardly any curve tells about. Where a shift of
-    the level is given back (see `skew.py`) it is A as if the design were uniform, so that clipping shifts a skewed law by
-    the same everywhere: shapes that followed the design made gradients at thin ends 25 times as long as in the middle.
+    `steady` is A with thin directions filled up: clipping must not follow what hardly any curve tells about. Where a shift
+    of the level is given back (see `skew.py`) it is A as if the design were uniform, so that clipping shifts a skewed law
+    alike everywhere: shapes that followed the design made gradients at thin ends 25 times as long as in the middle.
     `slopes` say in which directions A is uncertain: the true one is A + sum_j N(0, 1) slopes[j].
     `misfit` are such directions, too: covariates that depend on x, curves that are clipped more than others.
     """
