@@ -58,7 +58,7 @@ def test_rounds_are_weighted_as_if_each_were_inverted() -> None:
         return Evidence(value, 0.3, iterates[number - 1], coordinates[number - 1], 0.7, 0.4, 0.05, 9.0, 1.0, number)
 
     evidence = [[item(1), item(2), item(3)], [item(1), item(3)]]
-    values, covariances = Stack(evidence, information).combined(centre, np.stack(extra))
+    joint = Stack(evidence, information, np.zeros((0, size, size))).joint(centre, np.stack(extra))
     for silo, items in enumerate(evidence):
         precision, weighted = np.zeros((size, size)), np.zeros(size)
         for each in items:
@@ -71,8 +71,42 @@ def test_rounds_are_weighted_as_if_each_were_inverted() -> None:
             covariance = 0.3**2 * restore @ restore.T + 0.15 * away / size * shape
             precision += np.linalg.inv(covariance)
             weighted += np.linalg.solve(covariance, information @ each.iterate - restore @ each.value)
-        np.testing.assert_allclose(covariances[silo], np.linalg.inv(precision), rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(values[silo], np.linalg.solve(precision, weighted), rtol=1e-9)
+        np.testing.assert_allclose(joint.precision[silo], precision, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(joint.weighted[silo], weighted, rtol=1e-9)
+
+
+def test_errors_of_the_information_matrix_are_common_to_rounds_and_silos() -> None:
+    """Two silos, two rounds each: the same as one regression on everything, z and the silos' own errors included."""
+    rng, size, count = np.random.default_rng(4), 3, 2
+    information, centre = definite(rng, size), rng.standard_normal(size)
+    errors, sampling = 0.3 * rng.standard_normal((count, size, size)), np.stack([definite(rng, size) for _ in range(2)])
+    plain = Coordinates(np.eye(size), np.eye(size), np.eye(size) / size)
+    iterates = rng.standard_normal((2, size))
+    evidence = [
+        [Evidence(rng.standard_normal(size), sd, iterates[k], plain, 1.0, 0.0, -0.1, 1e9, 1.0, k + 1) for k in range(2)]
+        for sd in (0.2, 0.5)
+    ]  # uncertainty -0.1 takes away the model error: noise alone weighs
+    stack = Stack(evidence, information, errors)
+    precision, weighted = stack.joint(centre, np.zeros((2, size, size))).blurred(sampling).total().marginal()
+
+    rows, values, noise = [], [], []
+    for silo, items in enumerate(evidence):
+        for each in items:
+            own = np.zeros((size, 2 * size))
+            own[:, silo * size : (silo + 1) * size] = np.eye(size)
+            rows.append(np.hstack([np.eye(size), (errors @ (centre - each.iterate)).T, own]))
+            values.append(information @ each.iterate - each.value)
+            noise += [each.noise_sd**2] * size
+    rows, values = np.vstack(rows), np.concatenate(values)
+    prior = np.zeros((len(rows.T),) * 2)
+    prior[size : size + count, size : size + count] = np.eye(count)
+    for silo in range(2):
+        place = slice(size + count + silo * size, size + count + (silo + 1) * size)
+        prior[place, place] = np.linalg.inv(sampling[silo])
+    everything = np.linalg.inv(rows.T @ (rows / np.array(noise)[:, None]) + prior)
+    found = everything @ rows.T @ (values / np.array(noise))
+    np.testing.assert_allclose(np.linalg.inv(precision), everything[:size, :size], rtol=1e-8)
+    np.testing.assert_allclose(np.linalg.solve(precision, weighted), found[:size], rtol=1e-8)
 
 
 @pytest.mark.parametrize("bins", [8, 64])
@@ -105,10 +139,10 @@ def test_a_positive_density_is_the_constrained_one() -> None:
 def test_what_is_known_of_lengths_does_not_depend_on_the_way() -> None:
     """Round by round, with and without what was remembered, also where a silo was absent."""
     counts = [SharedCount(0.4, 0.05, 200), None, SharedCount(0.6, 0.05, 200)]
-    whole = follow((0.3, 0.6), (0.1, 0.2, 0.05), counts)
+    whole = follow((0.3, 0.6, 1.0), (0.1, 0.2, 0.05), counts)
     from dpfda.engine import radius
 
     radius._followed.cache_clear()
-    fresh = follow((0.3, 0.6), (0.1, 0.2, 0.05), counts)
+    fresh = follow((0.3, 0.6, 1.0), (0.1, 0.2, 0.05), counts)
     assert (whole.log_median, whole.sd) == (fresh.log_median, fresh.sd)
-    assert follow((0.3, 0.6), (0.1, 0.2), counts).sd < follow((0.3, 0.6), (0.1, 0.2), counts[:2]).sd
+    assert follow((0.3, 0.6, 1.0), (0.1, 0.2), counts).sd < follow((0.3, 0.6, 1.0), (0.1, 0.2), counts[:2]).sd

@@ -10,6 +10,7 @@ from dpfda.engine.adaptive.density import fit_density
 from dpfda.engine.adaptive.designs import own_densities
 from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, Stack
 from dpfda.engine.adaptive.geometry import assumed_geometry, uncorrelated
+from dpfda.engine.adaptive.matrices import inverse
 from dpfda.engine.adaptive.pooling import Pooled
 from dpfda.engine.adaptive.posterior import Posterior, Prior, sobolev_covariance, solve, with_tail
 from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
@@ -152,9 +153,12 @@ def test_rounds_tell_where_the_information_matrix_is_wrong(seed) -> None:
         for k, d in enumerate(away[:-1])
     ]
     (off, sd), (nearer, wider) = (
-        (np.linalg.norm(value[0] - information @ end), np.sqrt(np.trace(noise[0])))
-        for value, noise in (
-            Stack([rounds], information, which).combined(end + away[-1], 1e-6 * identity[None])
+        (
+            np.linalg.norm(np.linalg.solve(precision, weighted) - information @ end),
+            np.sqrt(np.trace(inverse(precision))),
+        )
+        for precision, weighted in (
+            Stack([rounds], information, which).joint(end + away[-1], 1e-6 * identity[None]).total().marginal()
             for which in (misfit[:0], misfit)
         )
     )

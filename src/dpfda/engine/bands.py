@@ -34,7 +34,7 @@ def critical_value(basis: Basis, covariance: Floats, level: float) -> float:
     grid = np.linspace(0.0, 1.0, _GRID)
     features = basis.evaluate_unit(grid)
     values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T  # no sign of an eigenvector in it
     standardised = (features @ root) / _pointwise_sd(basis, covariance, grid)[:, None]
     draws = np.random.Generator(np.random.PCG64(_SEED)).standard_normal((len(root), _DRAWS))
     return float(np.quantile(np.abs(standardised @ draws).max(axis=0), level))

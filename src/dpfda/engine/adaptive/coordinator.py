@@ -262,7 +262,9 @@ class AdaptiveCoordinator:
         def doubt(away: Floats, widest: Floats) -> Floats:
             return self.geometry.doubt(away + thin @ widest @ thin.T)
 
-        return cautious(last.posterior, last.value, last.known, self.geometry.information, self.prior, float(kept), doubt)
+        return cautious(
+            last.posterior, last.value, last.known, self.geometry.information, self.prior, float(kept), doubt
+        )
 
     def _give_back(self) -> None:
         """Subtract from the estimate what clipping shifted it by, as far as it was measured."""

@@ -50,12 +50,20 @@ def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     sure, found = prior.covariance + np.diag(moments.sd**2), uniform_moments(basis) + moments.values
     mass = prior.mass + prior.to_mass @ np.linalg.solve(sure, found - prior.mass @ prior.features)
     if mass.min() < 0:
-        from scipy.optimize import nnls  # slow to import
-
-        mass, _ = nnls(*prior.with_moments(found, moments.sd))
+        mass = _not_negative(*prior.with_moments(found, moments.sd), mass)
     left = moments.sd[:, None] ** 2 * np.linalg.solve(sure, prior.covariance)
     gram = gram_matrix(basis, mass @ prior.features / mass.sum()) + _THINNEST * np.eye(basis.size)
     return DesignDensity(gram, _POSITIVE * _slopes(basis, left), _waves(basis, mass))
+
+
+def _not_negative(rows: Floats, wanted: Floats, mass: Floats) -> Floats:
+    """The best masses that are not negative; where the solver gives up on nearly dependent rows, `mass` cut off at zero."""
+    from scipy.optimize import nnls  # slow to import
+
+    try:
+        return np.asarray(nnls(rows, wanted, maxiter=30 * _GRID)[0], dtype=np.float64)
+    except RuntimeError:
+        return np.maximum(mass, 0.0)
 
 
 def _waves(basis: Basis, mass: Floats) -> Floats:

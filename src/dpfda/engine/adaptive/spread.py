@@ -15,8 +15,8 @@ from dpfda.engine.plan import Plan
 Floats = NDArray[np.float64]
 
 _SHAPES = np.exp(np.linspace(math.log(0.6), math.log(20.0), 24))  # chi_nu lengths, heavy tails first
-_ODDS = np.exp(-0.5 * (np.log(_SHAPES / 2.3) / 0.7) ** 2)  # one point per curve has nu = 1, many have more
-_MODEL_ERROR = 0.03
+_ODDS = np.exp(-0.5 * (np.log(_SHAPES / 2.3) / 1.0) ** 2)  # one point per curve has nu = 1, many have more
+_MODEL_ERROR = 0.02
 _SHAPE_ERROR = 0.5  # relative sd of an entry of the assumed directions
 
 
