@@ -223,7 +223,7 @@ def _by_budget(results: Results, method: str, *, claimed: int) -> Claim:
     }
     words = ", ".join(
         " and ".join(f"{share:.0%}" for share in left[epsilon]) + f" (eps = {epsilon:g})"
-        for epsilon in (epsilons[0], 1.0, epsilons[-1])
+        for epsilon in dict.fromkeys((epsilons[0], 1.0, epsilons[-1]))
         if epsilon in left
     )
     few = min(one.errors.size for one in results.select("visits", method))
