@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -154,3 +156,23 @@ def test_directions_have_their_level():
     rejected = [falls(*np.exp(rng.standard_normal((2, 40)))).holds(0.05) for _ in range(400)]
     assert np.mean(rejected) < 0.09  # 0.05 plus 4 standard errors
     assert falls(np.exp(rng.standard_normal(100) + 2), np.exp(rng.standard_normal(100))).holds(1e-4)
+
+
+PARENT = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+from dpfda.experiments.running import _end_with_parent
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_end_with_parent) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        time.sleep(60)
+"""
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    (tmp_path / "parent.py").write_text(PARENT)
+    with subprocess.Popen([sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE, text=True) as parent:
+        assert int(parent.stdout.readline()) != parent.pid
+        parent.kill()
+        parent.communicate(timeout=60)  # ends when nobody holds the pipe any more, the worker neither
