@@ -124,8 +124,8 @@ def test_a_run_writes_figures_tables_and_verdicts(tmp_path):
     rows = list(csv.DictReader((tmp_path / "tables/federated.csv").open()))
     assert len(rows) == len(results[0].series)
     assert float(rows[0]["mean"]) == pytest.approx(results[0].series[0].mean, rel=1e-5)
-    claims = json.loads((tmp_path / "tables/claims.json").read_text())
-    text = (tmp_path / "RESULTS.md").read_text()
+    claims = json.loads((tmp_path / "tables/claims-federated.json").read_text())
+    text = (tmp_path / "RESULTS-federated.md").read_text()
     assert all(claim["measured"] in text for claim in claims)
     assert "QUICK" in text
 
