@@ -79,6 +79,22 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert all(np.array_equal(a.errors, b.errors) for a, b in zip(again.series, afresh.series, strict=True))
 
 
+def test_a_cell_that_fails_stops_no_other(tmp_path, monkeypatch):
+    experiment, store, compute = small(monkeypatch), Store(tmp_path), running._compute
+    unlucky = missing_points([experiment], store)[3]
+
+    def failing(point):
+        if point == unlucky:
+            raise ValueError("no such luck")
+        return compute(point)
+
+    monkeypatch.setattr(running, "_compute", failing)
+    with pytest.raises(RuntimeError, match=f"1 cells failed; the first is {unlucky.sweep} at") as caught:
+        run_all([experiment], store, jobs=1, progress=nothing)
+    assert "no such luck" in str(caught.value.__cause__)
+    assert missing_points([experiment], store) == [unlucky]
+
+
 def test_methods_can_be_computed_one_after_the_other(tmp_path):
     experiment = catalogue.load("federated", quick=True, adaptive_at_most=2)
     points = tuple(point for point in experiment.points if len(point.cell.profile) <= 3)
