@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dpfda.experiments.claims import FAILS, HOLDS, MANY, PARTLY, SHOWN, UNDECIDED, Claim
+from dpfda.experiments.claims import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim, unless_few
 from dpfda.experiments.running import Results
 from dpfda.experiments.trends import Line, lines_with_break, sorted_gradients
 
@@ -117,9 +117,7 @@ def _in_budget(results: Results, method: str, low: float, high: float) -> Claim:
         gradients.append(float(np.polyfit(np.log(epsilons), np.log(errors), 1)[0]))
     text = f"gradient in log eps from {low:g} to {high:g}: {_mean_of(gradients)}"
     seen = HOLDS if abs(float(np.mean(gradients)) + 2) < 0.3 else PARTLY if np.mean(gradients) < BETWEEN else FAILS
-    few = min(one.errors.size for one in results.select("dense", method))
-    if seen != HOLDS and few < MANY // 2:
-        seen, text = UNDECIDED, f"{text}; {few} repetitions are too few to tell"
+    text, seen = unless_few(text, seen, min(one.errors.size for one in results.select("dense", method)))
     why = "" if seen in (HOLDS, UNDECIDED) else _WHY_BUDGET[method]
     return Claim("dense", "In the private dense regime the error falls like eps^-2", method, text, seen, why)
 
@@ -155,5 +153,6 @@ def _dense_adaptive(results: Results) -> Claim:
     overall = {epsilon: np.mean([line.gradient for line in pair]) for epsilon, pair in lines.items()}
     text = ", ".join(f"eps = {epsilon:g}: {value:.2f}" for epsilon, value in overall.items())
     seen = HOLDS if overall[max(overall)] > BETWEEN > overall[min(overall)] else FAILS
+    text, seen = unless_few(text, seen, min(one.errors.size for one in results.select("dense", "adaptive")))
     sentence = "The same for the default method: gradient near -2 at small eps, near -1 at large eps"
     return Claim("dense", sentence, "adaptive", text, seen)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfda.engine.quantities import EntrywiseGradient
 from dpfda.experiments.cells import Cell, Method, plan_of
-from dpfda.experiments.claims import FAILS, HOLDS, METHODS, PARTLY, SHOWN, Claim, compare, verdict
+from dpfda.experiments.claims import FAILS, HOLDS, METHODS, PARTLY, SHOWN, Claim, compare, unless_few, verdict
 from dpfda.experiments.claims_real import real_claims
 from dpfda.experiments.running import Results
 from dpfda.experiments.trends import falls
@@ -146,13 +146,9 @@ def _splitting(results: Results, method: str) -> Claim:
     text = (
         f"error at S = {silos[-1]} over error at S = 1: {', '.join(parts)}; theory: up to {silos[-1]} where noise rules"
     )
-    return Claim(
-        "federated",
-        "Splitting 2000 subjects over silos costs (FDP against CDP)",
-        method,
-        text,
-        verdict(good, len(epsilons)),
-    )
+    few = min(one.errors.size for one in results.select("split", method))
+    text, seen = unless_few(text, verdict(good, len(epsilons)), few)
+    return Claim("federated", "Splitting 2000 subjects over silos costs (FDP against CDP)", method, text, seen)
 
 
 def _poor_silo(results: Results, method: str) -> Claim:

@@ -138,7 +138,7 @@ def _heat(results: Results) -> Figure:
             image = axes.pcolormesh(ns, budgets, maps[m], vmin=low, vmax=high, cmap="magma", shading="nearest")
             axes.set(xlabel=AXES["n"], ylabel="budget ε", yticks=[0.2, 0.5, 1.0, 1.5, 2.0])
             axes.set_title(f"{NAMES[method]}, m = {m}", fontsize=10)
-        figure.colorbar(image, ax=list(panels[row]), label=f"log10 of the {ERROR}")
+        figure.colorbar(image, ax=list(panels[row]), label="log10 of the mean error")
     return figure
 
 
