@@ -64,11 +64,16 @@ def _write(path: Path, text: str) -> Path:
 
 
 def _figures(folder: Path, results: Results) -> list[Path]:
+    """PNG and SVG; the same results give the same files."""
+    from matplotlib import rc_context
+
     figure = picture_of(results)
     paths = [folder / FIGURES / f"{results.experiment.name}.{kind}" for kind in _KINDS]
     paths[0].parent.mkdir(parents=True, exist_ok=True)
     for path in paths:
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        with rc_context({"svg.hashsalt": results.experiment.name}):
+            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.set_layout_engine("none")  # the second file has the first one's layout
     return paths
 
 

@@ -78,7 +78,7 @@ def _set_x(axes: Any, axis: str) -> None:
         if axis in ("S", "width"):
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     elif axis in ("n", "m", "d", "n_basis"):
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6, steps=[1, 2, 5, 10]))
 
 
 def tidy(axes: Any) -> None:
