@@ -64,10 +64,14 @@ def test_unequal_sites_from_a_file(capsys, tmp_path):
     path = tmp_path / "sites.toml"
     path.write_text(SITES)
     found = answers(capsys, "--sites-file", path)
-    weights = {row["site"]: row["weight"] for row in found["weights"]}
+    weights = {row["site"]: row["weight"] for row in found["unequal"]["weights"]}
     assert weights["north"] > weights["south"] > 0
     assert sum(weights.values()) == pytest.approx(1)
     assert found["study"]["S"] == 2
+    assert 0 < found["unequal"]["lower"] <= found["unequal"]["upper"]
+    ran = dpfda(capsys, "plan", "--sites-file", path, "--error", 3)
+    for words in ("Theorems 4.2 and 5.1", "the budget of every site times", "the subjects of every site times"):
+        assert words in " ".join(ran.out.split())
 
 
 def test_an_error_below_what_sampling_allows_has_no_budget(capsys):
@@ -127,7 +131,7 @@ def test_reproduce_writes_and_resumes(capsys, tmp_path):
     arguments = ["reproduce", "covariates", "--quick", "--adaptive-repetitions", 2, "--jobs", 1, "--out", tmp_path]
     first = dpfda(capsys, *arguments)
     assert first.code == 0, first.err
-    assert (tmp_path / "RESULTS.md").exists()
+    assert (tmp_path / "RESULTS-covariates.md").exists()
     assert (tmp_path / "figures/covariates.svg").exists()
     before = (tmp_path / "tables/covariates.csv").read_text()
     again = dpfda(capsys, *arguments)
@@ -136,10 +140,12 @@ def test_reproduce_writes_and_resumes(capsys, tmp_path):
 
 
 def test_the_delta_of_the_lower_bound_is_shown(capsys, tmp_path):
-    small = answers(capsys, *STUDY[:6], "--delta", "1e-9", "--y-bounds", "0:150")["theory"]["delta_condition"]
+    below_one = ["--n", 500, "--m", 6, "--epsilon", 0.9]
+    assert not answers(capsys, *STUDY[:6], "--delta", "1e-9")["theory"]["delta_condition"]["holds"]
+    small = answers(capsys, *below_one, "--delta", "1e-9", "--y-bounds", "0:150")["theory"]["delta_condition"]
     assert small["holds"]
     assert small["source"] == "Theorem 3"
-    large = answers(capsys, *STUDY[:6], "--delta", "1e-3", "--y-bounds", "0:150")["theory"]["delta_condition"]
+    large = answers(capsys, *below_one, "--delta", "1e-3", "--y-bounds", "0:150")["theory"]["delta_condition"]
     assert not large["holds"]
     assert large["largest_delta"] == small["largest_delta"]
     assert answers(capsys, *STUDY, "--sites", 5)["theory"]["delta_condition"]["source"] == "Theorem 5.2"
@@ -166,7 +172,8 @@ def test_the_paper_s_own_data_where_the_user_has_them(capsys, tmp_path):
     assert ran.code == 0, ran.err
     rows = list(csv.DictReader((tmp_path / "out/tables/real-data.csv").open()))
     assert "swan" in {row["sweep"] for row in rows}
-    text = (tmp_path / "out/RESULTS.md").read_text()
+    text = (tmp_path / "out/RESULTS-real-data.md").read_text()
     assert "swan" in text.lower()
     assert "NOT PRIVATE: do not pass these files on" in text
+    assert "pg/ml at 50" in text
     assert (tmp_path / "out/figures/real-data.png").stat().st_size > 20_000

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -77,6 +79,22 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     assert all(np.array_equal(a.errors, b.errors) for a, b in zip(again.series, afresh.series, strict=True))
 
 
+def test_a_cell_that_fails_stops_no_other(tmp_path, monkeypatch):
+    experiment, store, compute = small(monkeypatch), Store(tmp_path), running._compute
+    unlucky = missing_points([experiment], store)[3]
+
+    def failing(point):
+        if point == unlucky:
+            raise ValueError("no such luck")
+        return compute(point)
+
+    monkeypatch.setattr(running, "_compute", failing)
+    with pytest.raises(RuntimeError, match=f"1 cells failed; the first is {unlucky.sweep} at") as caught:
+        run_all([experiment], store, jobs=1, progress=nothing)
+    assert "no such luck" in str(caught.value.__cause__)
+    assert missing_points([experiment], store) == [unlucky]
+
+
 def test_methods_can_be_computed_one_after_the_other(tmp_path):
     experiment = catalogue.load("federated", quick=True, adaptive_at_most=2)
     points = tuple(point for point in experiment.points if len(point.cell.profile) <= 3)
@@ -122,8 +140,8 @@ def test_a_run_writes_figures_tables_and_verdicts(tmp_path):
     rows = list(csv.DictReader((tmp_path / "tables/federated.csv").open()))
     assert len(rows) == len(results[0].series)
     assert float(rows[0]["mean"]) == pytest.approx(results[0].series[0].mean, rel=1e-5)
-    claims = json.loads((tmp_path / "tables/claims.json").read_text())
-    text = (tmp_path / "RESULTS.md").read_text()
+    claims = json.loads((tmp_path / "tables/claims-federated.json").read_text())
+    text = (tmp_path / "RESULTS-federated.md").read_text()
     assert all(claim["measured"] in text for claim in claims)
     assert "QUICK" in text
 
@@ -154,3 +172,23 @@ def test_directions_have_their_level():
     rejected = [falls(*np.exp(rng.standard_normal((2, 40)))).holds(0.05) for _ in range(400)]
     assert np.mean(rejected) < 0.09  # 0.05 plus 4 standard errors
     assert falls(np.exp(rng.standard_normal(100) + 2), np.exp(rng.standard_normal(100))).holds(1e-4)
+
+
+PARENT = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+from dpfda.experiments.running import _end_with_parent
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_end_with_parent) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        time.sleep(60)
+"""
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    (tmp_path / "parent.py").write_text(PARENT)
+    with subprocess.Popen([sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE, text=True) as parent:
+        assert int(parent.stdout.readline()) != parent.pid
+        parent.kill()
+        parent.communicate(timeout=60)  # ends when nobody holds the pipe any more, the worker neither

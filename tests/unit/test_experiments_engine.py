@@ -11,7 +11,7 @@ import pytest
 from dpfda import NotPrivateWarning, PrivateMean, PrivateVaryingCoefficients, Silo
 from dpfda.algorithms import PublishedConstants
 from dpfda.errors import InvalidInput
-from dpfda.experiments.adaptive_runs import AdaptiveRuns
+from dpfda.experiments.adaptive_runs import AdaptiveRuns, shared_sums
 from dpfda.experiments.cells import Cell, Method, plan_of, run_cell, squared_errors
 from dpfda.experiments.lanes import Lanes, Moments, curve_moments
 from dpfda.model import prepare
@@ -104,7 +104,7 @@ def test_adaptive_runs_have_the_bits_of_a_fit():
     for epsilon in (0.5, 8.0):
         fitted = PrivateMean(epsilon, 1e-3, domain=(0, 1), y_bounds=(-4, 5), random_state=11).fit(curves)
         plan = fitted.plan_
-        found = AdaptiveRuns(plan).run({"silo-1": prepare(curves, plan.basis, plan.scaling)}, 11)
+        found = AdaptiveRuns(plan).run(shared_sums(plan, [curves]), 11)
         assert np.array_equal(plan.scaling.to_user_units(found)[0], fitted.coef_)
 
 
@@ -113,8 +113,8 @@ def test_adaptive_runs_have_the_bits_of_a_federated_fit_with_covariates():
     given = [Silo(one, epsilon=e, delta=1e-3) for one, e in zip(silos.values(), (1.0, 2.0), strict=True)]
     make = PrivateVaryingCoefficients(domain=(0, 1), y_bounds=(-4, 5), design_bounds=(-1, 1), random_state=3).fit(given)
     plan = make.plan_
-    prepared = {name: prepare(one, plan.basis, plan.scaling) for name, one in silos.items()}
-    assert np.array_equal(plan.scaling.to_user_units(AdaptiveRuns(plan).run(prepared, 3)), make.coef_)
+    found = AdaptiveRuns(plan).run(shared_sums(plan, list(silos.values())), 3)
+    assert np.array_equal(plan.scaling.to_user_units(found), make.coef_)
 
 
 def test_data_are_shared_by_methods_and_budgets():

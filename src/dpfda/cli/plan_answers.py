@@ -19,6 +19,7 @@ from dpfda.theory import (
     Site,
     delta_condition,
     heterogeneous_delta_conditions,
+    heterogeneous_lower,
     heterogeneous_optimal_r,
     heterogeneous_upper,
     optimal_r,
@@ -117,7 +118,7 @@ def answers(study: Study, error: float | None = None) -> dict[str, Any]:
         "price": _price(study, sizes, setting),
     }  # fmt: skip
     if study.sites:
-        found["weights"] = _weights(study)
+        found["unequal"] = _unequal(study)
     if error is not None:
         found["target"] = _target(study, error)
     return found
@@ -132,7 +133,6 @@ def _theory(setting: Setting, sizes: Mapping[str, Any]) -> dict[str, Any]:
         "dominant": where.dominant,
         "terms": terms.as_dict(),
         "source": terms.source,
-        "lower_bound_proved": terms.matched,
         "elasticities": dict(helps.overall),
         "helps_most": helps.best,
         "exits": exits,
@@ -148,15 +148,19 @@ def _delta_condition(study: Study, sizes: Mapping[str, Any], setting: Setting) -
         conditions = heterogeneous_delta_conditions(
             setting.problem, sites, m=study.m, alpha=study.alpha, d=max(study.d, 1)
         )
-        pairs = zip(conditions, (site.delta for site in study.sites), strict=True)
-        condition, delta = min(pairs, key=lambda pair: pair[0].largest / pair[1])
+        pairs = zip(conditions, study.sites, strict=True)
+        condition, strictest = min(pairs, key=lambda pair: pair[0].largest / pair[1].delta)
+        delta, site, epsilon = strictest.delta, strictest.name, max(site.epsilon for site in study.sites)
     else:
         condition, delta = delta_condition(setting.problem, setting.privacy, **sizes), study.delta
+        site, epsilon = None, study.epsilon
     return {
+        "site": site,
+        "epsilon_below_one": epsilon < 1,
         "condition": f"{condition.shape} <= {condition.bound:.3g}",
         "largest_delta": condition.largest,
         "delta": delta,
-        "holds": condition.allows(delta),
+        "holds": condition.allows(delta) and epsilon < 1,
         "source": condition.source,
         "note": condition.note,
     }
@@ -195,14 +199,20 @@ def _price(study: Study, sizes: Mapping[str, Any], setting: Setting) -> dict[str
     }
 
 
-def _weights(study: Study) -> list[dict[str, Any]]:
-    sites = [Site(site.n, site.epsilon) for site in study.sites]
-    d = max(study.d, 1)
+def _unequal(study: Study) -> dict[str, Any]:
+    """The two bounds for sites as they are (harmonic mean of variances; one round), and the weights of the upper one."""
+    sites, d = [Site(site.n, site.epsilon) for site in study.sites], max(study.d, 1)
     r = max(1.0, heterogeneous_optimal_r(sites, m=study.m, alpha=study.alpha, d=d))
-    bound = heterogeneous_upper(sites, r, m=study.m, alpha=study.alpha, d=d)
-    return [
-        {"site": site.name, "weight": float(weight)} for site, weight in zip(study.sites, bound.weights, strict=True)
-    ]
+    upper = heterogeneous_upper(sites, r, m=study.m, alpha=study.alpha, d=d)
+    lower = heterogeneous_lower(sites, m=study.m, alpha=study.alpha, d=d)
+    weights = zip(study.sites, upper.weights, strict=True)
+    return {
+        "upper": upper.value,
+        "lower": lower.value,
+        "optimal_r": r,
+        "source": "Theorems 6.2 and 7.1" if study.d else "Theorems 4.2 and 5.1",
+        "weights": [{"site": site.name, "weight": float(weight)} for site, weight in weights],
+    }
 
 
 def _target(study: Study, error: float) -> dict[str, Any]:
@@ -210,7 +220,14 @@ def _target(study: Study, error: float) -> dict[str, Any]:
     wanted = _validate.positive("--error", error) ** 2
     epsilon = _least(lambda value: study.expected(epsilon=value).total <= wanted, *_EPSILONS)
     subjects = _least(lambda value: study.expected(n=math.ceil(value)).total <= wanted, *_SUBJECTS)
-    return {"typical_distance": error, "epsilon": epsilon, "n": None if subjects is None else math.ceil(subjects)}
+    n = None if subjects is None else math.ceil(subjects)
+    return {
+        "typical_distance": error,
+        "epsilon": epsilon,
+        "n": n,
+        "epsilon_times": None if epsilon is None else epsilon / study.epsilon,
+        "n_times": None if n is None else n / study.n,
+    }
 
 
 def _least(enough: Callable[[float], bool], low: float, high: float) -> float | None:

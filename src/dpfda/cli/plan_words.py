@@ -38,8 +38,8 @@ def print_answers(found: dict[str, Any], terminal: Terminal, *, units: str) -> N
     out.print(_delta(theory["delta_condition"]))
     _print_doubling(found, out)
     _print_price(found, out)
-    if "weights" in found:
-        _print_weights(found, out)
+    if "unequal" in found:
+        _print_unequal(found["unequal"], out)
     if "target" in found:
         _print_target(found, out)
 
@@ -56,13 +56,18 @@ def _exits(theory: dict[str, Any]) -> str:
 
 def _delta(condition: dict[str, Any]) -> str:
     """Whether the lower bound is proved at this delta."""
-    proved = f"The lower bound ({condition['source']}) is proved for {condition['condition']}, up to a constant:"
-    limit = f"delta up to about {condition['largest_delta']:.2g}"
+    where = "" if condition["site"] is None else f" at {condition['site']}, the site nearest to its limit,"
+    proved = (
+        f"The lower bound ({condition['source']}) is proved for epsilon below 1 and {condition['condition']}, up to a "
+        f"constant:{where} delta up to about {condition['largest_delta']:.2g}"
+    )
     if condition["holds"]:
-        return f"{proved} {limit}, so that no method can do better than the rate at your delta."
+        return f"{proved}. No method can do better than the rate at your delta ({condition['delta']:g})."
+    yours = f"Your delta is {condition['delta']:g}"
+    yours += "" if condition["epsilon_below_one"] else ", and an epsilon is not below 1"
     return (
-        f"{proved} {limit}. Yours is {condition['delta']:g}: the promise, the rate and the forecast hold, but that nothing "
-        "better is possible is not proved there."
+        f"{proved}. {yours}: the promise, the rate and the forecast hold, but that nothing better is possible is not proved "
+        "there."
     )
 
 
@@ -92,21 +97,30 @@ def _print_price(found: dict[str, Any], out: Any) -> None:
     out.print(table)
 
 
-def _print_weights(found: dict[str, Any], out: Any) -> None:
-    table = _table("\nSite", "\nweight")
-    for row in found["weights"]:
+def _print_unequal(unequal: dict[str, Any], out: Any) -> None:
+    table = _table("\nSite", "\nweight in the upper bound")
+    for row in unequal["weights"]:
         table.add_row(row["site"], f"{row['weight']:.1%}")
     out.print(table)
+    out.print(
+        f"Rate for these sites as they are ({unequal['source']}): at most {unequal['upper']:.2g}, at least "
+        f"{unequal['lower']:.2g}, up to constants and logarithms."
+    )
 
 
 def _print_target(found: dict[str, Any], out: Any) -> None:
     target, study = found["target"], found["study"]
+    unequal = bool(study["sites"])
     out.print(f"\nFor a typical distance of {target['typical_distance']:g}:")
     if target["epsilon"] is None:
         out.print("  no budget is enough with these subjects and visits: sampling alone is larger")
+    elif unequal:
+        out.print(f"  the budget of every site times [bold]{target['epsilon_times']:.3g}[/bold], or")
     else:
         out.print(f"  epsilon = [bold]{target['epsilon']:.3g}[/bold] with {study['n']:,} subjects per site, or")
     if target["n"] is None:
         out.print("  no number of subjects is enough with these visits and basis")
+    elif unequal:
+        out.print(f"  the subjects of every site times [bold]{target['n_times']:.3g}[/bold]")
     else:
         out.print(f"  [bold]{target['n']:,}[/bold] subjects per site with epsilon = {study['epsilon']:.3g}")

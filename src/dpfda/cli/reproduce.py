@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +15,7 @@ from dpfda.cli.new_app import example, new_app
 
 if TYPE_CHECKING:
     from dpfda.experiments.catalogue import Experiment
+    from dpfda.experiments.running import Progress
 
 app = new_app()
 
@@ -49,7 +53,10 @@ def reproduce(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not use stored results.")] = False,
 ) -> None:
-    """Run the paper's experiments and write figures, tables and RESULTS.md. Interrupt it, and it goes on later."""
+    """Run the paper's experiments and write figures, tables and RESULTS.md (RESULTS-name.md for some of them alone).
+
+    Interrupt it, and it goes on later.
+    """
     from dpfda import _validate
     from dpfda.experiments import catalogue
 
@@ -77,19 +84,39 @@ def _compute_only(ctx: typer.Context, experiments: list[Experiment], folder: Pat
 
     names = [_validate.choice("--only", name.strip(), METHODS) for name in only.split(",")]
     store = Store(folder / ".cache")
-    with ctx.obj.progress("simulating (estimated seconds)") as advance:
-        compute_missing(
-            experiments, store, jobs=jobs, only=names, progress=lambda done, all_: advance(int(done), int(all_) + 1)
-        )
+    with _progress(ctx) as advance:
+        compute_missing(experiments, store, jobs=jobs, only=names, progress=advance)
     left = len(missing_points(experiments, store))
     ctx.obj.say(f"Stored in {store.folder}; {left} cells still lack other methods: run it again without --only.")
+
+
+@contextmanager
+def _progress(ctx: typer.Context) -> Iterator[Progress]:
+    """A bar on a terminal, a line for every tenth of the work in a log; a word about what an interruption leaves."""
+    said = 0
+
+    with ctx.obj.progress("simulating (estimated seconds)") as advance:
+
+        def report(done: float, planned: float) -> None:
+            nonlocal said
+            advance(int(done), int(planned) + 1)
+            tenths = int(10 * done / planned)
+            if tenths > said and not sys.stderr.isatty():
+                ctx.obj.say(f"{10 * tenths}% of the simulations (by estimated time) are done.")
+            said = max(said, tenths)
+
+        try:
+            yield report
+        except KeyboardInterrupt:
+            ctx.obj.say("Finished cells are stored; the same command goes on from there.")
+            raise
 
 
 def _run(ctx: typer.Context, experiments: list[Experiment], folder: Path, *, jobs: int, fresh: bool) -> None:
     import tempfile
 
     from dpfda.experiments.claims import FAILS
-    from dpfda.experiments.document import SUMMARY, Run, write_all
+    from dpfda.experiments.document import Run, write_all
     from dpfda.experiments.running import missing_points, run_all
     from dpfda.experiments.store import Store
 
@@ -98,14 +125,13 @@ def _run(ctx: typer.Context, experiments: list[Experiment], folder: Path, *, job
         begun, count = time.monotonic(), len(missing_points(experiments, store))
         cells = sum(len(one.points) for one in experiments)
         ctx.obj.say(f"{len(experiments)} experiments, {cells} cells, {count} of them still to be computed.")
-        with ctx.obj.progress("simulating (estimated seconds)") as advance:
-            results = run_all(
-                experiments, store, jobs=jobs, progress=lambda done, all_: advance(int(done), int(all_) + 1)
-            )
+        with _progress(ctx) as advance:
+            results = run_all(experiments, store, jobs=jobs, progress=advance)
     run = Run(ctx.obj.command, experiments[0].quick, time.monotonic() - begun, count)
     ctx.obj.say("Drawing figures and writing tables.")
     written = write_all(folder, results, run)
     ctx.obj.say(f"Wrote {len(written)} files.")
-    typer.echo(str(folder / SUMMARY))
-    text = (folder / SUMMARY).read_text(encoding="utf-8")
-    ctx.obj.say(f"{text.count(f'**{FAILS}**')} claims do not hold; the reasons are in {SUMMARY}.")
+    summary = written[-1]
+    typer.echo(str(summary))
+    count = summary.read_text(encoding="utf-8").count(f"**{FAILS}**")
+    ctx.obj.say(f"{count} claims do not hold; the reasons are in {summary.name}.")

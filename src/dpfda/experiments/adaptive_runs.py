@@ -8,25 +8,34 @@ the checks of queries. With the same seed the result has the same bits as `Priva
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.curve_sums import CurveSums
+from dpfda.curves import Curves
 from dpfda.engine.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.engine.plan import Plan
 from dpfda.engine.radius import ClipRule, clip_rule, follow, released_count
 from dpfda.kernels.chunked import sums_of_prepared
 from dpfda.measures import Question, measure
 from dpfda.messages import Release
-from dpfda.model import PreparedCurves
+from dpfda.model import prepare
 from dpfda.privacy.clipping import combine
 from dpfda.privacy.gaussian import release_gaussian
 from dpfda.privacy.noise import SeededNoise
 
 Floats = NDArray[np.float64]
 _RUN = "simulation"
+
+
+def shared_sums(plan: Plan, silos: Sequence[Curves]) -> dict[str, CurveSums]:
+    """The silos' curves, prepared and packed once for all plans with the same basis and scaling."""
+    return {
+        terms.name: sums_of_prepared(prepare(curves, plan.basis, plan.scaling), plan.basis, threads=1)
+        for terms, curves in zip(plan.silos, silos, strict=True)
+    }
 
 
 class AdaptiveRuns:
@@ -40,11 +49,10 @@ class AdaptiveRuns:
             for index in range(len(plan.rounds))
         }
 
-    def run(self, silos: Mapping[str, PreparedCurves], seed: int) -> Floats:
+    def run(self, sums: Mapping[str, CurveSums], seed: int) -> Floats:
         """Coefficients of shape (d+1, r), in the plan's units. NOT PRIVATE: the noise is seeded."""
         coordinator = AdaptiveCoordinator(self.plan)
-        sums = {name: sums_of_prepared(curves, self.plan.basis, threads=1) for name, curves in silos.items()}
-        answered: dict[str, dict[int, Release]] = {name: {} for name in silos}
+        answered: dict[str, dict[int, Release]] = {name: {} for name in sums}
         for index in range(len(self.plan.rounds)):
             question = coordinator.question(index)
             releases = {}

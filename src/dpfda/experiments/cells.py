@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
 from dpfda.basis import Basis, make_basis
+from dpfda.curve_sums import CurveSums
 from dpfda.curves import Curves
 from dpfda.engine.plan import Plan, Scaling, SiloTerms
-from dpfda.experiments.adaptive_runs import AdaptiveRuns
+from dpfda.experiments.adaptive_runs import AdaptiveRuns, shared_sums
 from dpfda.experiments.lanes import Lanes, Moments, curve_moments
 from dpfda.model import prepare
 from dpfda.reference import least_squares
@@ -151,15 +152,15 @@ def _published(cell: Cell, method: Method, start: int, data: Sequence[list[Curve
 
 def _adaptive(cell: Cell, method: Method, start: int, data: Sequence[list[Curves]]) -> Floats:
     errors = np.empty((len(data), len(method.epsilons)))
-    for index, epsilon in enumerate(method.epsilons):
-        plan = plan_of(cell, method, epsilon)
-        runs = AdaptiveRuns(plan)
-        for k, curves in enumerate(data):
-            silos = {
-                terms.name: prepare(one, plan.basis, plan.scaling)
-                for terms, one in zip(plan.silos, curves, strict=True)
-            }
-            fitted = plan.scaling.to_user_units(runs.run(silos, cell.noise_seed(method.name, start + k, index)))
+    budgets = [AdaptiveRuns(plan_of(cell, method, epsilon)) for epsilon in method.epsilons]
+    for k, curves in enumerate(data):
+        packed: dict[Basis, dict[str, CurveSums]] = {}
+        for index, runs in enumerate(budgets):
+            plan = runs.plan
+            if plan.basis not in packed:
+                packed[plan.basis] = shared_sums(plan, curves)
+            seed = cell.noise_seed(method.name, start + k, index)
+            fitted = plan.scaling.to_user_units(runs.run(packed[plan.basis], seed))
             errors[k, index] = squared_errors(fitted, plan.basis, cell.truth)
     return errors
 

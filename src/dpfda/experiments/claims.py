@@ -17,6 +17,7 @@ from dpfda.simulate import mean_2
 LEVEL, LEVEL_FEW, MANY = 1e-4, 0.01, 60
 METHODS = ("published", "adaptive")
 MINOR = 0.2  # a "minor" improvement: less than a fifth
+Grid = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 HOLDS, PARTLY, FAILS, SHOWN, UNDECIDED = "holds", "in part", "does not hold", "shown", "undecided"
 
 
@@ -42,6 +43,13 @@ def verdict(good: int, total: int) -> str:
     if good == total:
         return HOLDS
     return PARTLY if good >= 0.75 * total else FAILS
+
+
+def unless_few(text: str, seen: str, few: int) -> tuple[str, str]:
+    """What does not hold with few repetitions is undecided."""
+    if seen == HOLDS or few >= MANY // 2:
+        return text, seen
+    return f"{text}; {few} repetitions are too few to tell", UNDECIDED
 
 
 def claims_of(results: Results) -> list[Claim]:
@@ -95,7 +103,12 @@ def _in_epsilon(results: Results, method: str) -> Claim:
         low, high = (results.select(sweep, method, epsilon) for epsilon in (epsilons[0], epsilons[-1]))
         pairs.extend(zip(low, high, strict=True))
     text, seen = compare(results, pairs, paired=True)
-    return Claim(results.experiment.name, "Error falls as eps grows, in every plot", method, text, seen)
+    why = (
+        ""
+        if seen in (HOLDS, UNDECIDED)
+        else "where it does not, sampling rules the error at the smallest budget already"
+    )
+    return Claim(results.experiment.name, "Error falls as eps grows, in every plot", method, text, seen, why)
 
 
 def _ends(results: Results, sweep: str, method: str, axis: str) -> list[tuple[Series, Series]]:
@@ -122,9 +135,7 @@ def _levelling(results: Results, method: str, *, claimed: int, limits: tuple[flo
     )
     near = middle <= limits[1]
     seen = HOLDS if near and left < MINOR else PARTLY if near or left < MINOR else FAILS
-    few = min(one.errors.size for one in results.select("visits", method, **where))
-    if seen != HOLDS and few < MANY // 2:
-        seen, text = UNDECIDED, f"{text}; {few} repetitions are too few to tell"
+    text, seen = unless_few(text, seen, min(one.errors.size for one in results.select("visits", method, **where)))
     place = "".join(f" at {key} = {value}" for key, value in where.items())
     why = "" if seen in (HOLDS, UNDECIDED) else _why_levelling(method)
     return Claim(
@@ -168,14 +179,31 @@ def _heat(results: Results) -> Iterable[Claim]:
         text += f"; neighbouring cells fall in {in_n:.0%} (n) and {in_eps:.0%} (eps) of cases"
         yield Claim("heat", "For fixed m the error falls as n or eps grows", method, text, seen)
         early, late = np.median(grid[2] / grid[6]), np.median(grid[10] / grid[15])
-        hard = float(np.median(grid[2][:2, :2] / grid[6][:2, :2]))
-        text = f"error ratio {early:.2f} from m = 2 to 6 ({hard:.2f} at small n and eps), {late:.2f} from 10 to 15"
-        seen = HOLDS if early > 1.2 and late < 1 + (early - 1) / 2 else FAILS
-        why = "" if seen == HOLDS else "at these n and eps its error is privacy noise, which hardly depends on m"
+        text = f"error ratio {early:.2f} from m = 2 to 6, {late:.2f} from 10 to 15 (median)"
+        few = min(one.errors.size for one in results.select("heat", method))
+        text, seen = unless_few(text, HOLDS if early > 1.2 and late < 1 + (early - 1) / 2 else FAILS, few)
+        why = "" if seen != FAILS else "at these n and eps its error is privacy noise, which hardly depends on m"
         yield Claim("heat", "m = 2 to 6 helps clearly, m = 10 to 15 modestly", method, text, seen, why)
+        yield _helps_where(method, grid[2], grid[6], few)
 
 
-def _grid(results: Results, method: str, m: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _helps_where(method: str, two: Grid, six: Grid, repetitions: int) -> Claim:
+    """Whether visits help most at small n and eps: the quarter of cells with the least of both against the one with most."""
+    rows, columns = (-(-size // 2) for size in two.shape)
+    hard, easy = (slice(0, rows), slice(0, columns)), (slice(-rows, None), slice(-columns, None))
+    gains = [float(np.median((two - six)[part])) for part in (hard, easy)]
+    ratios = [float(np.median((two / six)[part])) for part in (hard, easy)]
+    text = (
+        f"from m = 2 to 6 the error falls by {gains[0]:.2g} in the quarter of small n and eps, by {gains[1]:.2g} in "
+        f"that of large ones (medians); as a ratio {ratios[0]:.2f} and {ratios[1]:.2f}"
+    )
+    text, seen = unless_few(text, HOLDS if gains[0] > gains[1] else FAILS, repetitions)
+    same = ratios[0] < 1.2 * ratios[1]
+    why = "in absolute terms; relative to the error it is no more than elsewhere" if seen == HOLDS and same else ""
+    return Claim("heat", "Visits help most where n and eps are small", method, text, seen, why)
+
+
+def _grid(results: Results, method: str, m: int) -> Grid:
     """Mean errors, one row for each n, one column for each eps."""
     ns, epsilons = results.axis("heat", "n"), results.epsilons("heat", method)
     return np.array([[results.select("heat", method, eps, m=m, n=n)[0].mean for eps in epsilons] for n in ns])
@@ -185,3 +213,36 @@ def _visits(results: Results) -> Iterable[Claim]:
     for method in METHODS:
         for n in results.axis("visits", "n"):
             yield _levelling(results, method, claimed=10, limits=(7.0, 13.0), n=n)
+        yield _by_budget(results, method, claimed=10)
+
+
+_WHY_BUDGET = {
+    "published": "the error is mostly noise at every one of these budgets, and noise falls with m in the same way",
+    "adaptive": "what is left at large budgets is sampling error, which falls with m too",
+}
+
+
+def _by_budget(results: Results, method: str, *, claimed: int) -> Claim:
+    """Whether the rest that more visits bring is smaller at large budgets."""
+    epsilons, m, sizes = results.epsilons("visits", method), results.axis("visits", "m"), results.axis("visits", "n")
+    left = {
+        epsilon: [
+            levelling(m, [one.mean for one in results.select("visits", method, epsilon, n=n)], claimed).still_falls
+            for n in sizes
+        ]
+        for epsilon in epsilons
+    }
+    words = ", ".join(
+        " and ".join(f"{share:.0%}" for share in left[epsilon]) + f" (eps = {epsilon:g})"
+        for epsilon in dict.fromkeys((epsilons[0], 1.0, epsilons[-1]))
+        if epsilon in left
+    )
+    few = min(one.errors.size for one in results.select("visits", method))
+    text = f"from m = {claimed} to {m[-1]} the error still falls by {words} at n = {' and '.join(map(str, sizes))}"
+    if len(epsilons) < 2 or few < MANY // 2:
+        text, seen = f"{text}; {few} repetitions of {len(epsilons)} budgets are too few to tell", UNDECIDED
+    else:
+        less = [rest < before for before, rest in zip(left[epsilons[0]], left[epsilons[-1]], strict=True)]
+        seen = HOLDS if all(less) else PARTLY if any(less) else FAILS
+    why = "" if seen in (HOLDS, UNDECIDED) else _WHY_BUDGET[method]
+    return Claim("visits", f"Beyond m = {claimed} the error depends on m less for larger eps", method, text, seen, why)

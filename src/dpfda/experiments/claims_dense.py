@@ -6,11 +6,19 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dpfda.experiments.claims import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim
+from dpfda.experiments.claims import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim, unless_few
 from dpfda.experiments.running import Results
 from dpfda.experiments.trends import Line, lines_with_break, sorted_gradients
 
 PAPER_BUDGETS = (1.0, 3.0, 4.0, 8.0)  # those whose gradients the paper averages
+_WHY_BREAKS = (
+    "the curves bend slowly from one mixture of noise and sampling error to another; what is found as a break is where a "
+    "bend happens to be largest, not the end of a regime"
+)
+_WHY_BUDGET = {
+    "published": "sampling error, which does not depend on eps, is a part of the error at the larger n",
+    "adaptive": "at small n it shrinks instead of following the noise, at large n sampling error is a part of its error",
+}
 BETWEEN = -1.3  # the default method's gradients are told apart here
 
 
@@ -64,9 +72,11 @@ def dense_claims(results: Results) -> Iterable[Claim]:
         sentence = f"Average fitted gradient in the {name} dense regime is {paper} (theory {theory})"
         yield Claim("dense", sentence, "published", text, seen, why)
     yield from _breaks(fitted)
+    yield _in_budget(results, "published", 1.0, 3.0)
     yield _independence(results)
     yield from _dense_constants(results)
     yield _dense_adaptive(results)
+    yield _in_budget(results, "adaptive", *sorted(results.epsilons("dense", "adaptive"))[:2])
 
 
 def _why_gradient(name: str) -> str:
@@ -94,7 +104,22 @@ def _breaks(fitted: dict[float, list[Line]]) -> Iterable[Claim]:
         seen = HOLDS if correlation < -0.3 else FAILS
     else:
         text, seen = f"only {len(turns)} budgets with a break: too few to tell", UNDECIDED
-    yield Claim("dense", "The break comes at smaller n for larger eps", "published", text, seen)
+    why = "" if seen != FAILS else _WHY_BREAKS
+    yield Claim("dense", "The break comes at smaller n for larger eps", "published", text, seen, why)
+
+
+def _in_budget(results: Results, method: str, low: float, high: float) -> Claim:
+    """The other exponent of the private dense rate: of eps, at every n, between two budgets where noise rules."""
+    epsilons = [epsilon for epsilon in results.epsilons("dense", method) if low <= epsilon <= high]
+    gradients = []
+    for n in results.axis("dense", "n"):
+        errors = [results.select("dense", method, epsilon, n=n)[0].mean for epsilon in epsilons]
+        gradients.append(float(np.polyfit(np.log(epsilons), np.log(errors), 1)[0]))
+    text = f"gradient in log eps from {low:g} to {high:g}: {_mean_of(gradients)}"
+    seen = HOLDS if abs(float(np.mean(gradients)) + 2) < 0.3 else PARTLY if np.mean(gradients) < BETWEEN else FAILS
+    text, seen = unless_few(text, seen, min(one.errors.size for one in results.select("dense", method)))
+    why = "" if seen in (HOLDS, UNDECIDED) else _WHY_BUDGET[method]
+    return Claim("dense", "In the private dense regime the error falls like eps^-2", method, text, seen, why)
 
 
 def _independence(results: Results) -> Claim:
@@ -128,5 +153,6 @@ def _dense_adaptive(results: Results) -> Claim:
     overall = {epsilon: np.mean([line.gradient for line in pair]) for epsilon, pair in lines.items()}
     text = ", ".join(f"eps = {epsilon:g}: {value:.2f}" for epsilon, value in overall.items())
     seen = HOLDS if overall[max(overall)] > BETWEEN > overall[min(overall)] else FAILS
+    text, seen = unless_few(text, seen, min(one.errors.size for one in results.select("dense", "adaptive")))
     sentence = "The same for the default method: gradient near -2 at small eps, near -1 at large eps"
     return Claim("dense", sentence, "adaptive", text, seen)

@@ -15,12 +15,13 @@ import numpy as np
 
 from dpfda import __version__
 from dpfda.algorithms import PublishedConstants
+from dpfda.experiments import catalogue
 from dpfda.experiments.claims import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim, claims_of
 from dpfda.experiments.pictures import picture_of
 from dpfda.experiments.real_data import RealCell
 from dpfda.experiments.running import Results
 
-FIGURES, TABLES, SUMMARY = "figures", "tables", "RESULTS.md"
+FIGURES, TABLES = "figures", "tables"
 _KINDS = ("png", "svg")
 _OWN_DATA = (
     "**NOT PRIVATE: do not pass these files on.** The rows and panels called swan come from your own file. They show curves "
@@ -39,7 +40,9 @@ class Run:
 
 
 def write_all(folder: Path, results: Sequence[Results], run: Run) -> list[Path]:
-    """Write everything; returns the files."""
+    """Write everything; returns the files, the summary last. Some experiments alone leave the summary of all as it is."""
+    names = [one.experiment.name for one in results]
+    which = "" if set(names) == set(catalogue.names()) else "-" + "-".join(names)
     written: list[Path] = []
     claims: list[Claim] = []
     for one in results:
@@ -47,8 +50,10 @@ def write_all(folder: Path, results: Sequence[Results], run: Run) -> list[Path]:
         written.append(_write(folder / TABLES / f"{one.experiment.name}.csv", _table(one)))
         claims += claims_of(one)
     rows = [dataclasses.asdict(claim) for claim in claims]
-    written.append(_write(folder / TABLES / "claims.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n"))
-    written.append(_write(folder / SUMMARY, summary(results, claims, run)))
+    written.append(
+        _write(folder / TABLES / f"claims{which}.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    )
+    written.append(_write(folder / f"RESULTS{which}.md", summary(results, claims, run)))
     return written
 
 
@@ -59,11 +64,16 @@ def _write(path: Path, text: str) -> Path:
 
 
 def _figures(folder: Path, results: Results) -> list[Path]:
+    """PNG and SVG; the same results give the same files."""
+    from matplotlib import rc_context
+
     figure = picture_of(results)
     paths = [folder / FIGURES / f"{results.experiment.name}.{kind}" for kind in _KINDS]
     paths[0].parent.mkdir(parents=True, exist_ok=True)
     for path in paths:
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        with rc_context({"svg.hashsalt": results.experiment.name}):
+            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+        figure.set_layout_engine("none")  # the second file has the first one's layout
     return paths
 
 

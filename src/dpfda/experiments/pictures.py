@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ERROR = "mean squared $L^2$ error"
-NAMES = {"published": "published method", "adaptive": "default method", "nonprivate": "not private: least squares"}
+NAMES = {"published": "published method", "adaptive": "default method", "nonprivate": "not private"}
 AXES = {
     "n": "subjects n",
     "m": "visits per subject m",
@@ -28,13 +28,14 @@ AXES = {
     "n_basis": "basis functions r",
 }
 _LOG_X = ("eta", "C_alpha", "S", "width")
+_MOST_CURVES = 6  # in one panel; the table has all budgets
 
 
-def new_figure(rows: int, columns: int, *, width: float = 4.4, height: float = 3.5) -> tuple[Figure, Any]:
+def new_figure(rows: int, columns: int, *, width: float = 3.7, height: float = 3.2) -> tuple[Figure, Any]:
     """A grid of panels."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width * columns, height * rows + 0.4), dpi=110, layout="constrained")
+    figure = Figure(figsize=(width * columns, height * rows + 0.4), dpi=140, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
@@ -77,7 +78,7 @@ def _set_x(axes: Any, axis: str) -> None:
         if axis in ("S", "width"):
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     elif axis in ("n", "m", "d", "n_basis"):
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6, steps=[1, 2, 5, 10]))
 
 
 def tidy(axes: Any) -> None:
@@ -87,7 +88,7 @@ def tidy(axes: Any) -> None:
     count = len(axes.get_legend_handles_labels()[1])
     rows = -(-count // 3)
     low, high = axes.get_ylim()
-    room = 0.09 * rows + 0.04
+    room = 0.1 * rows + 0.04
     axes.set_ylim(low, high * (high / low) ** room if axes.get_yscale() == "log" else high + (high - low) * room)
     axes.legend(loc="upper center", frameon=False, fontsize=7, ncols=3, columnspacing=1.2, handlelength=1.6)
 
@@ -96,8 +97,14 @@ def _parts(results: Results, sweep: str) -> list[tuple[str, list[float]]]:
     """The published method at small and at large budgets, then the default method."""
     published = results.epsilons(sweep, "published")
     small, large = [e for e in published if e <= 1], [e for e in published if e > 1]
-    parts = [("published", small), ("published", large), ("adaptive", results.epsilons(sweep, "adaptive"))]
+    parts = [("published", small), ("published", large), ("adaptive", _some(results.epsilons(sweep, "adaptive")))]
     return [(method, budgets) for method, budgets in parts if budgets]
+
+
+def _some(budgets: list[float]) -> list[float]:
+    """Few enough to be told apart, the ends among them."""
+    places = np.linspace(0, len(budgets) - 1, min(len(budgets), _MOST_CURVES))
+    return [budgets[round(place)] for place in places]
 
 
 def _mean(results: Results) -> Figure:
@@ -122,16 +129,16 @@ def _visits(results: Results) -> Figure:
 
 def _heat(results: Results) -> Figure:
     methods, sizes = ("published", "adaptive"), results.axis("heat", "m")
-    figure, panels = new_figure(2, len(sizes), width=3.6, height=3.0)
+    figure, panels = new_figure(2, len(sizes), width=3.0, height=2.6)
     for row, method in enumerate(methods):
         ns, budgets = results.axis("heat", "n"), results.epsilons("heat", method)
         maps = {m: _log_errors(results, method, m) for m in sizes}
         low, high = min(one.min() for one in maps.values()), max(one.max() for one in maps.values())
         for axes, m in zip(panels[row], sizes, strict=True):
             image = axes.pcolormesh(ns, budgets, maps[m], vmin=low, vmax=high, cmap="magma", shading="nearest")
-            axes.set(xlabel=AXES["n"], ylabel="budget ε")
+            axes.set(xlabel=AXES["n"], ylabel="budget ε", yticks=[0.2, 0.5, 1.0, 1.5, 2.0])
             axes.set_title(f"{NAMES[method]}, m = {m}", fontsize=10)
-        figure.colorbar(image, ax=list(panels[row]), label=f"log10 of the {ERROR}")
+        figure.colorbar(image, ax=list(panels[row]), label="log10 of the mean error")
     return figure
 
 
@@ -143,7 +150,7 @@ def _log_errors(results: Results, method: str, m: int) -> np.ndarray[tuple[int, 
 
 def _sensitivity(results: Results) -> Figure:
     sweeps = list(dict.fromkeys(one.sweep for one in results.series))
-    figure, panels = new_figure(2, -(-len(sweeps) // 2), width=3.7)
+    figure, panels = new_figure(2, -(-len(sweeps) // 2), width=3.3, height=3.0)
     for axes, sweep in zip(panels.ravel(), sweeps, strict=False):
         method = next(one.method for one in results.series if one.sweep == sweep)
         draw_panel(axes, results, sweep, method, sweep, results.epsilons(sweep, method))
@@ -168,15 +175,13 @@ def _three_sweeps(results: Results, sweeps: Sequence[tuple[str, str, str]]) -> F
 
 def _profiles(axes: Any, results: Results, sweep: str, method: str) -> None:
     profiles, budgets = results.axis(sweep, "profile"), results.epsilons(sweep, method)
-    width = 0.8 / len(budgets)
     for index, (epsilon, colour) in enumerate(zip(budgets, colours(len(budgets)), strict=True)):
         series = results.select(sweep, method, epsilon)
-        places = np.arange(len(profiles)) + (index - (len(budgets) - 1) / 2) * width
-        bars = [one.standard_error for one in series]
-        means = [one.mean for one in series]
-        axes.bar(places, means, width, yerr=bars, color=colour, label=f"ε = {epsilon:g}", error_kw={"linewidth": 0.8})
-    labels = [" ".join(f"{share:g}" for share in profile) for profile in profiles]
-    axes.set_xticks(range(len(profiles)), labels, fontsize=7)
+        places = np.arange(len(profiles)) + 0.15 * (index - (len(budgets) - 1) / 2)
+        means, bars = [one.mean for one in series], [one.standard_error for one in series]
+        axes.errorbar(places, means, yerr=bars, color=colour, label=f"ε = {epsilon:g}", fmt="o", ms=4, capsize=2)
+    labels = ["\n".join(f"{share:g}" for share in profile) for profile in profiles]
+    axes.set_xticks(range(len(profiles)), labels, fontsize=7, linespacing=0.9)
     axes.set(xlabel="budget of each silo, times ε", ylabel=ERROR, yscale="log")
     tidy(axes)
 

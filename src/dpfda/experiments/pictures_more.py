@@ -22,7 +22,7 @@ _SHOWN_BANDS = 3
 
 def dense_figure(results: Results) -> Figure:
     """Errors with lines and breaks for both methods, and what the theory says."""
-    figure, panels = new_figure(1, 3, width=5.0, height=4.4)
+    figure, panels = new_figure(1, 3, width=4.2, height=4.6)
     adaptive = results.epsilons("dense", "adaptive")
     for axes, method, budgets in (
         (panels[0, 0], "published", [eps for eps in PAPER_BUDGETS if eps in results.epsilons("dense", "published")]),
@@ -36,27 +36,20 @@ def dense_figure(results: Results) -> Figure:
 def _fitted(axes: Any, results: Results, method: str, budgets: list[float]) -> None:
     lines = dense_lines(results, method)
     for epsilon, colour in zip(budgets, colours(len(budgets)), strict=True):
-        series = results.select("dense", method, epsilon)
-        draw_series(axes, series, "n", colour, f"ε = {epsilon:g}", linestyle="", markersize=4)
-        where = 0.2 + 0.6 * budgets.index(epsilon) / len(
-            budgets
-        )  # so that numbers on neighbouring lines do not collide
-        for line in lines.get(epsilon, []):
-            x = np.array([line.start, line.stop])
-            steep = line.gradient < BETWEEN_THEORIES
-            axes.plot(
-                np.exp(x), np.exp(line.at(x)), color=PRIVATE if steep else PLAIN, ls="-" if steep else "--", lw=1.2
-            )
-            middle = x[0] + where * (x[1] - x[0])
-            place = (np.exp(middle), np.exp(line.at(middle)))
-            axes.annotate(f"{line.gradient:.2f}", place, textcoords="offset points", xytext=(6, 5), fontsize=8)
+        series, found = results.select("dense", method, epsilon), lines.get(epsilon, [])
+        gradients = ", then ".join(f"{line.gradient:.2f}" for line in found)
+        draw_series(axes, series, "n", colour, f"ε = {epsilon:g}: {gradients}", linestyle="", markersize=4)
+        for line in found:
+            x, steep = np.array([line.start, line.stop]), line.gradient < BETWEEN_THEORIES
+            style = {"color": PRIVATE, "ls": "-"} if steep else {"color": PLAIN, "ls": "--"}
+            axes.plot(np.exp(x), np.exp(line.at(x)), lw=1.2, **style)
     reference = results.select("dense", "nonprivate")
     if reference:
         draw_series(axes, reference, "n", "0.35", NAMES["nonprivate"], linestyle=":", marker="", capsize=0)
-    axes.plot([], [], color=PRIVATE, label="gradient nearer to -2")
-    axes.plot([], [], color=PLAIN, ls="--", label="gradient nearer to -1")
+    axes.plot([], [], color=PRIVATE, label="nearer to -2")
+    axes.plot([], [], color=PLAIN, ls="--", label="nearer to -1")
     axes.set(xscale="log", yscale="log", xlabel=AXES["n"], ylabel=ERROR)
-    axes.set_title(f"{NAMES[method]}, $m = n^{{1/\\alpha}}$", fontsize=10)
+    axes.set_title(f"{NAMES[method]}, $m = n^{{1/\\alpha}}$: gradients", fontsize=10)
     _plain_ticks(axes)
 
 
@@ -85,31 +78,43 @@ def _theory(axes: Any, budgets: list[float], ns: list[int]) -> None:
 
 def real_figure(results: Results) -> Figure:
     """Distances for both methods, and bands of the mechanism for some budgets."""
-    figure, panels = new_figure(len(results.real), 4, width=4.2, height=3.6)
-    for row, (point, found) in zip(panels, results.real, strict=True):
+    figure, panels = new_figure(2 * len(results.real), 2, width=4.6, height=3.2)
+    for number, (point, found) in enumerate(results.real):
         assert isinstance(point.cell, RealCell)
         for column, method in enumerate(point.cell.methods):
-            _distance(row[column], found[f"{method.name} distance"], method.epsilons, method.name)
-            _bands(row[2 + column], point.cell, found, method.name, method.epsilons)
+            _distance(
+                panels[2 * number, column], point.cell, found[f"{method.name} distance"], method.epsilons, method.name
+            )
+            _bands(panels[2 * number + 1, column], point.cell, found, method.name, method.epsilons)
     return figure
 
 
-def _distance(axes: Any, distance: Any, epsilons: tuple[float, ...], method: str) -> None:
+def _distance(axes: Any, cell: RealCell, distance: Any, epsilons: tuple[float, ...], method: str) -> None:
     error = distance.std(axis=0, ddof=1) / np.sqrt(len(distance))
     axes.errorbar(
         epsilons, distance.mean(axis=0), yerr=error, marker="o", ms=4, capsize=2, color=PLAIN, label="mean ± s.e."
     )
-    axes.set(xlabel="budget ε", ylabel="$L^2$ distance, units of y", xscale="log", yscale="log")
+    axes.set(xlabel="budget ε", ylabel=f"$L^2$ distance ({_quantity(cell)[1]})", xscale="log", yscale="log")
     axes.set_title(f"{NAMES[method]}: to the training third", fontsize=9)
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
     axes.set_xticks([0.5, 1, 2, 4, 8])
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(plain)
+        axis.set_minor_formatter(NullFormatter())
     tidy(axes)
 
 
+def _quantity(cell: RealCell) -> tuple[str, str]:
+    """What y is, and its unit."""
+    return ("blood lipid", "mg/dl") if cell.swan is None else ("estradiol", "pg/ml")
+
+
 def _bands(axes: Any, cell: RealCell, found: Any, method: str, epsilons: tuple[float, ...]) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     grid = np.linspace(*cell.domain, GRID_POINTS)
     chosen = sorted({0, epsilons.index(1.0), len(epsilons) - 1})[:_SHOWN_BANDS]
     for index, colour in zip(chosen, colours(len(chosen)), strict=True):
@@ -118,6 +123,7 @@ def _bands(axes: Any, cell: RealCell, found: Any, method: str, epsilons: tuple[f
         axes.fill_between(grid, low, high, color=colour, alpha=0.25, lw=0)
         axes.plot(grid, curves.mean(axis=0), color=colour, lw=1.5, label=f"ε = {epsilons[index]:g}")
     axes.plot(grid, found["reference"], color="black", ls=":", lw=1.5, label=NAMES["nonprivate"])
-    axes.set(xlabel="age (years)", ylabel="blood lipid (mg/dl)" if cell.swan is None else "estradiol (pg/ml)")
+    axes.set(xlabel="age (years)", ylabel="{} ({})".format(*_quantity(cell)))
     axes.set_title(f"{NAMES[method]}: means and 90% bands", fontsize=9)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     tidy(axes)

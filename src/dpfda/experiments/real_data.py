@@ -16,7 +16,7 @@ from dpfda.algorithms import adaptive_plan, published_n_basis, published_plan
 from dpfda.basis import make_basis
 from dpfda.curves import Curves
 from dpfda.engine.plan import Plan, Scaling, SiloTerms
-from dpfda.experiments.adaptive_runs import AdaptiveRuns
+from dpfda.experiments.adaptive_runs import AdaptiveRuns, shared_sums
 from dpfda.experiments.cells import Method
 from dpfda.experiments.lanes import Lanes, Moments, curve_moments
 from dpfda.model import prepare
@@ -112,12 +112,11 @@ def _private_curves(cell: RealCell, method: Method, curves: Curves, seeds: list[
 
 
 def _coefficients(plan: Plan, curves: Curves, seeds: list[int]) -> list[Floats]:
-    prepared = prepare(curves, plan.basis, plan.scaling)
     if plan.method == "adaptive":
-        runs = AdaptiveRuns(plan)
-        return [runs.run({_SILO: prepared}, seed) for seed in seeds]
+        runs, sums = AdaptiveRuns(plan), shared_sums(plan, [curves])
+        return [runs.run(sums, seed) for seed in seeds]
     lanes = Lanes.of([plan])
-    once = curve_moments(prepared, plan.basis)
+    once = curve_moments(prepare(curves, plan.basis, plan.scaling), plan.basis)
     moments = Moments(
         np.broadcast_to(once.matrices, (len(seeds), *once.matrices.shape)),
         np.broadcast_to(once.vectors, (len(seeds), *once.vectors.shape)),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -133,18 +135,54 @@ def _of_method(point: Point, method: Method, result: Arrays) -> Arrays:
 
 
 def _computed(points: Sequence[Point], jobs: int) -> Iterable[tuple[Point, Arrays]]:
+    """Results as they come. A cell that fails stops nothing else; at the end the first failure is raised."""
+    failed: list[tuple[Point, Exception]] = []
+    for point, result in _attempted(points, jobs):
+        if isinstance(result, Exception):
+            failed.append((point, result))
+        else:
+            yield point, result
+    if failed:
+        point, error = failed[0]
+        raise RuntimeError(f"{len(failed)} cells failed; the first is {point.sweep} at {point.coordinates}.") from error
+
+
+def _attempted(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, Arrays | Exception]]:
     if jobs == 1 or sum(map(_seconds, points)) < _FEWEST:
         for point in points:
-            yield point, _compute(point)
+            yield point, _attempt(point)
         return
-    with _one_thread_each(), ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        futures = {pool.submit(_compute, point): point for point in points}
+    context = multiprocessing.get_context("spawn")
+    with _one_thread_each(), ProcessPoolExecutor(jobs, context, initializer=_end_with_parent) as pool:
+        futures = {pool.submit(_attempt, point): point for point in points}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BaseException:
+            for process in multiprocessing.active_children():  # what is half done is lost in any case
+                process.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _attempt(point: Point) -> Arrays | Exception:
+    try:
+        return _compute(point)
+    except Exception as error:
+        return error
+
+
+def _end_with_parent() -> None:
+    """In a worker: Ctrl-C is the parent's to handle, and a parent that was killed leaves no worker behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _compute(point: Point) -> Arrays:

@@ -115,7 +115,7 @@ def _name_regions(axes: Any, n: Floats, other: Floats, ruler: NDArray[np.int64],
 def _title(setting: Setting, against: Against) -> str:
     model = {"cdp": "central", "fdp": "federated", "ldp": "local", "none": "no"}[setting.privacy]
     what = "mean" if setting.problem == "mean" else f"{setting.d:g} covariates"
-    fixed = f"ε = {setting.epsilon:g}" if against == "m" else f"m = {setting.m:g}"
+    fixed = f"ε = {setting.epsilon:.3g}" if against == "m" else f"m = {setting.m:g}"
     sites = f", {setting.S:g} sites" if setting.S > 1 else ""
     title = f"Which term of the minimax rate rules: {what}, {model} privacy, {fixed}{sites}"
     return f"{title}\n(rates: up to constants and logarithms)"
