@@ -13,10 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from dpfda.kernels.jit import inlined
-from dpfda.kernels.simd import add, fma, load, mul, splat, store, sub
+from dpfda.kernels.simd import add, fma, fms, load, mul, splat, store, sub
 from dpfda.kernels.trig import cosine_sine, rotated
 
 Floats = Any  # contiguous float64 arrays
+
+FEW = 16  # harmonics
 
 
 @inlined
@@ -33,6 +35,77 @@ def _first_harmonic_scores(
     store(scores, 0, t0)
     store(scores, 8, t1)
     store(scores, 16, t2)
+
+
+@inlined
+def _add_point(
+    u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats
+) -> None:
+    """Add the scores of one point of each curve, for a basis with sines."""
+    cosine, sine = cosine_sine(mul(load(u, at), splat(rate)))
+    twice = add(cosine, cosine)
+    c1, c2, s1, s2 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+    for k in range(harmonics, 0, -1):
+        c1, c2 = fma(twice, c1, sub(load(slopes, 16 * k - 8), c2)), c1
+        s1, s2 = fma(twice, s1, sub(load(slopes, 16 * k), s2)), s1
+    f = sub(fma(s1, sine, fma(c1, cosine, sub(load(slopes, 0), c2))), load(y, at))
+    store(scores, 0, add(load(scores, 0), f))
+    c1, c2, s1, s2 = mul(f, cosine), f, mul(f, sine), splat(0.0)
+    for k in range(1, harmonics + 1):
+        store(scores, 16 * k - 8, add(load(scores, 16 * k - 8), c1))
+        store(scores, 16 * k, add(load(scores, 16 * k), s1))
+        c1, c2 = fms(twice, c1, c2), c1
+        s1, s2 = fms(twice, s1, s2), s1
+
+
+@inlined
+def _add_two_points(
+    u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats
+) -> None:
+    """`_add_point` twice, in the same order and with the same bits, but side by side: the recurrences wait for themselves."""
+    cosine_a, sine_a = cosine_sine(mul(load(u, at), splat(rate)))
+    cosine_b, sine_b = cosine_sine(mul(load(u, at + 8), splat(rate)))
+    twice_a, twice_b = add(cosine_a, cosine_a), add(cosine_b, cosine_b)
+    c1, c2, s1, s2 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+    d1, d2, t1, t2 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
+    for k in range(harmonics, 0, -1):
+        slope = load(slopes, 16 * k - 8)
+        c1, c2 = fma(twice_a, c1, sub(slope, c2)), c1
+        d1, d2 = fma(twice_b, d1, sub(slope, d2)), d1
+        slope = load(slopes, 16 * k)
+        s1, s2 = fma(twice_a, s1, sub(slope, s2)), s1
+        t1, t2 = fma(twice_b, t1, sub(slope, t2)), t1
+    constant = load(slopes, 0)
+    f = sub(fma(s1, sine_a, fma(c1, cosine_a, sub(constant, c2))), load(y, at))
+    g = sub(fma(t1, sine_b, fma(d1, cosine_b, sub(constant, d2))), load(y, at + 8))
+    store(scores, 0, add(add(load(scores, 0), f), g))
+    c1, c2, s1, s2 = mul(f, cosine_a), f, mul(f, sine_a), splat(0.0)
+    d1, d2, t1, t2 = mul(g, cosine_b), g, mul(g, sine_b), splat(0.0)
+    for k in range(1, harmonics + 1):
+        store(scores, 16 * k - 8, add(add(load(scores, 16 * k - 8), c1), d1))
+        store(scores, 16 * k, add(add(load(scores, 16 * k), s1), t1))
+        c1, c2 = fms(twice_a, c1, c2), c1
+        d1, d2 = fms(twice_b, d1, d2), d1
+        s1, s2 = fms(twice_a, s1, s2), s1
+        t1, t2 = fms(twice_b, t1, t2), t1
+
+
+@inlined
+def _few_harmonics_scores(
+    u: Floats, y: Floats, start: int, points: int, rate: float, harmonics: int, slopes: Floats, scores: Floats
+) -> None:
+    """`direct_scores` of a basis with sines, by the recurrence v_k = 2 cos(theta) v_(k-1) - v_(k-2).
+
+    Clenshaw's sum, downwards in k, gives f; then f cos(k theta) and f sin(k theta) obey it upwards. Nothing is kept per
+    point, but errors grow as the square of the highest frequency: 2e-14 for 16 of them, measured in tests.
+    """
+    for entry in range(1 + 2 * harmonics):
+        store(scores, 8 * entry, splat(0.0))
+    end = start + 8 * points
+    for at in range(start, end - 8, 16):
+        _add_two_points(u, y, at, rate, harmonics, slopes, scores)
+    if points % 2 == 1:
+        _add_point(u, y, end - 8, rate, harmonics, slopes, scores)
 
 
 @inlined
@@ -119,5 +192,7 @@ def direct_scores(
     """Scores of the eight curves whose points j are at start + 8j; `rate` is turns per unit of u."""
     if sines and harmonics == 1:
         _first_harmonic_scores(u, y, start, points, rate, slopes, scores)
+    elif sines and harmonics <= FEW:
+        _few_harmonics_scores(u, y, start, points, rate, harmonics, slopes, scores)
     else:
         _all_harmonics_scores(u, y, start, points, rate, harmonics, sines, slopes, scores, features)

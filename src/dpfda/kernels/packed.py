@@ -15,6 +15,7 @@ order or the chunking of curves.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,9 +185,9 @@ class PackedCurves:
         return padded, scales
 
     def _room(self, size: int, spread_size: int = 0) -> Room:
-        from dpfda.kernels.store import make_room
+        from dpfda.kernels.store import room_for
 
-        return make_room(size, self._shape[1], spread_size)
+        return room_for(size, self._shape[1], spread_size)
 
     def _whitened(
         self,
@@ -204,8 +205,8 @@ class PackedCurves:
         width = self._p * self._basis.size
         matrix = np.array(whitener, dtype=np.float64).reshape(width, width)
         along = np.zeros(0) if direction is None else np.array(direction, dtype=np.float64)
-        limit = EntrywiseBound(np.ones(1)) if rest is None else rest
-        triangle = Grid.of(np.ones(width * (width + 1) // 2 if spread else 0))
+        limit, reach = (_unit_grid(1), 1.0) if rest is None else (rest.grid, float(rest.radii[0]))
+        triangle = _unit_grid(width * (width + 1) // 2 if spread else 0)
         total, outer, left = no_words(width), no_words(triangle.bits.size), no_words(1 if along.size else 0)
         short = passes.whitened_pass(
             self._store,
@@ -218,7 +219,7 @@ class PackedCurves:
             (ball.radius, ball.grid.magic, ball.grid.bits, total[0], total[1]),
             float(threshold),
             (triangle.magic, triangle.bits, outer[0], outer[1]),
-            (along, float(limit.radii[0]), limit.grid.magic, limit.grid.bits[: along.size], left[0], left[1]),
+            (along, reach, limit.magic, limit.bits[: along.size], left[0], left[1]),
             norms,
         )
         return total, short + (self._empty if threshold >= 0 else 0), outer, left
@@ -227,6 +228,11 @@ class PackedCurves:
 def trigonometric_shape(basis: Basis) -> tuple[float, int, bool]:
     """Turns per unit of u, the highest frequency, and whether the basis has sines."""
     return basis.angle / (2 * math.pi), int(basis.frequencies[-1]), bool(basis.sines)
+
+
+@lru_cache(maxsize=4)
+def _unit_grid(size: int) -> Grid:
+    return Grid.of(np.ones(size))
 
 
 def _record_size(basis: Basis) -> int:

@@ -80,6 +80,8 @@ fma = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fmu
 """a b + c: fused where the processor can."""
 fnma = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fmuladd", 3), [builder.fneg(a), b, c]), 3)
 """c - a b: fused where the processor can."""
+fms = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fmuladd", 3), [a, b, builder.fneg(c)]), 3)
+"""a b - c: fused where the processor can."""
 root = _elementwise(lambda builder, a: builder.call(_declared(builder, "sqrt", 1), [a]), 1)
 nearest = _elementwise(lambda builder, a: builder.call(_declared(builder, "rint", 1), [a]), 1)
 magnitude = _elementwise(lambda builder, a: builder.call(_declared(builder, "fabs", 1), [a]), 1)
