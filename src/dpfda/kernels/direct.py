@@ -109,6 +109,32 @@ def _few_harmonics_scores(
 
 
 @inlined
+def add_cosines_and_sines(u: Floats, start: int, points: int, rate: float, top: int, sums: Floats) -> None:
+    """Add cos(k theta), k = 1..top, of every point to `sums`, and then sin(k theta); by the recurrence above."""
+    for j in range(0, points - 1, 2):
+        at = start + 8 * j
+        c1, s1 = cosine_sine(mul(load(u, at), splat(rate)))
+        d1, t1 = cosine_sine(mul(load(u, at + 8), splat(rate)))
+        twice_a, twice_b = add(c1, c1), add(d1, d1)
+        c2, s2, d2, t2 = splat(1.0), splat(0.0), splat(1.0), splat(0.0)
+        for k in range(top):
+            store(sums, 8 * k, add(add(load(sums, 8 * k), c1), d1))
+            store(sums, 8 * (top + k), add(add(load(sums, 8 * (top + k)), s1), t1))
+            c1, c2 = fms(twice_a, c1, c2), c1
+            d1, d2 = fms(twice_b, d1, d2), d1
+            s1, s2 = fms(twice_a, s1, s2), s1
+            t1, t2 = fms(twice_b, t1, t2), t1
+    if points % 2 == 1:
+        c1, s1 = cosine_sine(mul(load(u, start + 8 * (points - 1)), splat(rate)))
+        twice, c2, s2 = add(c1, c1), splat(1.0), splat(0.0)
+        for k in range(top):
+            store(sums, 8 * k, add(load(sums, 8 * k), c1))
+            store(sums, 8 * (top + k), add(load(sums, 8 * (top + k)), s1))
+            c1, c2 = fms(twice, c1, c2), c1
+            s1, s2 = fms(twice, s1, s2), s1
+
+
+@inlined
 def _all_harmonics_scores(
     u: Floats,
     y: Floats,

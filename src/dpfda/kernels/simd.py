@@ -16,6 +16,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
 LANES = 8
+ALL = 2**LANES - 1  # the bits of all lanes
 
 _DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
 _INTEGERS = ir.VectorType(ir.IntType(64), LANES)
@@ -95,6 +96,21 @@ where_le = _elementwise(
 """`then` in the lanes with a <= b, `other` elsewhere, also where a or b is NaN."""
 
 
+def _bits_le(typing: Any, a: Any, b: Any) -> Any:
+    """Bit l of the integer says whether a <= b in lane l; not where one of them is NaN."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lane_by_lane = builder.bitcast(builder.fcmp_ordered("<=", *args), ir.IntType(LANES))
+        return builder.zext(lane_by_lane, ir.IntType(64))
+
+    return types.int64(lanes, lanes), generate
+
+
+def _count_ones(typing: Any, number: Any) -> Any:
+    """The number of ones among the bits of an integer."""
+    return types.int64(types.int64), lambda context, builder, signature, args: builder.ctpop(args[0])
+
+
 def _splat(typing: Any, value: Any) -> Any:
     """The same number in every lane."""
     return lanes(types.float64), lambda context, builder, signature, args: _splatted(builder, args[0])
@@ -140,6 +156,8 @@ def _add_bits4(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, d: A
     return types.void(array, types.intp, lanes, lanes, lanes, lanes), _bits_added
 
 
+bits_le: Any = intrinsic(_bits_le)
+count_ones: Any = intrinsic(_count_ones)
 splat: Any = intrinsic(_splat)
 load: Any = intrinsic(_load)
 store: Any = intrinsic(_store)
