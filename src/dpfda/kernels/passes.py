@@ -173,8 +173,8 @@ def moment_pass(
             points = packed.points[group]
             for entry in range(size + size // 2 + 1):  # of a record
                 store(sums, 8 * entry, splat(0.0))
-            if sines and harmonics <= FEW:
-                add_cosines_and_sines(packed.u, start, points, rate, 2 * harmonics, sums)
+            if harmonics <= FEW:
+                add_cosines_and_sines(packed.u, start, points, rate, 2 * harmonics, sines, sums)
             else:
                 add_points(packed.u, packed.y, start, points, room.flags, 0, rate, harmonics, sines, sums)
             share = splat(1.0 / points)
