@@ -23,20 +23,42 @@ _HUGE = 1 << 21  # bytes of a huge page: one fault in place of 512
 class Arena:
     """Arrays of `sizes` doubles, all zero, each starting at a cache line."""
 
-    def __init__(self, sizes: Sequence[int], folder: str | None = None) -> None:
-        rounded = [-(-size // _LINE) * _LINE for size in sizes]
-        self.nbytes = 8 * sum(rounded)
-        self._in_file = folder is not None
-        # not from the heap, which would keep it when it is freed
-        self._map, start = _in_memory(self.nbytes) if folder is None else (_in_file(self.nbytes, folder), 0)
-        room = np.frombuffer(self._map, dtype=np.float64, offset=start)
-        starts = itertools.accumulate(rounded, initial=0)
-        self.parts = tuple(room[start : start + size] for start, size in zip(starts, sizes, strict=False))
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = tuple(sizes)
+        self._in_file = False
+        self._hold(*_in_memory(self.nbytes))  # not from the heap, which would keep it when it is freed
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays."""
+        return 8 * sum(map(_rounded, self._sizes))
+
+    def move_to_file(self, folder: str) -> None:
+        """Go on as a map of a file. Written at once, which is cheaper than page by page as arrays are filled."""
+        here = np.frombuffer(self._map, dtype=np.uint8, count=self.nbytes, offset=self._start)
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            rest = here.data
+            while rest:
+                rest = rest[file.write(rest) :]
+            file.truncate(max(self.nbytes, 64))
+            # private: nothing is written any more, and arrays that could be written to need no other compiled code
+            self._hold(mmap.mmap(file.fileno(), max(self.nbytes, 64), flags=mmap.MAP_PRIVATE), 0)
+        self._in_file = True
+
+    def _hold(self, memory: mmap.mmap, start: int) -> None:
+        self._map, self._start = memory, start
+        room = np.frombuffer(memory, dtype=np.float64, offset=start)
+        starts = itertools.accumulate(map(_rounded, self._sizes), initial=0)
+        self.parts = tuple(room[begin : begin + size] for begin, size in zip(starts, self._sizes, strict=False))
 
     def drop_pages(self) -> None:
         """Let the system take back the memory of a file; what was written stays in it."""
         if self._in_file and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _rounded(size: int) -> int:
+    return -(-size // _LINE) * _LINE
 
 
 def _in_memory(nbytes: int) -> tuple[mmap.mmap, int]:
@@ -50,12 +72,6 @@ def _in_memory(nbytes: int) -> tuple[mmap.mmap, int]:
     with contextlib.suppress(OSError):  # a system without huge pages
         memory.madvise(mmap.MADV_HUGEPAGE, start, whole)
     return memory, start
-
-
-def _in_file(nbytes: int, folder: str) -> mmap.mmap:
-    with tempfile.TemporaryFile(dir=folder) as file:
-        file.truncate(max(nbytes, 64))
-        return mmap.mmap(file.fileno(), max(nbytes, 64))
 
 
 def file_of(array: NDArray[np.generic]) -> str | None:

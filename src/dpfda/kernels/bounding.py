@@ -208,9 +208,7 @@ def add_rest(
 
 
 @inlined
-def put_in_unit_ball(
-    vectors: Floats, at: int, stride: int, size: int, shape: Shape, radius: float
-) -> None:
+def put_in_unit_ball(vectors: Floats, at: int, stride: int, size: int, shape: Shape, radius: float) -> None:
     """Replace each vector by vector / max(radius, length), or by zero if it is not finite."""
     length, shrink, odd, plain = shape
     factor = where_le(length, mul(splat(radius), shrink), splat(1.0 / radius), div(splat(1.0), length))
@@ -274,4 +272,4 @@ def count_short(shape: Shape, threshold: float, fill: int) -> int:
     """How many of the first `fill` lanes hold finite vectors of at most this length."""
     length, shrink, odd, _ = shape
     short = bits_le(length, mul(splat(threshold), shrink)) & bits_le(odd, splat(0.0))
-    return count_ones(short & ((1 << fill) - 1))
+    return int(count_ones(short & ((1 << fill) - 1)))

@@ -156,7 +156,7 @@ class ChunkedSums:
 
 
 def _in_threads(work: Callable[[_Item], _Part], items: list[_Item], threads: int) -> list[_Part]:
-    """This thread and threads - 1 new ones take the items in turn."""
+    """The items taken in turn by this thread and threads - 1 new ones."""
     found: dict[int, _Part] = {}
     failures: list[BaseException] = []
     numbers = itertools.count()  # its next() is one step of the interpreter
@@ -165,7 +165,7 @@ def _in_threads(work: Callable[[_Item], _Part], items: list[_Item], threads: int
         try:
             while not failures and (number := next(numbers)) < len(items):
                 found[number] = work(items[number])
-        except BaseException as error:  # noqa: BLE001 - raised again below, in the thread that asked
+        except BaseException as error:  # raised again below, by the thread that asked
             failures.append(error)
 
     helpers = [threading.Thread(target=take) for _ in range(threads - 1)]

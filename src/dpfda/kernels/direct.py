@@ -39,9 +39,7 @@ def _first_harmonic_scores(
 
 
 @inlined
-def _add_point(
-    u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats
-) -> None:
+def _add_point(u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats) -> None:
     """Add the scores of one point of each curve, for a basis with sines."""
     cosine, sine = cosine_sine(mul(load(u, at), splat(rate)))
     twice = add(cosine, cosine)
@@ -60,10 +58,8 @@ def _add_point(
 
 
 @inlined
-def _add_two_points(
-    u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats
-) -> None:
-    """`_add_point` twice, in the same order and with the same bits, but side by side: the recurrences wait for themselves."""
+def _add_two_points(u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats) -> None:
+    """`_add_point` twice, with the same bits, but side by side: each recurrence waits for its own last step."""
     cosine_a, sine_a = cosine_sine(mul(load(u, at), splat(rate)))
     cosine_b, sine_b = cosine_sine(mul(load(u, at + 8), splat(rate)))
     twice_a, twice_b = add(cosine_a, cosine_a), add(cosine_b, cosine_b)
@@ -176,9 +172,7 @@ def _few_harmonics_scores(
 
 
 @inlined
-def add_cosines_and_sines(
-    u: Floats, start: int, points: int, rate: float, top: int, sines: bool, sums: Floats
-) -> None:
+def add_cosines_and_sines(u: Floats, start: int, points: int, rate: float, top: int, sines: bool, sums: Floats) -> None:
     """Add cos(k theta), k = 1..top, of every point to `sums`, and then sin(k theta); by the recurrence above."""
     for j in range(0, points - 1, 2):
         at = start + 8 * j

@@ -92,19 +92,18 @@ class PackedCurves:
         start = np.concatenate([8 * (np.cumsum(points) - points), 8 * record * np.arange(n_groups - n_short)])
         short_points, table = 8 * int(points.sum()), 8 * record * (n_groups - n_short)
         sizes = (short_points, short_points, table, n_groups, n_short, 8 * n_groups * design.shape[1], n_groups)
-        arena = Arena(sizes, folder)
-        packed = stores.Store(*arena.parts)
-        packed = packed._replace(start=packed.start.view(np.int64), points=packed.points.view(np.int64))
+        arena = Arena(sizes)
+        packed = stores.store_in(arena)
         packed.start[:], packed.points[:] = start, points
-        packed = packed._replace(fill=packed.fill.view(np.int64))
         packed.fill[:] = (order.reshape(-1, 8) >= 0).sum(axis=1)
-        self = cls(basis, packed, design.shape[1], int(counts[0]), arena)
         stores.copy_groups(u, y, offsets, design, order, packed, 0, n_groups)
         if n_short < n_groups:
             segment = tuple(stores.aligned_zeros(SEGMENT) for _ in range(3))
-            sums, totals = stores.aligned_zeros(8 * record), stores.aligned_zeros(8 * record)
-            stores.make_records(u, y, offsets, order, packed, *self._shape, n_short, n_groups, segment, sums, totals)
-        return self
+            room = segment, stores.aligned_zeros(8 * record), stores.aligned_zeros(8 * record)
+            stores.make_records(u, y, offsets, order, packed, *trigonometric_shape(basis), n_short, n_groups, *room)
+        if folder is not None:
+            arena.move_to_file(folder)
+        return cls(basis, stores.store_in(arena), design.shape[1], int(counts[0]), arena)
 
     def truncated_words(self, iterate: Floats, bound: EntrywiseBound) -> Integers:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpfda.kernels.arena import Arena
 from dpfda.kernels.jit import compiled
 from dpfda.kernels.moments import curve_record
 
@@ -27,6 +28,12 @@ class Store(NamedTuple):
     points: Any  # per group of short curves: the number of points of each of its curves
     design: Any  # 8 p per group
     fill: Any  # per group: how many lanes are curves
+
+
+def store_in(arena: Arena) -> Store:
+    """The arrays of an arena by name."""
+    store = Store(*arena.parts)
+    return store._replace(**{name: getattr(store, name).view(np.int64) for name in ("start", "points", "fill")})
 
 
 class Room(NamedTuple):
