@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpfda.storage.scratch import ScratchFile
-from dpfda.tables.grouping import split
 from dpfda.tables.keys import Ranges, text_parts, text_series
 from dpfda.tables.rows import Rows
 
@@ -64,6 +63,8 @@ class Spool:
         self._columns = 2 + len(design)
         columns = [ids, rows.x, rows.y, *design]
         if mixed and not self._is_text:
+            from dpfda.tables.grouping import split
+
             columns = split(numbers, counts, columns)
         places = [self._file.append(column) for column in columns]
         self._batches.append(_Batch(np.concatenate([[0], np.cumsum(counts)]), places[0], text, places[1]))
