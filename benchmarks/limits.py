@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dpfda.kernels.direct import FEW
 from dpfda.kernels.jit import compiled
 from dpfda.kernels.simd import add, fma, load, splat, store
 from dpfda.kernels.trig import cosine_sine
@@ -87,5 +88,9 @@ def sines() -> None:
 
 
 def flops_per_point(size: int) -> int:
-    """Operations of the kernel per point, Fourier basis: cos and sin 46, rotations 6 each, fit and score 4 a function."""
-    return 46 + 6 * (size // 2 - 1) + 4 * (size - 1) + 2
+    """Operations of the kernel per point, Fourier basis.
+
+    cos and sin 46; by the fast recurrence 12 a harmonic, else rotations 6 and fit and score 8; and about ten for the rest.
+    """
+    harmonics = size // 2
+    return 56 + (12 if harmonics <= FEW else 14) * harmonics

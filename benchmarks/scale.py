@@ -1,9 +1,11 @@
 """More rows than memory: one `dpfda fit` on an unsorted Parquet file against polars reading and sorting the same file.
 
-    python -m benchmarks.scale --rows 1e7 1e8
+    python -m benchmarks.scale --rows 1e7 1e8 1e9
 
 Makes the files itself in a scratch folder and removes them. Every figure is of a process of its own: wall time, CPU time and
-peak resident memory as the system counts them. Writes docs/performance-scale.md.
+peak resident memory as the system counts them. A size that the disk has no room for is extrapolated from the two largest
+that were measured, and the table says so; polars is left out where memory is too small for it. Writes
+docs/performance-scale.md.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance-scale.md"
-BYTES_A_ROW = 120  # file, rows divided by id, curves, packs
+BYTES_A_ROW = 66  # at most at one time: file 20, rows divided by id 24, curves 18; packs 18 come when the 24 are gone
+SORT_BYTES_A_ROW = 100  # of memory, for polars
 BATCH = 1 << 20
 SORT = "import polars, sys; polars.read_parquet(sys.argv[1]).sort('pid')"
 STREAMED = "import polars, sys; polars.scan_parquet(sys.argv[1]).sort('pid').collect(engine='streaming')"
@@ -43,25 +46,45 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     arguments.add_argument("--rows", nargs="*", type=float, default=[1e7, 1e8])
     arguments.add_argument("--repeats", type=int, default=1)
+    arguments.add_argument("--disk", type=float, default=60, help="gigabytes that may be used")
     arguments.add_argument("--output", type=Path, default=PAGE)
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory(prefix="dpfda-scale-", dir=os.environ.get("DPFDA_SCRATCH", "/var/tmp")) as name:
         folder = Path(name)
         lines = []
         measure(folder, make_table(folder / "small.parquet", 3 * BATCH), 1)  # compiles kernels, fills caches
-        for rows in fitting(options.rows, folder):
-            file = make_table(folder / "visits.parquet", rows)
-            lines.append(row(rows, file, measure(folder, file, options.repeats)))
+        found: dict[int, dict[str, list[Cost]]] = {}
+        for rows in sorted({int(rows) for rows in options.rows}):
+            if rows * BYTES_A_ROW > min(1e9 * options.disk, shutil.disk_usage(folder).free):
+                lines.append(extrapolated(rows, found))
+            else:
+                file = make_table(folder / "visits.parquet", rows)
+                found[rows] = measure(folder, file, options.repeats, sort=rows * SORT_BYTES_A_ROW < memory())
+                lines.append(row(rows, file, found[rows]))
+                file.unlink()
             print(lines[-1], flush=True)
-            file.unlink()
     options.output.write_text(page(lines))
     print(f"wrote {options.output}")
 
 
-def fitting(wanted: list[float], folder: Path) -> list[int]:
-    """The sizes for which the disk has room; the others shrink to what it has."""
-    room = shutil.disk_usage(folder).free // BYTES_A_ROW
-    return sorted({min(int(rows), room) for rows in wanted})
+def memory() -> int:
+    """Bytes of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def median(costs: list[Cost], figure: str) -> float:
+    """Of one of the figures of a cost."""
+    return statistics.median(getattr(cost, figure) for cost in costs)
+
+
+def extrapolated(rows: int, found: dict[int, dict[str, list[Cost]]]) -> str:
+    """A line for rows beyond the disk: a straight line through the fit's times of the two largest sizes."""
+    if len(found) < 2:
+        return f"| {rows:,} | no room on the disk, and no two sizes to extrapolate from | | | | | |"
+    small, large = sorted(found)[-2:]
+    low, high = (median(found[size]["fit"], "seconds") for size in (small, large))
+    seconds = high + (high - low) / (large - small) * (rows - large)
+    return f"| {rows:,} | extrapolated from {small:.0e} and {large:.0e} | | | {seconds:.0f} | | |"
 
 
 def make_table(path: Path, rows: int) -> Path:
@@ -90,16 +113,19 @@ def write_table(path: str, rows: int) -> None:
     writer.close()
 
 
-def measure(folder: Path, file: Path, repeats: int) -> dict[str, list[Cost]]:
-    """Turn by turn, so that a busy machine slows all alike."""
+def measure(folder: Path, file: Path, repeats: int, *, sort: bool = True) -> dict[str, list[Cost]]:
+    """Turn by turn, so that a busy machine slows all alike; without `sort`, the fit alone."""
     costs: dict[str, list[Cost]] = {"sort": [], "streamed sort": [], "fit": []}
     for repeat in range(repeats):
         paths = {"ledger": folder / f"{file.stem}-{time.time_ns()}.ledger", "json": folder / "out.json"}
         fit = FIT.format(file=file, scratch=folder, **paths).split()
-        costs["sort"].append(run([sys.executable, "-c", SORT, str(file)]))
+        if sort:
+            costs["sort"].append(run([sys.executable, "-c", SORT, str(file)]))
         costs["fit"].append(run([sys.executable, "-m", "dpfda", *fit]))
-        costs["streamed sort"].append(run([sys.executable, "-c", STREAMED, str(file)]))
-        print(f"{file.name}, repeat {repeat + 1}: { ({name: each[-1] for name, each in costs.items()}) }", flush=True)
+        if sort:
+            costs["streamed sort"].append(run([sys.executable, "-c", STREAMED, str(file)]))
+        last = {name: each[-1] for name, each in costs.items() if each}
+        print(f"{file.name}, repeat {repeat + 1}: {last}", flush=True)
     return costs
 
 
@@ -116,23 +142,17 @@ def run(command: list[str]) -> Cost:
 def row(rows: int, file: Path, costs: dict[str, list[Cost]]) -> str:
     """One line of the table, medians of the repeats."""
 
-    def median(name: str, figure: str) -> float:
-        return statistics.median(getattr(cost, figure) for cost in costs[name])
+    def both(name: str) -> str:
+        if not costs[name]:
+            return "memory too small"
+        return f"{median(costs[name], 'seconds'):.1f} / {median(costs[name], 'megabytes'):,.0f}"
 
-    def ratio(figure: str) -> float:
-        return statistics.median(
-            getattr(fit, figure) / getattr(sort, figure) for fit, sort in zip(costs["fit"], costs["sort"], strict=True)
-        )
+    def ratio(figure: str) -> str:
+        pairs = list(zip(costs["fit"], costs["sort"], strict=False))
+        return f"{statistics.median(getattr(a, figure) / getattr(b, figure) for a, b in pairs):.2f}" if pairs else ""
 
-    cells = [
-        f"{rows:,}",
-        f"{file.stat().st_size / 1e6:,.0f}",
-        f"{median('sort', 'seconds'):.1f} / {median('sort', 'megabytes'):,.0f}",
-        f"{median('streamed sort', 'seconds'):.1f} / {median('streamed sort', 'megabytes'):,.0f}",
-        f"{median('fit', 'seconds'):.1f} / {median('fit', 'megabytes'):,.0f}",
-        f"{ratio('seconds'):.2f}",
-        f"{ratio('cpu'):.2f}",
-    ]
+    size = f"{file.stat().st_size / 1e6:,.0f}"
+    cells = [f"{rows:,}", size, both("sort"), both("streamed sort"), both("fit"), ratio("seconds"), ratio("cpu")]
     return "| " + " | ".join(cells) + " |"
 
 

@@ -21,6 +21,7 @@ from dpfda.kernels.packed import PackedCurves
 from dpfda.model import PreparedCurves, mean_per_curve
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import HistogramBound, OuterProductBound
+from dpfda.privacy.exact import no_words
 
 Floats = NDArray[np.float64]
 Words = NDArray[np.int64]
@@ -122,7 +123,10 @@ class WhitenedSums:
             direction=self.direction,
             rest=self.rest,
         )
-        return np.hstack([total, [[0], [short]], left, outer])
+        words = no_words(self.width)
+        words[:, self.gradient], words[1, self.short] = total, short
+        words[:, self.clipped_rest], words[:, self.triangle] = left, outer
+        return words
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import pytest
 from dpfda.curves import Curves
 from dpfda.errors import InvalidInput, SourceError
 from dpfda.tables import Covariate, Domain, Reading, find_source, load_curves
-from dpfda.tables.keys import Ranges, keys_of
+from dpfda.tables.keys import FAN, Ranges, keys_of
 
 pl = pytest.importorskip("polars")
 
@@ -255,7 +255,7 @@ def test_ranges_never_decrease_in_the_order_of_ids(kind: str) -> None:
     ranges = Ranges.from_sample(ids.gather_every(7))
     numbers = ranges.of(ids)
     assert np.all(numbers[1:] >= numbers[:-1])
-    assert numbers.max() < ranges.count <= 255
+    assert numbers.max() < ranges.count <= 2 * FAN + 3
     keys = keys_of(ids, ranges.prefix)
     assert np.all(keys[1:] >= keys[:-1])
     parts = keys_of(ids[5:9], ranges.prefix)
@@ -311,3 +311,29 @@ def test_copies_among_many_rows_are_found(copy: int | None) -> None:
         codes, x, y = np.append(codes, codes[copy]), np.append(x, x[copy]), np.append(y, y[copy])
     found = copied_rows(codes.astype(np.int64), x, y, None)
     assert found.tolist() == ([] if copy is None else [70_000])
+
+
+@pytest.mark.parametrize("duplicates", ["refuse", "drop", "keep"])
+@pytest.mark.parametrize("spoil", ["nothing", "a copy", "missing values", "two missing copies", "a long curve"])
+def test_compiled_grouping_gives_the_same_curves_and_counts(spoil: str, duplicates: str, monkeypatch) -> None:
+    from dpfda.tables import shaping
+    from dpfda.tables.rows import Rows
+
+    rng = np.random.default_rng(5)
+    ids, x, y = rng.integers(100, 2000, 8000), rng.uniform(-0.1, 1, 8000), rng.normal(size=8000)
+    if spoil == "a copy":
+        ids[7000], x[7000], y[7000] = ids[3], x[3], y[3]
+    if spoil == "missing values":
+        x[::50], y[5::70] = np.nan, np.inf
+    if spoil == "two missing copies":
+        ids[[5, 6]], x[[5, 6]], y[[5, 6]] = 100, np.nan, 1.0
+    if spoil == "a long curve":
+        ids[:300] = 700
+    rows, reading = Rows(pl.Series(ids), x, y, None), replace(READING, duplicates=duplicates)
+    plain = shaping.shaped(rows, reading)
+    monkeypatch.setattr(shaping, "_MANY", 1)
+    compiled = shaping.shaped(rows, reading)
+    assert compiled.tally == plain.tally
+    assert plain.tally.copies == ("cop" in spoil and duplicates != "keep")
+    for name in ("x", "y", "offsets", "design"):
+        assert getattr(compiled.curves, name).tobytes() == getattr(plain.curves, name).tobytes()

@@ -110,9 +110,10 @@ def test_chunks_hold_whole_curves_and_are_bounded(monkeypatch):
 
 
 def test_an_arena_in_a_file_keeps_what_was_written(tmp_path):
-    arena = Arena([3, 0, 1000], str(tmp_path))
-    assert [part.size for part in arena.parts] == [3, 0, 1000]
+    arena = Arena([3, 0, 1000])
     arena.parts[2][:] = np.arange(1000)
+    arena.move_to_file(str(tmp_path))
+    assert [part.size for part in arena.parts] == [3, 0, 1000]
     arena.drop_pages()
     assert (arena.parts[2] == np.arange(1000)).all()
     assert (arena.parts[0] == 0).all()

@@ -106,6 +106,28 @@ def test_level_histogram(case):
     assert counts[-1] == curves.n - len(means)
 
 
+@pytest.mark.parametrize("basis", [Fourier(3), Fourier(65), Cosine(33), Fourier(67), Cosine(41)], ids=str)
+def test_errors_of_recurrences_where_they_are_largest(basis):
+    """Near theta = 0 and pi, up to the last frequency of the fast recurrence and beyond, against 64 bits of mantissa."""
+    near = np.concatenate([[0.0], np.geomspace(1e-9, 0.1, 40)])
+    u = np.concatenate([near, 0.5 - near, 0.5 + near, 1 - near])
+    rng = np.random.default_rng(1)
+    y, iterate = rng.uniform(-1, 1, u.size), rng.uniform(-1, 1, (1, basis.size)) / basis.size
+    curves = PreparedCurves(u, y, np.arange(u.size + 1), np.ones((u.size, 1)))
+    turns = u.astype(np.longdouble) * (np.longdouble(basis.angle) / (2 * np.longdouble(math.pi)))
+    angle = 2 * np.longdouble("3.14159265358979323846264338327950288") * (turns % 1)
+    columns = [np.ones_like(angle)]
+    waves = (np.cos, np.sin) if basis.sines else (np.cos,)
+    for k in range(1, basis.size // len(waves) + 1):
+        columns += [np.sqrt(np.longdouble(2)) * wave(k * angle) for wave in waves]
+    features = np.array(columns[: basis.size]).T
+    residuals = features @ iterate[0].astype(np.longdouble) - y
+    for i in range(u.size):
+        packed = pack(curves.batch(range(i, i + 1)), basis, longest_direct=10)
+        error = np.abs(packed.truncated(iterate, np.full(basis.size, 4.0)) - features[i] * residuals[i]).max()
+        assert error <= 1e-13
+
+
 def test_points_and_moments_agree(basis):
     rng = np.random.default_rng(5)
     curves = oracle.some_curves(rng, 40, 2, 1, 300)

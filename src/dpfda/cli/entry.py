@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
+import os
 import sys
 
 NEEDED = ("typer", "rich", "polars", "jinja2", "sqlalchemy")
@@ -9,6 +12,9 @@ NEEDED = ("typer", "rich", "polars", "jinja2", "sqlalchemy")
 
 def main() -> None:
     """Run `dpfda`."""
+    # matrices are small here, and threads that wait for more of them take a processor from the sums over curves
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    atexit.register(gc.freeze)  # a last look for garbage in a process that ends takes half a second
     try:
         from dpfda.cli.main import main as run_main
 

@@ -13,9 +13,12 @@ import numpy as np
 
 from dpfda.kernels.jit import inlined
 from dpfda.kernels.simd import (
+    ALL,
     add,
     add_bits,
     add_bits4,
+    bits_le,
+    count_ones,
     div,
     fma,
     least,
@@ -33,8 +36,14 @@ from dpfda.kernels.simd import (
 Floats = Any  # contiguous float64 arrays
 Integers = Any  # contiguous int64 arrays
 
+Shape = tuple[Any, Any, Any, bool]
+"""(length, shrink, odd, plain) of eight vectors. The length is that of `shrink` times the vector: shrink is 1 or, for huge
+entries, 2^-600. `odd` is 0, or NaN for a vector that is not finite. All are `plain` if shrink is 1 and odd is 0 for all.
+"""
+
 HUGE = 1e100  # entries beyond it are scaled down before they are squared; no radius is larger
 DOWN = 2.0**-600
+PLAIN = 1e199  # vectors whose squares add up to no more have neither huge entries nor any that are not finite
 
 
 @inlined
@@ -108,12 +117,18 @@ def add_truncated(
 
 
 @inlined
-def measured(vectors: Floats, at: int, stride: int, size: int) -> tuple[Any, Any, Any]:
-    """(length, shrink, odd) of eight vectors, entry e at `at` + stride * e.
+def measured(vectors: Floats, at: int, stride: int, size: int) -> Shape:
+    """The `Shape` of eight vectors, entry e at `at` + stride * e.
 
-    The length is that of `shrink` times the vector: shrink is 1 or, for huge entries, 2^-600. `odd` is 0, or NaN for
-    a vector that is not finite. Squares that underflow belong to lengths far below every radius.
+    Squares that underflow belong to lengths far below every radius. The bits of a vector's length are the same on both
+    paths, whatever its neighbours: 1 times a number is that number.
     """
+    squares = splat(0.0)
+    for entry in range(size):
+        value = load(vectors, at + stride * entry)
+        squares = fma(value, value, squares)
+    if bits_le(squares, splat(PLAIN)) == ALL:
+        return root(squares), splat(1.0), splat(0.0), True
     odd, peak = splat(0.0), splat(0.0)
     for entry in range(size):
         value = load(vectors, at + stride * entry)
@@ -124,24 +139,24 @@ def measured(vectors: Floats, at: int, stride: int, size: int) -> tuple[Any, Any
     for entry in range(size):
         value = mul(load(vectors, at + stride * entry), shrink)
         squares = fma(value, value, squares)
-    return root(squares), shrink, magnitude(odd)
+    return root(squares), shrink, magnitude(odd), False
 
 
 @inlined
-def true_length(shape: tuple[Any, Any, Any]) -> Any:
+def true_length(shape: Shape) -> Any:
     """The length itself; infinite for a vector that is not finite."""
-    length, shrink, odd = shape
+    length, shrink, odd, _ = shape
     return where_le(odd, splat(0.0), div(length, shrink), splat(np.inf))
 
 
 @inlined
-def ball_factor(shape: tuple[Any, Any, Any], radius: float) -> Any:
+def ball_factor(shape: Shape, radius: float) -> Any:
     """What takes `shrink` times a vector into the ball: 1 inside, else radius / length.
 
     Applied after the shrinking, never multiplied with it first: their product can be denormal, with few bits left. A huge
     vector is always outside, as no radius exceeds `HUGE`; where rounding says otherwise, a tiny multiple of it is taken.
     """
-    length, shrink, _ = shape
+    length, shrink, _, _ = shape
     return where_le(length, mul(splat(radius), shrink), splat(1.0), div(splat(radius), length))
 
 
@@ -151,14 +166,19 @@ def add_shrunk(
     at: int,
     stride: int,
     size: int,
-    shape: tuple[Any, Any, Any],
+    shape: Shape,
     radius: float,
     magic: float,
     lanes: Integers,
 ) -> None:
     """Scale each vector into the ball of this radius and add; `shape` is what `measured` returned."""
-    _, shrink, odd = shape
+    _, shrink, odd, plain = shape
     factor = ball_factor(shape, radius)
+    if plain:
+        for entry in range(size):
+            value = mul(load(vectors, at + stride * entry), factor)
+            add_bits(lanes, 8 * entry, add(value, splat(magic)))
+        return
     for entry in range(size):
         value = mul(mul(load(vectors, at + stride * entry), shrink), factor)
         value = where_le(odd, splat(0.0), value, splat(0.0))
@@ -171,14 +191,14 @@ def add_rest(
     at: int,
     stride: int,
     direction: Floats,
-    shape: tuple[Any, Any, Any],
+    shape: Shape,
     radius: float,
     limit: float,
     magic: float,
     lanes: Integers,
 ) -> None:
     """Add what `add_shrunk` takes from each vector, along a direction, truncated to [-limit, limit]."""
-    _, shrink, odd = shape
+    _, shrink, odd, _ = shape
     along = splat(0.0)
     for entry in range(direction.size):
         along = fma(mul(load(vectors, at + stride * entry), shrink), splat(direction[entry]), along)
@@ -188,12 +208,14 @@ def add_rest(
 
 
 @inlined
-def put_in_unit_ball(
-    vectors: Floats, at: int, stride: int, size: int, shape: tuple[Any, Any, Any], radius: float
-) -> None:
+def put_in_unit_ball(vectors: Floats, at: int, stride: int, size: int, shape: Shape, radius: float) -> None:
     """Replace each vector by vector / max(radius, length), or by zero if it is not finite."""
-    length, shrink, odd = shape
+    length, shrink, odd, plain = shape
     factor = where_le(length, mul(splat(radius), shrink), splat(1.0 / radius), div(splat(1.0), length))
+    if plain:
+        for entry in range(size):
+            store(vectors, at + stride * entry, mul(load(vectors, at + stride * entry), factor))
+        return
     for entry in range(size):
         value = mul(mul(load(vectors, at + stride * entry), shrink), factor)
         store(vectors, at + stride * entry, where_le(odd, splat(0.0), value, splat(0.0)))
@@ -246,12 +268,8 @@ def multiply(matrix: Floats, vectors: Floats, products: Floats) -> None:
 
 
 @inlined
-def count_short(shape: tuple[Any, Any, Any], threshold: float, fill: int, flags: Floats) -> int:
+def count_short(shape: Shape, threshold: float, fill: int) -> int:
     """How many of the first `fill` lanes hold finite vectors of at most this length."""
-    length, shrink, odd = shape
-    short = where_le(length, mul(splat(threshold), shrink), splat(1.0), splat(0.0))
-    store(flags, 0, where_le(odd, splat(0.0), short, splat(0.0)))
-    count = 0.0
-    for lane in range(fill):
-        count += flags[lane]
-    return int(count)
+    length, shrink, odd, _ = shape
+    short = bits_le(length, mul(splat(threshold), shrink)) & bits_le(odd, splat(0.0))
+    return int(count_ones(short & ((1 << fill) - 1)))

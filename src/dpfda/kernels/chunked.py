@@ -7,9 +7,10 @@ about all curves in every round, the published one about each batch once.
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -151,8 +152,31 @@ class ChunkedSums:
             threads = 1 if self._points(positions) < _POINTS_FOR_THREADS else _processors()
         if threads == 1 or len(items) < 2:
             return [work(item) for item in items]
-        with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(work, items))
+        return _in_threads(work, items, min(threads, len(items)))
+
+
+def _in_threads(work: Callable[[_Item], _Part], items: list[_Item], threads: int) -> list[_Part]:
+    """The items taken in turn by this thread and threads - 1 new ones."""
+    found: dict[int, _Part] = {}
+    failures: list[BaseException] = []
+    numbers = itertools.count()  # its next() is one step of the interpreter
+
+    def take() -> None:
+        try:
+            while not failures and (number := next(numbers)) < len(items):
+                found[number] = work(items[number])
+        except BaseException as error:  # raised again below, by the thread that asked
+            failures.append(error)
+
+    helpers = [threading.Thread(target=take) for _ in range(threads - 1)]
+    for helper in helpers:
+        helper.start()
+    take()
+    for helper in helpers:
+        helper.join()
+    if failures:
+        raise failures[0]
+    return [found[number] for number in range(len(items))]
 
 
 def _processors() -> int:

@@ -15,6 +15,7 @@ order or the chunking of curves.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,19 +92,18 @@ class PackedCurves:
         start = np.concatenate([8 * (np.cumsum(points) - points), 8 * record * np.arange(n_groups - n_short)])
         short_points, table = 8 * int(points.sum()), 8 * record * (n_groups - n_short)
         sizes = (short_points, short_points, table, n_groups, n_short, 8 * n_groups * design.shape[1], n_groups)
-        arena = Arena(sizes, folder)
-        packed = stores.Store(*arena.parts)
-        packed = packed._replace(start=packed.start.view(np.int64), points=packed.points.view(np.int64))
+        arena = Arena(sizes)
+        packed = stores.store_in(arena)
         packed.start[:], packed.points[:] = start, points
-        packed = packed._replace(fill=packed.fill.view(np.int64))
         packed.fill[:] = (order.reshape(-1, 8) >= 0).sum(axis=1)
-        self = cls(basis, packed, design.shape[1], int(counts[0]), arena)
         stores.copy_groups(u, y, offsets, design, order, packed, 0, n_groups)
         if n_short < n_groups:
             segment = tuple(stores.aligned_zeros(SEGMENT) for _ in range(3))
-            sums, totals = stores.aligned_zeros(8 * record), stores.aligned_zeros(8 * record)
-            stores.make_records(u, y, offsets, order, packed, *self._shape, n_short, n_groups, segment, sums, totals)
-        return self
+            room = segment, stores.aligned_zeros(8 * record), stores.aligned_zeros(8 * record)
+            stores.make_records(u, y, offsets, order, packed, *trigonometric_shape(basis), n_short, n_groups, *room)
+        if folder is not None:
+            arena.move_to_file(folder)
+        return cls(basis, stores.store_in(arena), design.shape[1], int(counts[0]), arena)
 
     def truncated_words(self, iterate: Floats, bound: EntrywiseBound) -> Integers:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
@@ -184,9 +184,9 @@ class PackedCurves:
         return padded, scales
 
     def _room(self, size: int, spread_size: int = 0) -> Room:
-        from dpfda.kernels.store import make_room
+        from dpfda.kernels.store import room_for
 
-        return make_room(size, self._shape[1], spread_size)
+        return room_for(size, self._shape[1], spread_size)
 
     def _whitened(
         self,
@@ -204,8 +204,8 @@ class PackedCurves:
         width = self._p * self._basis.size
         matrix = np.array(whitener, dtype=np.float64).reshape(width, width)
         along = np.zeros(0) if direction is None else np.array(direction, dtype=np.float64)
-        limit = EntrywiseBound(np.ones(1)) if rest is None else rest
-        triangle = Grid.of(np.ones(width * (width + 1) // 2 if spread else 0))
+        limit, reach = (_unit_grid(1), 1.0) if rest is None else (rest.grid, float(rest.radii[0]))
+        triangle = _unit_grid(width * (width + 1) // 2 if spread else 0)
         total, outer, left = no_words(width), no_words(triangle.bits.size), no_words(1 if along.size else 0)
         short = passes.whitened_pass(
             self._store,
@@ -218,7 +218,7 @@ class PackedCurves:
             (ball.radius, ball.grid.magic, ball.grid.bits, total[0], total[1]),
             float(threshold),
             (triangle.magic, triangle.bits, outer[0], outer[1]),
-            (along, float(limit.radii[0]), limit.grid.magic, limit.grid.bits[: along.size], left[0], left[1]),
+            (along, reach, limit.magic, limit.bits[: along.size], left[0], left[1]),
             norms,
         )
         return total, short + (self._empty if threshold >= 0 else 0), outer, left
@@ -227,6 +227,11 @@ class PackedCurves:
 def trigonometric_shape(basis: Basis) -> tuple[float, int, bool]:
     """Turns per unit of u, the highest frequency, and whether the basis has sines."""
     return basis.angle / (2 * math.pi), int(basis.frequencies[-1]), bool(basis.sines)
+
+
+@lru_cache(maxsize=4)
+def _unit_grid(size: int) -> Grid:
+    return Grid.of(np.ones(size))
 
 
 def _record_size(basis: Basis) -> int:

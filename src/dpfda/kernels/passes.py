@@ -19,10 +19,10 @@ from dpfda.kernels.bounding import (
     put_in_unit_ball,
     true_length,
 )
-from dpfda.kernels.direct import direct_scores
+from dpfda.kernels.direct import FEW, add_cosines_and_sines, direct_scores
 from dpfda.kernels.jit import compiled, inlined
 from dpfda.kernels.moments import add_points, moment_scores
-from dpfda.kernels.simd import fma, load, mul, splat, store
+from dpfda.kernels.simd import fma, load, mul, splat, store, sub
 from dpfda.kernels.store import Room, Store
 from dpfda.privacy.exact import MOST_ADDITIONS
 
@@ -127,7 +127,7 @@ def whitened_pass(
             shape = measured(whitened, 8 * i, 8 * _BLOCK, size)
             add_shrunk(whitened, 8 * i, 8 * _BLOCK, size, shape, radius, magic[0], room.lanes)
             fill = packed.fill[block + i] if i < groups else 0
-            short += count_short(shape, threshold, fill, room.flags)
+            short += count_short(shape, threshold, fill)
             if norms.size > 0 and i < groups:
                 store(norms, 8 * (block - first + i), true_length(shape))
             if direction.size > 0:
@@ -171,18 +171,24 @@ def moment_pass(
         start = packed.start[group]
         if group < packed.points.size:
             points = packed.points[group]
-            sums[:] = 0.0
-            add_points(packed.u, packed.y, start, points, room.flags, 0, rate, harmonics, sines, sums)
-            share = 1.0 / points
-            for i in range(8 * size):
-                sums[i] *= share
+            for entry in range(size + size // 2 + 1):  # of a record
+                store(sums, 8 * entry, splat(0.0))
+            if harmonics <= FEW:
+                add_cosines_and_sines(packed.u, start, points, rate, 2 * harmonics, sines, sums)
+            else:
+                add_points(packed.u, packed.y, start, points, room.flags, 0, rate, harmonics, sines, sums)
+            share = splat(1.0 / points)
+            for entry in range(size):
+                store(sums, 8 * entry, mul(load(sums, 8 * entry), share))
         else:
-            for i in range(8 * size):
-                sums[i] = packed.table[start + i]
+            for entry in range(size):
+                store(sums, 8 * entry, load(packed.table, start + 8 * entry))
         for entry in range(size):
-            for lane in range(8):
-                value = (sums[8 * entry + lane] - centre[entry]) * scales[entry]
-                sums[8 * entry + lane] = value if lane < packed.fill[group] else 0.0
+            value = sub(load(sums, 8 * entry), splat(centre[entry]))
+            store(sums, 8 * entry, mul(value, splat(scales[entry])))
+        for lane in range(packed.fill[group], 8):
+            for entry in range(size):
+                sums[8 * entry + lane] = 0.0
         add_shrunk(sums, 0, 8, size, measured(sums, 0, 8, size), radius, magic[0], room.lanes)
         additions += 1
         if additions == MOST_ADDITIONS or group == last - 1:

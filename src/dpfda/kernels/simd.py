@@ -16,6 +16,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
 
 LANES = 8
+ALL = 2**LANES - 1  # the bits of all lanes
 
 _DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
 _INTEGERS = ir.VectorType(ir.IntType(64), LANES)
@@ -80,6 +81,8 @@ fma = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fmu
 """a b + c: fused where the processor can."""
 fnma = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fmuladd", 3), [builder.fneg(a), b, c]), 3)
 """c - a b: fused where the processor can."""
+fms = _elementwise(lambda builder, a, b, c: builder.call(_declared(builder, "fmuladd", 3), [a, b, builder.fneg(c)]), 3)
+"""a b - c: fused where the processor can."""
 root = _elementwise(lambda builder, a: builder.call(_declared(builder, "sqrt", 1), [a]), 1)
 nearest = _elementwise(lambda builder, a: builder.call(_declared(builder, "rint", 1), [a]), 1)
 magnitude = _elementwise(lambda builder, a: builder.call(_declared(builder, "fabs", 1), [a]), 1)
@@ -91,6 +94,21 @@ where_le = _elementwise(
     lambda builder, a, b, then, other: builder.select(builder.fcmp_ordered("<=", a, b), then, other), 4
 )
 """`then` in the lanes with a <= b, `other` elsewhere, also where a or b is NaN."""
+
+
+def _bits_le(typing: Any, a: Any, b: Any) -> Any:
+    """Bit l of the integer says whether a <= b in lane l; not where one of them is NaN."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lane_by_lane = builder.bitcast(builder.fcmp_ordered("<=", *args), ir.IntType(LANES))
+        return builder.zext(lane_by_lane, ir.IntType(64))
+
+    return types.int64(lanes, lanes), generate
+
+
+def _count_ones(typing: Any, number: Any) -> Any:
+    """The number of ones among the bits of an integer."""
+    return types.int64(types.int64), lambda context, builder, signature, args: builder.ctpop(args[0])
 
 
 def _splat(typing: Any, value: Any) -> Any:
@@ -138,6 +156,8 @@ def _add_bits4(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, d: A
     return types.void(array, types.intp, lanes, lanes, lanes, lanes), _bits_added
 
 
+bits_le: Any = intrinsic(_bits_le)
+count_ones: Any = intrinsic(_count_ones)
 splat: Any = intrinsic(_splat)
 load: Any = intrinsic(_load)
 store: Any = intrinsic(_store)

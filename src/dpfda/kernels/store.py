@@ -8,10 +8,12 @@ over in a group have design zero, so that they contribute zero. Curves without p
 from __future__ import annotations
 
 import itertools
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpfda.kernels.arena import Arena
 from dpfda.kernels.jit import compiled
 from dpfda.kernels.moments import curve_record
 
@@ -28,8 +30,17 @@ class Store(NamedTuple):
     fill: Any  # per group: how many lanes are curves
 
 
+def store_in(arena: Arena) -> Store:
+    """The arrays of an arena by name."""
+    store = Store(*arena.parts)
+    return store._replace(**{name: getattr(store, name).view(np.int64) for name in ("start", "points", "fill")})
+
+
 class Room(NamedTuple):
-    """Working memory of a pass: vectors of eight doubles, and lanes of integers for exact sums."""
+    """Working memory of a pass: vectors of eight doubles, and lanes of integers for exact sums.
+
+    Between passes the lanes are zero (`bounding.collect` leaves them so); of the rest, a pass reads what it wrote itself.
+    """
 
     slopes: Any
     scores: Any
@@ -49,8 +60,27 @@ def aligned_zeros(size: int) -> Any:
     return room[skip : skip + size]
 
 
-def make_room(size: int, harmonics: int, spread_size: int = 0) -> Room:
-    """Room for vectors of `size` entries per curve and outer products of `spread_size` entries."""
+class _Kept(threading.local):
+    shape: tuple[int, int, int] | None = None
+    room: Any = None
+
+
+_kept = _Kept()
+
+
+def room_for(size: int, harmonics: int, spread_size: int = 0) -> Room:
+    """Room of this thread for vectors of `size` entries per curve and outer products of `spread_size` entries.
+
+    The last one is kept: rounds of a fit ask for the same many times.
+    """
+    shape = (size, harmonics, spread_size)
+    if _kept.shape != shape:
+        _kept.shape, _kept.room = shape, _new_room(*shape)
+    room: Room = _kept.room
+    return room
+
+
+def _new_room(size: int, harmonics: int, spread_size: int) -> Room:
     width = 8 * (2 * harmonics + 1)
     sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * spread_size, 8, 8)
     everything = aligned_zeros(sum(sizes))

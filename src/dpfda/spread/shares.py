@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -43,9 +42,11 @@ def shares_of(source: Source, reading: Reading, parts: int) -> list[Share]:
     """At most `parts` shares with about as many rows each, none empty. Runs on a worker, since it sees ids."""
     import polars as pl
 
-    columns = partial(wanted_columns, source=source, reading=reading)
+    def only_ids(columns: list[str]) -> list[str]:
+        return wanted_columns(columns, source, reading)[:1]
+
     sample: list[pl.Series] = []
-    with batches_of(source, columns, reading.separator) as batches:
+    with batches_of(source, only_ids, reading.separator) as batches:
         for frame in batches.frames:
             ids = plain_ids(frame[str(reading.id)]).drop_nulls()
             if len(ids):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-FAN = 120  # ranges that are aimed at; at most 2 FAN + 3 result, which fits into a byte
+FAN = 480  # ranges that are aimed at; at most 2 FAN + 3 result
 _CELLS = 1 << 16
 _SIGN = np.uint64(1 << 63)
 _WORD = 7  # bytes of a text in a key: one is left for texts that sort before and after the prefix
@@ -25,7 +25,7 @@ class Ranges:
     low: np.uint64
     high: np.uint64
     shift: np.uint64
-    table: NDArray[np.uint8]
+    table: NDArray[np.uint16]
 
     @classmethod
     def from_sample(cls, ids: pl.Series) -> Ranges:
@@ -37,7 +37,7 @@ class Ranges:
         shift = np.uint64(max(0, int(high - low).bit_length() - 16))
         inside = sample[(sample >= low) & (sample <= high)]
         cells = np.bincount(((inside - low) >> shift).astype(np.int64), minlength=_CELLS)
-        table, number, size, target = np.ones(_CELLS, dtype=np.uint8), 1, 0, inside.size / FAN
+        table, number, size, target = np.ones(_CELLS, dtype=np.uint16), 1, 0, inside.size / FAN
         used = np.flatnonzero(cells)
         for cell, count in zip(used.tolist(), cells[used].tolist(), strict=True):
             if size and size + count > target:
@@ -51,11 +51,11 @@ class Ranges:
         """The number of ranges; the first is below the sample and the last above."""
         return int(self.table[-1]) + 2
 
-    def of(self, ids: pl.Series) -> NDArray[np.uint8]:
+    def of(self, ids: pl.Series) -> NDArray[np.uint16]:
         """The range of every id."""
         keys = keys_of(ids, self.prefix)
         cells = np.minimum((np.maximum(keys, self.low) - self.low) >> self.shift, np.uint64(_CELLS - 1))
-        numbers: NDArray[np.uint8] = self.table[cells]
+        numbers: NDArray[np.uint16] = self.table[cells]
         numbers[keys < self.low] = 0
         numbers[keys > self.high] = self.count - 1
         return numbers

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from dpfda.tables.reading import Reading
     from dpfda.tables.rows import Rows
 
+_MANY = 1 << 16  # rows for which compiled code pays
+_DENSE = 4  # codes per row up to which a table of all codes is cheaper than sorting
+
 
 @dataclass(frozen=True)
 class Shaped:
@@ -33,14 +36,15 @@ class Shaped:
 def shaped(rows: Rows, reading: Reading) -> Shaped:
     """All rows of some ids, in any order, as curves."""
     codes = _codes(rows.ids)
-    copies = 0
-    if reading.duplicates != "keep":
-        repeats = copied_rows(codes, rows.x, rows.y, rows.design)
-        copies = repeats.size
-        if copies and reading.duplicates == "drop":
-            kept = np.delete(np.arange(len(rows)), repeats)
-            rows, codes = rows[kept], codes[kept]
-    return _curves(codes, rows.x, rows.y, rows.design, reading, copies)
+    whole = _whole(codes, rows.x, rows.y, rows.design)
+    if reading.duplicates == "keep" or not _may_hold_copies(whole, len(rows)):
+        return _inside(whole, rows.x, rows.y, rows.design, reading, 0)
+    repeats = copied_rows(codes, rows.x, rows.y, rows.design)
+    if repeats.size and reading.duplicates == "drop":
+        kept = np.delete(np.arange(len(rows)), repeats)
+        rows, codes = rows[kept], codes[kept]
+        whole = _whole(codes, rows.x, rows.y, rows.design)
+    return _inside(whole, rows.x, rows.y, rows.design, reading, repeats.size)
 
 
 def shaped_one_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[Shaped]:
@@ -93,13 +97,44 @@ def _curves(
     reading: Reading,
     copies: int,
 ) -> Shaped:
-    whole, ones = Curves.from_long(codes, x, y, design), None
+    return _inside(_whole(codes, x, y, design), x, y, design, reading, copies)
+
+
+def _whole(
+    codes: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], design: NDArray[np.float64] | None
+) -> Curves:
+    """The curves of rows with these codes; compiled code puts many rows in order where a table of codes is small."""
+    if design is None and codes.size >= _MANY and int(codes.max()) < _DENSE * codes.size and codes.min() == 0:
+        from dpfda.tables.grouping import in_order
+
+        codes, x, y = in_order(codes, x, y)
+    return Curves.from_long(codes, x, y, design)
+
+
+def _may_hold_copies(whole: Curves, rows: int) -> bool:
+    """False only if no row is a copy of another; a fast look at the points of each curve, if none were dropped."""
+    if rows < _MANY or whole.n_points < rows:
+        return True
+    from dpfda.tables.grouping import may_hold_copies
+
+    return may_hold_copies(whole.x, whole.y, whole.offsets)
+
+
+def _inside(
+    whole: Curves,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    design: NDArray[np.float64] | None,
+    reading: Reading,
+    copies: int,
+) -> Shaped:
+    ones = None
     if design is not None:
         usable = whole.design.any(axis=1) | (whole.counts > 0)
         ones = tuple(whole.constant_columns().tolist()) if usable.any() else None
         whole = whole.with_intercept(allow_ones=True)
     inside = whole.restrict(reading.domain.interval)
-    missing = int(np.count_nonzero(~(np.isfinite(x) & np.isfinite(y))))
+    missing = int(np.count_nonzero(~(np.isfinite(x) & np.isfinite(y)))) if whole.n_points < x.size else 0
     tally = tally_of(whole, inside, reading, missing=missing, rows=x.size)
     return Shaped(inside, replace(tally, copies=copies, ones=ones))
 

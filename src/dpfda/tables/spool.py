@@ -49,19 +49,24 @@ class Spool:
     def add(self, rows: Rows) -> None:
         """Append a batch."""
         numbers = self._ranges.of(rows.ids)
-        if np.any(numbers[1:] < numbers[:-1]):
-            rows = rows[np.argsort(numbers, kind="stable")]
         counts = np.bincount(numbers, minlength=self.counts.size)
         self.counts += counts
+        mixed = bool(np.any(numbers[1:] < numbers[:-1]))
         text = 0
         if self._is_text:
+            rows = rows[np.argsort(numbers, kind="stable")] if mixed else rows
             ids, content = text_parts(rows.ids)
             text = self._file.append(content)
         else:
             ids = rows.ids.to_numpy()
         design = [] if rows.design is None else list(rows.design.T)
         self._columns = 2 + len(design)
-        places = [self._file.append(column) for column in (ids, rows.x, rows.y, *design)]
+        columns = [ids, rows.x, rows.y, *design]
+        if mixed and not self._is_text:
+            from dpfda.tables.grouping import split
+
+            columns = split(numbers, counts, columns)
+        places = [self._file.append(column) for column in columns]
         self._batches.append(_Batch(np.concatenate([[0], np.cumsum(counts)]), places[0], text, places[1]))
 
     def read(self, first: int, last: int, start: int = 0, stop: int | None = None) -> Rows:
