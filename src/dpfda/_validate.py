@@ -19,7 +19,7 @@ from dpfda.errors import InvalidInput
 
 def real(name: str, value: Any) -> float:
     """A finite real number."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, float | numbers.Real) or not math.isfinite(value):
         raise InvalidInput(f"{name} must be a finite number, got {value!r}.")
     return float(value)
 
@@ -57,7 +57,7 @@ def fraction(name: str, value: Any) -> float:
 
 def integer(name: str, value: Any, *, minimum: int = 1) -> int:
     """A whole number of at least `minimum`."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or int(value) < minimum:
+    if isinstance(value, bool) or not isinstance(value, int | numbers.Integral) or int(value) < minimum:
         raise InvalidInput(f"{name} must be a whole number of at least {minimum}, got {value!r}.")
     return int(value)
 

@@ -128,7 +128,7 @@ def _text(header: dict[str, Any], key: str) -> str:
 
 def _is_unicode(text: str) -> bool:
     """Whether it can be written down: JSON allows half a surrogate pair, no file or database does."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _count(header: dict[str, Any], key: str) -> int:

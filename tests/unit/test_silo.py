@@ -17,7 +17,7 @@ from dpfda.engine.plan import Plan, Scaling
 from dpfda.errors import DpfdaError
 from dpfda.messages import Query
 from dpfda.privacy.clipping import EntrywiseBound
-from dpfda.privacy.ledger_sqlite import SqliteTransaction
+from dpfda.privacy.ledger_memory import MemoryTransaction
 from dpfda.privacy.noise import SeededNoise
 
 R = 3
@@ -135,7 +135,7 @@ def test_a_refused_round_draws_nothing(monkeypatch):
     assert "commit" not in calls
 
 
-@pytest.mark.parametrize("place", [(SeededNoise, "standard_normal"), (SqliteTransaction, "insert_release")])
+@pytest.mark.parametrize("place", [(SeededNoise, "standard_normal"), (MemoryTransaction, "insert_release")])
 def test_a_crash_before_the_commit_spends_nothing_and_the_round_can_be_answered(monkeypatch, place):
     silo, plan = joined(random_state=1)
 

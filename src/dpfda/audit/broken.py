@@ -152,7 +152,7 @@ def _ledger_reset() -> AbstractContextManager[Any]:
     def wrong(self: Silo, query: Any) -> Any:
         release = right(self, query)
         with self.ledger._store.transaction(write=True) as transaction:
-            transaction._connection.execute("DELETE FROM debits")  # type: ignore[attr-defined]
+            transaction._debits.clear()  # type: ignore[attr-defined]
             meta = transaction.meta()
             transaction.set_meta("head", _empty_head(meta))
         return release

@@ -234,7 +234,11 @@ class Plan:
 
     def counted_before(self, index: int) -> list[int]:
         """The rounds before `index` that release a count of short curves."""
-        return [earlier for earlier in range(index) if self.slice_of(earlier, ShortShare) is not None]
+        return [earlier for earlier in self._counted if earlier < index]
+
+    @cached_property
+    def _counted(self) -> list[int]:
+        return [index for index in range(len(self.rounds)) if self.slice_of(index, ShortShare) is not None]
 
     def slice_of(self, index: int, kind: type[Measure]) -> slice | None:
         """Where a measure of this kind stands in the values of a release of round `index`."""
