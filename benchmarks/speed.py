@@ -40,7 +40,8 @@ def rows(quick: bool) -> Iterator[Row]:
 INTRODUCTION = """# Performance
 
 Written by `python -m benchmarks.speed`. All comparisons are ratios within one run in which both sides take turns; medians
-of repeats. Times are processor times unless a line says wall clock; two threads against one is wall clock. Machine:
+of repeats. Times are processor times unless a line says wall clock; two threads against one is wall clock. BLAS has one
+thread on both sides unless a line says all processors. Machine:
 {machine}, {processors} processors, load {load:.1f} during the run, Python {python}, numpy {numpy}.
 
 "Any lengths" is numpy as one writes it for ragged curves (`np.add.reduceat`, basis evaluated beforehand). Where all curves

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from dpfda import _validate
+from dpfda._blas import one_blas_thread
 from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
 from dpfda.basis import make_basis
 from dpfda.curves import Curves
@@ -108,7 +109,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         plan = self._plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients, build=_known_plan)
         warned = self._warn_if_hopeless(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
-        outcome = run_study(plan, InProcessTransport(silos), name, progress)
+        with one_blas_thread():
+            outcome = run_study(plan, InProcessTransport(silos), name, progress)
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.plan_ = plan
