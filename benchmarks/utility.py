@@ -10,6 +10,7 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -159,24 +160,27 @@ def main(arguments: list[str] | None = None) -> int:
     reps = _FAST_REPS if chosen.quick else chosen.reps
     tasks = [(row, delta) for row in rows(only=chosen.only) for delta in row.deltas]
     started = time.perf_counter()
-    results: list[Measured] = []
-    if chosen.jobs > 1:
-        with ProcessPoolExecutor(chosen.jobs) as pool:
-            found = pool.map(_numbered, [(number, reps, chosen.no_peers, chosen.only) for number in range(len(tasks))])
-            for measured in found:
-                results.append(measured)
-                print(line(measured), flush=True)
-    else:
-        for row, delta in tasks:
-            results.append(run_row(row, delta, reps, with_peers=not chosen.no_peers))
-            print(line(results[-1]), flush=True)
-    minutes = (time.perf_counter() - started) / 60
-    text = document(results, reps, minutes)
-    print(text[text.index("## Verdict") :])
     whole = not (chosen.quick or chosen.only or chosen.no_peers)
-    if chosen.out is not None or whole:
-        (chosen.out or DOCUMENT).write_text(text, encoding="utf-8")
+    out = chosen.out or (DOCUMENT if whole else None)
+    results: list[Measured] = []
+    for measured in _measured(tasks, reps, chosen):
+        results.append(measured)
+        print(line(measured), flush=True)
+        text = document(results, reps, (time.perf_counter() - started) / 60)
+        if out is not None:  # as it grows: the whole grid takes a while
+            out.write_text(text, encoding="utf-8")
+    print(text[text.index("## Verdict") :])
     return 0
+
+
+def _measured(tasks: list[tuple[Row, float]], reps: int, chosen: argparse.Namespace) -> Iterator[Measured]:
+    """One row after the other, by one process or several."""
+    if chosen.jobs == 1:
+        for row, delta in tasks:
+            yield run_row(row, delta, reps, with_peers=not chosen.no_peers)
+        return
+    with ProcessPoolExecutor(chosen.jobs) as pool:
+        yield from pool.map(_numbered, [(number, reps, chosen.no_peers, chosen.only) for number in range(len(tasks))])
 
 
 def _numbered(task: tuple[int, int, bool, tuple[str, ...]]) -> Measured:
