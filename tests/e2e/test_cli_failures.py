@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -242,7 +243,10 @@ def _started(table: Path) -> subprocess.Popen[str]:
     )
     ledger, limit = Path(f"{table}.ledger"), time.monotonic() + 30
     while time.monotonic() < limit and process.poll() is None:
-        with sqlite3.connect(f"file:{ledger}?mode=ro", uri=True, timeout=5) as reader:
+        with (  # a look that waits for the writer could come too late
+            contextlib.suppress(sqlite3.OperationalError),
+            contextlib.closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True, timeout=0)) as reader,
+        ):
             if reader.execute("SELECT count(*) FROM debits").fetchone()[0]:
                 break
         time.sleep(0.002)
@@ -251,7 +255,7 @@ def _started(table: Path) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, INTERRUPTED)])
 def test_a_stopped_process_leaves_ledger_and_files_whole(stop: int, code: int, tmp_path, capsys) -> None:
-    table = visits(tmp_path / "visits.csv", subjects=400)
+    table = visits(tmp_path / "visits.csv", subjects=3000)
     Ledger.create(f"{table}.ledger", 3.0, 1e-5)
     process = _started(table)
     process.send_signal(stop)
