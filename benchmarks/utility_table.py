@@ -41,6 +41,11 @@ class Measured:
         r = "auto" if row.r is None else str(row.r)
         return Measured(row.name, row.n, m, r, row.eps_label, delta, row.target, errors, expected, seconds)
 
+    @property
+    def reps(self) -> int:
+        """How often it was repeated."""
+        return len(self.errors[OURS])
+
     def mean(self, method: str) -> float:
         """Mean error; infinite for a method that could not run."""
         value = float(np.mean(self.errors[method]))
@@ -96,11 +101,11 @@ def line(row: Measured) -> str:
 _SHORT = {"pub": PUBLISHED, "ssp": PEERS[0], "ridge": PEERS[1], "gd": PEERS[2]}
 
 
-def document(results: Sequence[Measured], reps: int, minutes: float) -> str:
+def document(results: Sequence[Measured], minutes: float) -> str:
     """The whole page."""
     promised = [row for row in results if row.target is not None]
     others = [row for row in results if row.target is None]
-    parts = [_INTRODUCTION.format(reps=reps, minutes=minutes)]
+    parts = [_INTRODUCTION.format(minutes=minutes)]
     if promised:
         parts += ["## Settings with a promised figure\n", _table(promised)]
     if others:
@@ -111,11 +116,11 @@ def document(results: Sequence[Measured], reps: int, minutes: float) -> str:
 
 _INTRODUCTION = """# Utility: how much error privacy costs
 
-Written by `python -m benchmarks.utility --reps {reps}` ({minutes:.0f} minutes); do not edit.
+Written by `python -m benchmarks.utility` ({minutes:.0f} minutes); do not edit.
 
-Squared L2 error, mean over {reps} repetitions, the same data for every method. Data follow the paper's simulation (Matern
-process of sd 0.5 for the mean, noise of sd 0.5), y_bounds = (-4, 6) unless said. "LS" is non-private least squares with
-the same basis; every other column is a ratio to it. The default method ("adaptive") has the standard error of the ratio
+Squared L2 error, mean over repetitions (column "reps"), the same data for every method. Data follow the paper's
+simulation (Matern process of sd 0.5 for the mean, noise of sd 0.5), y_bounds = (-4, 6) unless said. "LS" is non-private
+least squares with the same basis; every other column is a ratio to it. The default method ("adaptive") has the standard error of the ratio
 and, beside it, the ratio of medians. "Published" is the paper's algorithm with its constants (y untouched, m known). Peers
 have exact accounting; those marked (oracle) were tuned on the TRUE error, which no user can do. Targets were set on a
 prototype at delta = 1e-3; delta = 1e-5 is measured against the same figures. "-" means that a method cannot run (too few
@@ -136,6 +141,7 @@ def _table(results: Sequence[Measured]) -> str:
         "r",
         "eps",
         "delta",
+        "reps",
         "LS error",
         "adaptive",
         "(medians)",
@@ -149,7 +155,8 @@ def _table(results: Sequence[Measured]) -> str:
         ratio, error = row.ratio()
         verdict = "" if row.passed is None else "pass" if row.passed else "**fail**"
         verdict += " (peer better)" if row.better_peers else ""
-        cells = [row.name, str(row.n), row.m, row.r, row.epsilon, f"{row.delta:g}", f"{row.mean(REFERENCE):.2e}"]
+        cells = [row.name, str(row.n), row.m, row.r, row.epsilon, f"{row.delta:g}", str(row.reps)]
+        cells.append(f"{row.mean(REFERENCE):.2e}")
         cells += [
             f"**{ratio:.2f}** ± {error:.2f}",
             f"{row.median_ratio:.2f}",
