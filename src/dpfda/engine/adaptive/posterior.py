@@ -20,7 +20,7 @@ _TYPICAL_SIZE = 0.08  # most curves span some tenth of their bounds
 
 _PASSES = 4  # from the widest prior down to what is left open
 _TAIL = 24  # functions beyond the basis that a band accounts for
-_WIDER, _DISTRUST, _TAIL_SIZE, _LEAST_SIZE = 2.5, 1.05, 1.75, 0.02  # see `cautious`
+_WIDER, _DISTRUST, _TAIL_SIZE, _LEAST_SIZE = 2.5, 1.05, 1.0, 0.02  # see `cautious`
 
 
 def log_odds(sizes: Floats) -> Floats:
