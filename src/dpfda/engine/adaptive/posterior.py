@@ -20,7 +20,7 @@ _TYPICAL_SIZE = 0.08  # most curves span some tenth of their bounds
 
 _PASSES = 4  # from the widest prior down to what is left open
 _TAIL = 24  # functions beyond the basis that a band accounts for
-_WIDER, _DISTRUST, _TAIL_SIZE, _LEAST_SIZE = 2.5, 1.05, 1.0, 0.02  # see `cautious`
+_WIDER, _DISTRUST, _LEAST_SIZE = 2.5, 1.05, 0.02  # see `cautious`
 
 
 def log_odds(sizes: Floats) -> Floats:
@@ -173,7 +173,7 @@ def cautious(
         moved, away = _ridge(told @ information, told @ (value - information @ prior.start), root)
     shrunk = prior.start + moved - posterior.mean
     distrust = _DISTRUST + math.sqrt(prior.columns) * (1 - kept)
-    return Posterior(posterior.mean, distrust * away + np.outer(shrunk, shrunk), _TAIL_SIZE * size)
+    return Posterior(posterior.mean, distrust * away + np.outer(shrunk, shrunk), size)
 
 
 @dataclass(frozen=True)
