@@ -120,11 +120,11 @@ Written by `python -m benchmarks.utility` ({minutes:.0f} minutes); do not edit.
 
 Squared L2 error, mean over repetitions (column "reps"), the same data for every method. Data follow the paper's
 simulation (Matern process of sd 0.5 for the mean, noise of sd 0.5), y_bounds = (-4, 6) unless said. "LS" is non-private
-least squares with the same basis; every other column is a ratio to it. The default method ("adaptive") has the standard error of the ratio
-and, beside it, the ratio of medians. "Published" is the paper's algorithm with its constants (y untouched, m known). Peers
-have exact accounting; those marked (oracle) were tuned on the TRUE error, which no user can do. Targets were set on a
-prototype at delta = 1e-3; delta = 1e-5 is measured against the same figures. "-" means that a method cannot run (too few
-curves in a silo).
+least squares with the same basis; every other column is a ratio to it. The default method ("adaptive") has the standard
+error of the ratio and, beside it, the ratio of medians. "Published" is the paper's algorithm with its constants (y
+untouched, m known). Peers have exact accounting; those marked (oracle) were tuned on the TRUE error, which no user can
+do. Targets were set on a prototype at delta = 1e-3; delta = 1e-5 is measured against the same figures. "-" means that a
+method cannot run (too few curves in a silo).
 """
 
 _FORECAST = """`estimator.plan(n=..., m=...)` predicts the error from public inputs only. Here it was told the

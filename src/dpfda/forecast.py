@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -13,14 +13,20 @@ from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincinv
 
 from dpfda.basis import Basis
+from dpfda.engine.adaptive.density import fit_density
+from dpfda.engine.adaptive.matrices import kron
+from dpfda.engine.adaptive.pooling import Pooled
+from dpfda.engine.adaptive.posterior import log_odds
+from dpfda.engine.moments import moment_bounds, moment_features, uniform_moments
 from dpfda.engine.plan import Plan
-from dpfda.engine.quantities import WhitenedGradient
+from dpfda.engine.quantities import DesignMoments, WhitenedGradient
 
 Floats = NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
 _SIZES = np.exp(np.linspace(math.log(0.002), math.log(1.5), 28))
 _MANY = 400  # functions that stand for all
+_PASSES = 3
 _THINNEST = 0.02  # least information that is believed in
 
 
@@ -47,17 +53,22 @@ def forecast(plan: Plan, m: float, guesses: Guesses) -> tuple[float, float, floa
     units = {factor: setting.unit_noise(factor, spread) for factor in {terms.clip_factor for terms in plan.silos}}
     privacy = [units[terms.clip_factor] * 4 / (terms.n**2 * setting.budget(terms.name)) for terms in plan.silos]
     precisions = [np.linalg.inv(few + noise) for few, noise in zip(sampling, privacy, strict=True)]
-    total: Floats = np.add.reduce(precisions)
-    prior = setting.prior(total, m)
-    posterior = np.linalg.inv(total + np.diag(1 / prior))
+    pooled: Floats = np.linalg.inv(np.add.reduce(precisions))
+    doubt = np.zeros_like(pooled)
+    for _ in range(_PASSES):  # what is left open decides what a wrong design does, and that what is left open
+        prior = setting.prior(pooled + doubt, m)
+        told = np.linalg.inv(pooled + doubt)
+        posterior = np.linalg.inv(told + np.diag(1 / prior))
+        lost = np.eye(len(prior)) - posterior @ told
+        left = lost @ setting.second_moment(prior) @ lost.T
+        gain, doubt = posterior @ told, setting.design_doubt(posterior + left)
+    gains = [gain @ pooled @ precision for precision in precisions]
 
     def carried(covariances: Sequence[Floats]) -> float:
-        gains = [posterior @ precision for precision in precisions]
-        return sum(setting.size_of(gain @ own @ gain.T) for gain, own in zip(gains, covariances, strict=True))
+        return sum(setting.size_of(own @ part @ own.T) for own, part in zip(gains, covariances, strict=True))
 
-    lost = np.eye(len(prior)) - posterior @ total
-    bias = setting.size_of(lost @ setting.second_moment(prior) @ lost.T) + setting.truncation
-    return bias, carried(sampling), carried(privacy), setting.signal
+    bias = setting.size_of(left) + setting.truncation
+    return bias, carried(sampling), carried(privacy) + setting.size_of(gain @ doubt @ gain.T), setting.signal
 
 
 class _Setting:
@@ -81,11 +92,15 @@ class _Setting:
         else:
             self._from_functions(guesses.functions)
 
-    def _design_gram(self) -> Floats:
+    @cached_property
+    def _density(self) -> Floats | None:
         density = self.guesses.density
-        if density is None:
+        return None if density is None else np.maximum(np.asarray(density(self.points), dtype=np.float64), 0.0)
+
+    def _design_gram(self) -> Floats:
+        if self._density is None:
             return self.gram
-        weights = self.weights * np.maximum(np.asarray(density(self.points), dtype=np.float64), 0.0)
+        weights = self.weights * self._density
         result: Floats = (self.features.T * (weights / weights.sum())) @ self.features
         return result
 
@@ -148,15 +163,38 @@ class _Setting:
             ]
         return sum(spent[1:])
 
-    def prior(self, precision: Floats, m: float) -> Floats:
+    def design_doubt(self, displacement: Floats) -> Floats:
+        """What the noise of the design's moments does to the coefficients, if they are this far from the last iterate."""
+        if self._slopes is None:
+            return np.zeros_like(displacement)
+        moved = self.inverse @ self._slopes
+        return np.asarray((moved @ displacement @ moved.swapaxes(-1, -2)).sum(axis=0))
+
+    @cached_property
+    def _slopes(self) -> Floats | None:
+        """How the design's part of the information may be wrong by one standard deviation, for each way in which it may."""
+        weights, radius = moment_bounds(self.plan.basis)
+        precision = 0.0
+        for terms in self.plan.silos:
+            for mu, kind in zip(self.plan.measure_mus(terms.name, 0), self.plan.rounds[0].measures, strict=True):
+                precision += (terms.n * mu) ** 2 if isinstance(kind, DesignMoments) else 0.0
+        if precision == 0.0:
+            return None
+        sd = 2 * radius * np.sqrt(weights / precision)
+        seen = self.weights if self._density is None else self.weights * self._density
+        values = seen @ moment_features(self.plan.basis, self.points) / seen.sum() - uniform_moments(self.plan.basis)
+        found = fit_density(self.plan.basis, Pooled(values, sd, math.inf))
+        return kron(self.guesses.design_moments, found.slopes)
+
+    def prior(self, noise: Floats, m: float) -> Floats:
         """Prior variances of the coefficients; their size is guessed or, for given functions, what the method will find."""
         guesses = self.guesses
         means = guesses.spread**2 * _random_curve(self.plan.basis)[0] + (guesses.spread**2 + guesses.noise_sd**2) / m
         level = (2 * math.sqrt(means) + 0.02) ** 2
         sizes = _SIZES if self.size is None else np.array([max(self.size, 1e-6)])
         candidates = [np.concatenate([[level], (size * self.decay[1:]) ** 2]) for size in sizes]
-        noise = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-        return max(candidates, key=lambda variances: self._evidence(variances, noise))
+        scores = [self._evidence(variances, noise) for variances in candidates] + log_odds(sizes)
+        return candidates[int(np.argmax(scores))]
 
     def _evidence(self, variances: Floats, noise: Floats) -> float:
         """Expected log evidence of a prior when the truth is seen through this noise."""

@@ -237,3 +237,16 @@ def test_bands_know_the_noise_where_covariates_depend_on_x() -> None:
     bands = np.array([fit.band(0.6827, x=ages, simultaneous=False) for fit in fitted])[..., 2]
     half = (bands[:, 1] - bands[:, 0]).mean(axis=0) / 2
     assert np.mean(found.std(axis=0, ddof=1) / half) < 1.3
+
+
+def test_rounds_far_from_the_truth_do_not_spoil_the_estimate() -> None:
+    """Three covariates, cosines, n = 500: mean error 0.060 (se 0.003 over 60 runs), 0.12 when errors of A were ignored."""
+    errors = []
+    for seed in range(16):
+        curves = simulate_vcm(500, 6, 3, rng=np.random.default_rng([8, seed]), process_sd=0.3)
+        terms = {"design_bounds": (-1.0, 1.0), "random_state": seed}
+        fitted = PrivateVaryingCoefficients(1.0, 1e-3, **TERMS, **terms).fit(curves)
+        grid = (np.arange(200) + 0.5) / 200
+        truth = np.column_stack([function(grid) for function in vcm_coefficients(3)])
+        errors.append(float(((fitted.predict_coefficients(grid) - truth) ** 2).mean(axis=0).sum()))
+    assert np.mean(errors) < 0.085

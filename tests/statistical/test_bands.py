@@ -20,6 +20,8 @@ REPS, LEAST = 30, 25
         ("mean mu_1, Fourier r = 3", 1.0),
         ("mean mu_2, cosine", 0.5),
         ("mean mu_2, density falls to zero", 4.0),
+        ("mean mu_2, nothing between 0.4 and 0.6", 1.0),
+        ("VCM d = 2, Fourier r = 3", 1.0),
     ],
 )
 def test_bands_hold_the_truth(name, epsilon):

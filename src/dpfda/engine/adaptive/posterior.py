@@ -16,11 +16,16 @@ from dpfda.engine.adaptive.matrices import inverse, power
 Floats = NDArray[np.float64]
 
 _SIZES = np.exp(np.linspace(math.log(0.002), math.log(1.5), 14))  # sd of a first-harmonic coefficient, y in [-1, 1]
-_ODDS = np.exp(-(np.log(_SIZES / 0.08) ** 2))  # most curves span some tenth of their bounds
+_TYPICAL_SIZE = 0.08  # most curves span some tenth of their bounds
 
 _PASSES = 4  # from the widest prior down to what is left open
 _TAIL = 24  # functions beyond the basis that a band accounts for
-_WIDER, _DISTRUST, _TAIL_SIZE, _LEAST_SIZE = 2.5, 1.05, 1.75, 0.02  # see `cautious`
+_WIDER, _DISTRUST, _LEAST_SIZE = 2.5, 1.05, 0.02  # see `cautious`
+
+
+def log_odds(sizes: Floats) -> Floats:
+    """What is thought of the prior's size before anything is measured."""
+    return np.asarray(-(np.log(sizes / _TYPICAL_SIZE) ** 2))
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,9 @@ class ScaledRoots:
 def solve(value: Floats, covariance: Floats, information: Floats, prior: Prior) -> Posterior:
     """h = A b + N(0, V), averaged over sizes of the prior by their evidence."""
     told = information.T @ inverse(covariance)
-    fit = mix_sizes(told @ information, told @ (value - information @ prior.start), prior.scaled, _ODDS)
+    fit = mix_sizes(
+        told @ information, told @ (value - information @ prior.start), prior.scaled, np.exp(log_odds(_SIZES))
+    )
     return Posterior(prior.start + fit.mean, fit.covariance, math.sqrt(float(fit.weights @ _SIZES**2)))
 
 
@@ -166,7 +173,7 @@ def cautious(
         moved, away = _ridge(told @ information, told @ (value - information @ prior.start), root)
     shrunk = prior.start + moved - posterior.mean
     distrust = _DISTRUST + math.sqrt(prior.columns) * (1 - kept)
-    return Posterior(posterior.mean, distrust * away + np.outer(shrunk, shrunk), _TAIL_SIZE * size)
+    return Posterior(posterior.mean, distrust * away + np.outer(shrunk, shrunk), size)
 
 
 @dataclass(frozen=True)
