@@ -146,3 +146,9 @@ def test_what_is_known_of_lengths_does_not_depend_on_the_way() -> None:
     fresh = follow((0.3, 0.6, 1.0), (0.1, 0.2, 0.05), counts)
     assert (whole.log_median, whole.sd) == (fresh.log_median, fresh.sd)
     assert follow((0.3, 0.6, 1.0), (0.1, 0.2), counts).sd < follow((0.3, 0.6, 1.0), (0.1, 0.2), counts[:2]).sd
+
+
+def test_lengths_are_followed_through_as_many_rounds_as_a_plan_may_have() -> None:
+    """Also at once, by a silo that was started anew or is given other hints than before."""
+    count = SharedCount(0.5, 0.1, 300)
+    assert np.isfinite(follow((0.0, 0.5, 1.0), (0.01,) * 2000, [count] * 2000).log_median)

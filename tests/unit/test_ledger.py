@@ -225,6 +225,13 @@ def test_threads_cannot_overspend(ledger) -> None:
     ledger.verify()
 
 
+def test_a_fork_cannot_spend_an_in_memory_budget_once_more(monkeypatch) -> None:
+    ledger = Ledger.in_memory(EPSILON, DELTA)
+    monkeypatch.setattr("dpfda.privacy.ledger_memory.os.getpid", lambda: -1)
+    with pytest.raises(LedgerError, match="serves the process that made it"):
+        ledger.remaining()
+
+
 def test_bad_arguments_are_refused_before_anything_is_written(ledger) -> None:
     for run, round_, digest in (("", 0, "q"), ("run", -1, "q"), ("run", 0.5, "q"), ("run", 0, "")):
         with pytest.raises(InvalidInput):

@@ -19,6 +19,7 @@ from dpfda.privacy.quantiles import LengthFilter
 
 CLIP_LEVEL = 0.5  # the radius is this quantile of the lengths, times the silo's public clip factor
 SMALLEST_LOG, LARGEST_LOG = math.log(1e-9), math.log(1e9)  # public limits of radii: y is of order 1
+_STRIDE = 64
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,10 @@ def follow(prior: Sequence[float], moves: Sequence[float], counts: Sequence[Shar
     The prior is a log median and its sd, and the share of curves that have points. `counts[k]` is None where the silo did
     not take part in gradient round k; the last one may have no move after it yet.
     """
-    return _followed((float(prior[0]), float(prior[1]), float(prior[2])), tuple(map(float, moves)), tuple(counts))
+    start, moved, counted = (float(prior[0]), float(prior[1]), float(prior[2])), tuple(map(float, moves)), tuple(counts)
+    for rounds in range(0, len(moved), _STRIDE):  # calls within calls are few, however many rounds there are
+        _followed(start, moved[:rounds], counted[:rounds])
+    return _followed(start, moved, counted)
 
 
 @lru_cache(maxsize=512)  # a round goes on from the one before, and silo and coordinator may share a process

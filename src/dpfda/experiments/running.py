@@ -152,15 +152,15 @@ def _attempted(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, Arra
         for point in points:
             yield point, _attempt(point)
         return
-    context = multiprocessing.get_context("spawn")
+    context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
     with _one_thread_each(), ProcessPoolExecutor(jobs, context, initializer=_end_with_parent) as pool:
         futures = {pool.submit(_attempt, point): point for point in points}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BaseException:
-            for process in multiprocessing.active_children():  # what is half done is lost in any case
-                process.terminate()
+            for process in set(multiprocessing.active_children()) - set(others):
+                process.terminate()  # what is half done is lost in any case
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 

@@ -1,10 +1,12 @@
 """The ledger's storage in the memory of one process: for simulations, tests and fits whose owner keeps no ledger.
 
-It ends with the process. A transaction works on copies, which take the place of the originals when it is through.
+It ends with the process, and a fork of the process, which would have a copy to spend once more, is refused. A transaction
+works on copies, which take the place of the originals when it is through.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,6 +64,7 @@ class MemoryStore:
     """One ledger in memory, safe for threads."""
 
     def __init__(self) -> None:
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._kept = MemoryTransaction({}, [], {})
 
@@ -71,6 +74,10 @@ class MemoryStore:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[MemoryTransaction]:
         """All or nothing, one at a time."""
+        if os.getpid() != self._process:  # before the lock, which another thread may have held in the fork
+            raise LedgerError(
+                "An in-memory ledger serves the process that made it; give the silo a ledger= on disk to share it."
+            )
         with self._lock:
             transaction = self._kept.copy()
             yield transaction
