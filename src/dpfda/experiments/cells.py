@@ -11,6 +11,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda._blas import one_blas_thread
 from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
 from dpfda.basis import Basis, make_basis
 from dpfda.curve_sums import CurveSums
@@ -160,7 +161,9 @@ def _adaptive(cell: Cell, method: Method, start: int, data: Sequence[list[Curves
             if plan.basis not in packed:
                 packed[plan.basis] = shared_sums(plan, curves)
             seed = cell.noise_seed(method.name, start + k, index)
-            fitted = plan.scaling.to_user_units(runs.run(packed[plan.basis], seed))
+            with one_blas_thread():
+                found = runs.run(packed[plan.basis], seed)
+            fitted = plan.scaling.to_user_units(found)
             errors[k, index] = squared_errors(fitted, plan.basis, cell.truth)
     return errors
 
