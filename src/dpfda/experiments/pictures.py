@@ -28,6 +28,7 @@ AXES = {
     "n_basis": "basis functions r",
 }
 _LOG_X = ("eta", "C_alpha", "S", "width")
+_LONG_LABEL = 20  # characters; two such labels leave no room for a third column
 _MOST_CURVES = 6  # in one panel; the table has all budgets
 
 
@@ -85,12 +86,13 @@ def tidy(axes: Any) -> None:
     """Grid, and a legend at the top with room of its own, so that it hides nothing."""
     axes.grid(alpha=0.25, which="both")
     axes.spines[["top", "right"]].set_visible(False)
-    count = len(axes.get_legend_handles_labels()[1])
-    rows = -(-count // 3)
+    labels = axes.get_legend_handles_labels()[1]
+    columns = 3 if sum(len(label) > _LONG_LABEL for label in labels) < 2 else 2
+    rows = -(-len(labels) // columns)
     low, high = axes.get_ylim()
     room = 0.1 * rows + 0.04
     axes.set_ylim(low, high * (high / low) ** room if axes.get_yscale() == "log" else high + (high - low) * room)
-    axes.legend(loc="upper center", frameon=False, fontsize=7, ncols=3, columnspacing=1.2, handlelength=1.6)
+    axes.legend(loc="upper center", frameon=False, fontsize=7, ncols=columns, columnspacing=1.2, handlelength=1.6)
 
 
 def _parts(results: Results, sweep: str) -> list[tuple[str, list[float]]]:
