@@ -10,13 +10,14 @@ from functools import partial
 import numpy as np
 import pytest
 
+from dask_cluster import two_workers
 from dpfda.curves import Curves
 from dpfda.errors import InvalidInput, SourceError
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
 from dpfda.silo import Silo
 from dpfda.tables import Covariate, Domain, Reading, find_source, load_curves
 
-distributed = pytest.importorskip("distributed", reason="the extra dpfda[dask] is not installed")
+pytest.importorskip("distributed", reason="the extra dpfda[dask] is not installed")
 pl = pytest.importorskip("polars")
 
 READING = Reading(Domain(0, 1), (-3.0, 3.0), id="pid", x="age", y="hdl")
@@ -24,13 +25,7 @@ READING = Reading(Domain(0, 1), (-3.0, 3.0), id="pid", x="age", y="hdl")
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("dask")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(folder)
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with two_workers(tmp_path_factory.mktemp("dask")) as client:
         yield client
 
 

@@ -11,24 +11,19 @@ from functools import partial
 import numpy as np
 import pytest
 
+from dask_cluster import two_workers
 from dpfda.curves import Curves
 from dpfda.errors import SourceError
 from dpfda.estimators import PrivateMean
 from dpfda.silo import Silo
 
-distributed = pytest.importorskip("distributed", reason="the extra dpfda[dask] is not installed")
+pytest.importorskip("distributed", reason="the extra dpfda[dask] is not installed")
 
 
 @pytest.fixture
 def client(tmp_path_factory):
     """A cluster for one test: workers that were told to die must not meet other tests."""
-    folder = tmp_path_factory.mktemp("dask")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(folder)
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with two_workers(tmp_path_factory.mktemp("dask")) as client:
         yield client
 
 

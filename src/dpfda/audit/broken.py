@@ -26,6 +26,7 @@ from dpfda.privacy.accounting import GaussianEvent
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity
 from dpfda.privacy.cones import HistogramBound
 from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger_memory import MemoryTransaction
 from dpfda.privacy.noise import GRID, OpenDPNoise
 from dpfda.silo import Silo
 
@@ -152,7 +153,8 @@ def _ledger_reset() -> AbstractContextManager[Any]:
     def wrong(self: Silo, query: Any) -> Any:
         release = right(self, query)
         with self.ledger._store.transaction(write=True) as transaction:
-            transaction._debits.clear()  # type: ignore[attr-defined]
+            assert isinstance(transaction, MemoryTransaction)
+            transaction._debits.clear()
             meta = transaction.meta()
             transaction.set_meta("head", _empty_head(meta))
         return release

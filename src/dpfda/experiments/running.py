@@ -166,6 +166,7 @@ def _attempted(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, Arra
 
 
 def _attempt(point: Point) -> Arrays | Exception:
+    """The results of a cell, or why there are none: whatever it is, other cells go on, and it is named at the end."""
     try:
         return _compute(point)
     except Exception as error:
