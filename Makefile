@@ -27,10 +27,10 @@ setup-system:    ## Chromium and PostgreSQL for the tests that need them (Debian
 	$$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing
 
 demo: setup      ## a private mean curve of 15,205 real subjects, with a picture in out/
-	$(BIN)/python -m dpfda.demo
+	$(BIN)/dpfda demo
 
 demo-federated: setup  ## one server and three sites with real data and mutual TLS, from kits to result
-	$(BIN)/python -m dpfda.cli.main federate-demo
+	$(BIN)/dpfda federate-demo
 
 test: setup      ## the test suite (tests marked slow are left to test-all)
 	$(BIN)/python -m pytest -q -n 2 -m "not slow and not federation"

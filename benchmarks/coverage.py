@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from dpfda import PrivateMean, PrivateVaryingCoefficients
-from dpfda.curves import Curves
-from dpfda.simulate import Function, mean_1, mean_2, simulate_mean, simulate_vcm, vcm_coefficients
+from dpfda.curves.curves import Curves
+from dpfda.curves.simulated import Function, mean_1, mean_2, simulate_mean, simulate_vcm, vcm_coefficients
 
 TABLE = Path(__file__).parents[1] / "docs" / "coverage.md"
 GRID = np.linspace(0, 1, 101)

@@ -15,20 +15,20 @@ from typing import Any
 import numpy as np
 import psutil
 
-from dpfda.cli.federate_demo import free_ports
-from dpfda.curves import Curves
-from dpfda.engine.plan import SiloTerms
-from dpfda.engine.study import run_study
+from dpfda.cli.commands.federate_demo import free_ports
+from dpfda.curves.curves import Curves
+from dpfda.federation.flare.processes import ended_politely, start_site, stop
+from dpfda.federation.flare.run_study import RunOptions, StudyRun
 from dpfda.federation.joining import check_promise, check_study, join, unpack
 from dpfda.federation.policy import read_policy
 from dpfda.federation.study import StudyTerms, make_document
 from dpfda.federation.workspace import init_study
-from dpfda.messages import Query, Release
-from dpfda.silo import Silo
-from dpfda.transport.checkpoint import Transcript
-from dpfda.transport.flare.coordinator import RunOptions, StudyRun
-from dpfda.transport.flare.processes import ended_politely, start_site, stop
-from dpfda.transport.in_process import InProcessTransport
+from dpfda.methods.run import run_study
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.terms import SiloTerms
+from dpfda.silo.silo import Silo
+from dpfda.transports.checkpoint import Transcript
+from dpfda.transports.in_process import InProcessTransport
 
 R, N, POINTS = 50, 200, 5
 

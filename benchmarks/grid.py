@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.curves import Curves
-from dpfda.simulate import Function, mean_1, mean_2, simulate_mean, simulate_vcm, vcm_coefficients
+from dpfda.curves.curves import Curves
+from dpfda.curves.simulated import Function, mean_1, mean_2, simulate_mean, simulate_vcm, vcm_coefficients
 
 Floats = NDArray[np.float64]
 Generate = Callable[[np.random.Generator], Curves]

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dpfda.kernels.direct import FEW
-from dpfda.kernels.jit import compiled
-from dpfda.kernels.simd import add, fma, load, splat, store
-from dpfda.kernels.trig import cosine_sine
+from dpfda._compile import compiled
+from dpfda.silo.kernels.direct import FEW
+from dpfda.silo.kernels.simd import add, fma, load, splat, store
+from dpfda.silo.kernels.trig import cosine_sine
 
 Clock = Callable[[], float]
 

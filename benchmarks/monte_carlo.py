@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from dpfda import NotPrivateWarning, PrivateMean
-from dpfda.experiments.cells import Cell, Method, run_cell
-from dpfda.simulate import mean_1, simulate_mean, squared_l2_error
+from dpfda.curves.simulated import mean_1, simulate_mean, squared_l2_error
+from dpfda.reproduce.cells import Cell, Method, run_cell
 
 BUDGETS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)  # those of the paper's figures
 SIZES = ((250, 10, 3), (1000, 10, 3), (3600, 15, 3), (1000, 10, 15))

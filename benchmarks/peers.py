@@ -20,9 +20,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.basis import Basis
-from dpfda.curves import Curves
-from dpfda.model import mean_per_curve
+from dpfda.basis.basis import Basis
+from dpfda.curves.curves import Curves
+from dpfda.silo.prepared import mean_per_curve
 
 Floats = NDArray[np.float64]
 

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda import PrivateMean, PrivateVaryingCoefficients
-from dpfda.curves import Curves
-from dpfda.datasets import DatasetInfo, dataset_info, load_dataset
+from dpfda.curves.curves import Curves
+from dpfda.curves.datasets import DatasetInfo, dataset_info, load_dataset
 
 Floats = NDArray[np.float64]
 
@@ -188,9 +188,9 @@ _PAGE = """# Real data: private against non-private
 
 Written by `python -m benchmarks.real_data` ({seeds} seeds for every row, {minutes:.0f} minutes); do not edit.
 
-All settings are the defaults: cosine basis, number of functions chosen from public numbers, public domain and bounds from
-`dpfda.datasets`; delta = 1e-5. "Least squares" is the non-private fit with 7 cosines. Distances are roots of mean squared
-differences between the private and the non-private curve, in units of y, mean over seeds: "where the data are" weighs x
+All settings are the defaults: cosine basis, number of functions chosen from public numbers, public domain and bounds
+from `dpfda.curves.datasets`; delta = 1e-5. "Least squares" is the non-private fit with 7 cosines. Distances are roots of
+mean squared differences between the private and the non-private curve, in units of y, mean over seeds: "where the data are" weighs x
 by the density of the design, "whole domain" weighs all x alike. "Range" is how much the non-private curve varies between
 the 1% and the 99% quantile of the design. "Band" is the mean width of the simultaneous 95% band where the data are, "held"
 the share of the design over which it holds the non-private curve. "Expected" is the root of the squared error that

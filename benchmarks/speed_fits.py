@@ -19,7 +19,7 @@ from benchmarks import limits
 from benchmarks.monte_carlo import engine, per_second, plain
 from benchmarks.table_rows import Row
 from dpfda import Curves, NotPrivateWarning, PrivateMean
-from dpfda.basis import Fourier
+from dpfda.basis.basis import Fourier
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 RAW_BYTES = 24  # id, x, y of a point
@@ -180,7 +180,7 @@ def start_up(repeats: int) -> Iterator[Row]:
         "numpy": "import numpy",
         "dpfda": "import numpy, dpfda",
         "estimator": "import numpy; from dpfda import PrivateMean",
-        "kernels": "import numpy, dpfda.kernels.passes",
+        "kernels": "import numpy, dpfda.silo.kernels.passes",
     }
     works = {
         name: (lambda code=code: subprocess.run([sys.executable, "-c", code], check=True))

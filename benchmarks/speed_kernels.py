@@ -11,12 +11,12 @@ import numpy as np
 
 from benchmarks import limits
 from benchmarks.table_rows import Row
-from dpfda.basis import Fourier
-from dpfda.curve_sums import GradientSum
-from dpfda.kernels.chunked import ChunkedSums, sums_of_prepared
-from dpfda.kernels.packed import PackedCurves
-from dpfda.model import PreparedCurves
+from dpfda.basis.basis import Fourier
 from dpfda.privacy.clipping import EntrywiseBound
+from dpfda.silo.chunked_sums import ChunkedSums, sums_of_prepared
+from dpfda.silo.kernels.packed import PackedCurves
+from dpfda.silo.prepared import PreparedCurves
+from dpfda.silo.sums import GradientSum
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,13 @@ from benchmarks import peers
 from benchmarks.grid import PAPER_DELTA, Row, rows
 from benchmarks.utility_table import OURS, PUBLISHED, REFERENCE, Measured, document, line
 from dpfda import PrivateMean, PrivateVaryingCoefficients, Silo
-from dpfda.basis import Basis, make_basis
-from dpfda.curves import Curves
-from dpfda.engine.plan import SiloTerms
+from dpfda.basis.basis import Basis, make_basis
+from dpfda.curves.curves import Curves
+from dpfda.curves.simulated import _quadrature
 from dpfda.estimators.base import DEFAULT_REFERENCE_SIZE
-from dpfda.planning import expected_error
+from dpfda.planning.expected_error import expected_error
 from dpfda.privacy.accounting import mu_for
-from dpfda.simulate import _quadrature
+from dpfda.protocol.terms import SiloTerms
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.grid import Row
-from dpfda.planning import ExpectedError
+from dpfda.planning.expected_error import ExpectedError
 
 Floats = NDArray[np.float64]
 

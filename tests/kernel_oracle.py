@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpfda.model import PreparedCurves
+from dpfda.silo.prepared import PreparedCurves
 
 
 def some_curves(rng, n, p, shortest, longest, lengths=None):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpfda.curve_sums import GradientSum, LevelCounts, MomentSum, WhitenedSums
-from dpfda.kernels.packed import PackedCurves
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import HistogramBound, OuterProductBound, from_triangle
+from dpfda.silo.kernels.packed import PackedCurves
+from dpfda.silo.sums import GradientSum, LevelCounts, MomentSum, WhitenedSums
 
 
 class Sums:

@@ -10,8 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfda.algorithms import PublishedConstants
-    from dpfda.curves import Curves
+    from dpfda.curves.curves import Curves
     from dpfda.errors import (
         BudgetExceeded,
         DpfdaError,
@@ -23,8 +22,9 @@ if TYPE_CHECKING:
         TransportError,
     )
     from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-    from dpfda.privacy.ledger import Ledger
-    from dpfda.silo import Silo
+    from dpfda.privacy.ledger.ledger import Ledger
+    from dpfda.protocol.plans import PublishedConstants
+    from dpfda.silo.silo import Silo
 
 __version__ = "0.1.0"
 
@@ -46,12 +46,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Curves": "dpfda.curves",
-    "Ledger": "dpfda.privacy.ledger",
+    "Curves": "dpfda.curves.curves",
+    "Ledger": "dpfda.privacy.ledger.ledger",
     "PrivateMean": "dpfda.estimators",
     "PrivateVaryingCoefficients": "dpfda.estimators",
-    "PublishedConstants": "dpfda.algorithms",
-    "Silo": "dpfda.silo",
+    "PublishedConstants": "dpfda.protocol.plans",
+    "Silo": "dpfda.silo.silo",
 }
 
 

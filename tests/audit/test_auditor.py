@@ -13,13 +13,13 @@ from dpfda.audit.broken import BROKEN
 from dpfda.audit.cases import default_arrays, make_silo, ordinary_curves, single_cases
 from dpfda.audit.command import FULL, QUICK, Verdict, audit
 from dpfda.audit.findings import Violation
+from dpfda.audit.hypothesis_tests import FALSE_ALARM, LEVEL, TESTS, Separation, dependent, separation, wrong_size
 from dpfda.audit.report import markdown, summary
 from dpfda.audit.search import TOLERANCE, Pair, random_subject, whitened_change
-from dpfda.audit.statistics import FALSE_ALARM, LEVEL, TESTS, Separation, dependent, separation, wrong_size
 from dpfda.cli.main import run
-from dpfda.engine.quantities import KINDS
 from dpfda.privacy.accounting import mu_for
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.statistics import KINDS
 
 NAMED_IN_THE_ISSUE = 11
 

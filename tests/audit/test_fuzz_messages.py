@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpfda.errors import ProtocolError
-from dpfda.messages import MAX_ENTRIES, MAX_NAME, Query, Release
+from dpfda.protocol.messages import MAX_ENTRIES, MAX_NAME, Query, Release
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "messages"
 HEADER = struct.Struct("<5sBI")

@@ -13,7 +13,7 @@ from dpfda.errors import DpfdaError
 
 pytest.importorskip("polars")
 
-from dpfda.tables import Domain, Reading, find_source, load_curves
+from dpfda.curves.tables import Domain, Reading, find_source, load_curves
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "tables"
 READING = Reading(Domain(0.0, 10.0), (0.0, 100.0), id="id", x="x", y="y", duplicates="keep")

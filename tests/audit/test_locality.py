@@ -13,10 +13,10 @@ import pytest
 
 from dpfda.audit.cases import NAME, Case, default_arrays, make_silo, ordinary_curves, single_cases
 from dpfda.audit.search import TOLERANCE, Subject, bounded, examiner, replaced
-from dpfda.curves import Curves
-from dpfda.messages import Query
+from dpfda.curves.curves import Curves
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
+from dpfda.protocol.messages import Query
 
 CASES = [case for case in single_cases() if not case.name.startswith("published")]
 UNIT_ROUNDOFF = 2.0**-53

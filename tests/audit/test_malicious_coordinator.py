@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 
 from dpfda import BudgetExceeded, Curves, Ledger, ProtocolError, Silo
-from dpfda.algorithms import PublishedConstants, published_plan
-from dpfda.basis import make_basis
-from dpfda.engine.plan import Plan, Round, Scaling, SiloTerms
-from dpfda.engine.quantities import LevelHistogram, ShareBelow
-from dpfda.engine.study import run_study
+from dpfda.basis.basis import make_basis
 from dpfda.errors import DpfdaError
-from dpfda.messages import Query, Release
+from dpfda.methods.run import run_study
 from dpfda.privacy.accounting import GaussianEvent, mu_squared
-from dpfda.silo import MOST_STUDIES
-from dpfda.transport.in_process import InProcessTransport
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.plans import PublishedConstants, published_plan
+from dpfda.protocol.statistics import LevelHistogram, ShareBelow
+from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.silo.silo import MOST_STUDIES
+from dpfda.transports.in_process import InProcessTransport
 
 N, R, EPSILON, DELTA = 12, 3, 1.0, 1e-5
 SCALING = Scaling((-2.0, 2.0), ((1.0, 1.0),), 0.0, 2.0)

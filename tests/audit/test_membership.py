@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpfda.audit.attacks import Membership, _within, member_of, membership_attacks
-from dpfda.silo import Silo
-from dpfda.simulate import simulate_mean
+from dpfda.curves.simulated import simulate_mean
+from dpfda.silo.silo import Silo
 
 
 class Quiet:

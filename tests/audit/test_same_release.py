@@ -12,11 +12,11 @@ import pytest
 
 from dpfda.audit.cases import default_arrays, make_silo, ordinary_curves, single_cases
 from dpfda.audit.search import Subject, replaced
-from dpfda.curves import Curves
-from dpfda.kernels.arena import file_of
-from dpfda.kernels.chunked import sums_of_curves
-from dpfda.messages import Query
-from dpfda.storage.mapped_curves import CurvesWriter
+from dpfda.curves.curves import Curves
+from dpfda.curves.tables.mapped_curves import CurvesWriter
+from dpfda.protocol.messages import Query
+from dpfda.silo.chunked_sums import sums_of_curves
+from dpfda.silo.kernels.arena import file_of
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 from dpfda import Curves, Ledger, PrivateMean, Silo
 from dpfda.audit.refusals import audit_refusals
 from dpfda.errors import DpfdaError
-from dpfda.messages import Query
+from dpfda.protocol.messages import Query
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

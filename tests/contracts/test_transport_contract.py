@@ -17,12 +17,12 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_array_equal
 
 from dpfda import BudgetExceeded, Curves, ProtocolError, Silo
-from dpfda.algorithms import PublishedConstants, published_plan
-from dpfda.engine.plan import Scaling
-from dpfda.engine.study import run_study
 from dpfda.errors import DpfdaError, TransportError
-from dpfda.messages import Query, Release
-from dpfda.transport import InProcessTransport
+from dpfda.methods.run import run_study
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plans import PublishedConstants, published_plan
+from dpfda.protocol.terms import Scaling
+from dpfda.transports.in_process import InProcessTransport
 
 TRANSPORTS = {"in-process": InProcessTransport, "flare": "real site processes; see tests/flare/world.py"}
 R = 3

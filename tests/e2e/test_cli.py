@@ -21,7 +21,7 @@ pytest.importorskip("polars")
 from cli_helpers import ALL, COLUMNS, PROMISE, PUBLIC, command, dpfda, environment, plain, visits
 
 from dpfda.cli.main import COMMANDS
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.report.document import read_document
 
 
@@ -92,7 +92,7 @@ def test_a_delta_above_one_over_the_subjects_is_pointed_out(table, capsys) -> No
 
 def test_overspending_is_refused_before_the_data_are_read(table, capsys, monkeypatch) -> None:
     dpfda(capsys, "budget", "init", table, "--epsilon", 0.5, "--delta", 1e-5)
-    monkeypatch.setattr("dpfda.tables.load_curves", lambda *_: pytest.fail("the data were read"))
+    monkeypatch.setattr("dpfda.curves.tables.load_curves", lambda *_: pytest.fail("the data were read"))
     ran = dpfda(capsys, "fit", table, *ALL)
     assert ran.code == 2
     assert "ask for --epsilon 0.5 or less" in ran.complaints[0]

@@ -22,7 +22,7 @@ pytest.importorskip("polars")
 
 from cli_helpers import ALL, COLUMNS, PROMISE, PUBLIC, command, dpfda, environment, visits
 
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger.ledger import Ledger
 
 USER, SYSTEM, INTERRUPTED = 2, 1, 130
 Change = Callable[[Path], object]

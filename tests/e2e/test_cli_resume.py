@@ -20,7 +20,7 @@ pytest.importorskip("polars")
 from cli_helpers import ALL, command, dpfda, environment, visits
 
 from dpfda.privacy.accounting import event_from_dict, mu_squared
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger.ledger import Ledger
 
 JSON = ["--json", "r.json"]
 

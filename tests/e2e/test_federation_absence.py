@@ -18,8 +18,8 @@ from hospitals import PATIENT, Study
 from world import environment
 
 from dpfda.errors import TransportError
-from dpfda.transport.flare.coordinator import RunOptions
-from dpfda.transport.flare.processes import wait_until
+from dpfda.federation.flare.processes import wait_until
+from dpfda.federation.flare.run_study import RunOptions
 
 pytestmark = pytest.mark.slow
 ROUNDS = 50

@@ -21,13 +21,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
 from nvflare.fuel.utils import fobs
 from world import SITES, Deployment, curves, environment, study
 
-from dpfda.curves import Curves
-from dpfda.engine.plan import SiloTerms
-from dpfda.engine.study import run_study
+from dpfda.curves.curves import Curves
 from dpfda.errors import TransportError
+from dpfda.federation.flare.processes import start_site, stop, wait_until
+from dpfda.federation.flare.provision import provision
 from dpfda.federation.study import ServerAddress
-from dpfda.transport.flare.processes import start_site, stop, wait_until
-from dpfda.transport.flare.provision import provision
+from dpfda.methods.run import run_study
+from dpfda.protocol.terms import SiloTerms
 
 VALUE, MARK = 3.14159265358979, "CANARYMARK"
 EXTRA_ROWS, DROPPED = 71_327, 82_719  # of one site: further points of one subject, rows outside the domain

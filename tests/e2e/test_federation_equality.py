@@ -15,11 +15,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
 
 from world import SITES, covariate, curves, study
 
-from dpfda.engine.plan import SiloTerms
-from dpfda.engine.study import run_study
 from dpfda.federation.site import open_silo
-from dpfda.silo import Silo
-from dpfda.transport.in_process import InProcessTransport
+from dpfda.methods.run import run_study
+from dpfda.protocol.terms import SiloTerms
+from dpfda.silo.silo import Silo
+from dpfda.transports.in_process import InProcessTransport
 
 UNEQUAL = (
     SiloTerms("alpha", 120, 1.0, 1e-3, 4.0),

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
 
 from world import environment
 
-from dpfda.cli.federate_demo import free_ports
+from dpfda.cli.commands.federate_demo import free_ports
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "run-a-study.md").read_text()
 COMMAND = [sys.executable, "-m", "dpfda.cli.main"]

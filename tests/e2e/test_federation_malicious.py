@@ -14,12 +14,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
 
 from world import SITES, curves, study
 
-from dpfda.engine.plan import SiloTerms
+from dpfda.federation.exchange import Invitation
+from dpfda.federation.flare.processes import wait_until
 from dpfda.federation.hardening import CONTROLLER, EXECUTOR
-from dpfda.federation.protocol import Invitation
 from dpfda.federation.site import open_ledger
-from dpfda.messages import Query
-from dpfda.transport.flare.processes import wait_until
+from dpfda.protocol.messages import Query
+from dpfda.protocol.terms import SiloTerms
 
 SITE, R = "alpha", 4
 TERMS = tuple(SiloTerms(name, 60, 1.0, 1e-3, 4.0) for name in SITES)
@@ -189,7 +189,7 @@ def test_a_policy_that_became_stricter_holds_from_the_next_job_on(flare):
 
 
 def _submit_with_code(world, arguments):
-    from dpfda.transport.flare.job import write_job
+    from dpfda.federation.flare.job import write_job
 
     folder = write_job(world.root / "jobs" / "code", "code", world.sites, arguments)
     custom = folder / "app_client" / "custom"

@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
 from world import Deployment, environment
 
 from dpfda.errors import TransportError
-from dpfda.transport.flare.processes import stop
-from dpfda.transport.flare.session import CoordinatorSession
+from dpfda.federation.flare.processes import stop
+from dpfda.federation.flare.session import CoordinatorSession
 
 BOUND = 60.0  # seconds: far more than 2 + 15 + 10, far less than for ever
 
@@ -85,7 +85,7 @@ def test_a_process_ends_after_a_log_in_that_was_given_up(alone, kind):
     """FLARE's connectors try for ever in threads that Python waits for at its end."""
     script = (
         "import sys; from pathlib import Path; from dpfda.errors import TransportError\n"
-        "from dpfda.transport.flare.session import CoordinatorSession\n"
+        "from dpfda.federation.flare.session import CoordinatorSession\n"
         "session = CoordinatorSession(Path(sys.argv[1]))\n"
         "try:\n    session.connect(1.0)\nexcept TransportError as error:\n    print(error)\nfinally:\n    session.close()\n"
     )

@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "flare"))
 
 from world import curves, environment
 
-from dpfda.cli.federate_demo import free_ports
-from dpfda.engine.study import run_study
+from dpfda.cli.commands.federate_demo import free_ports
 from dpfda.federation.workspace import StudyFolder
-from dpfda.privacy.ledger import Ledger
-from dpfda.silo import Silo
-from dpfda.transport.checkpoint import Transcript
-from dpfda.transport.in_process import InProcessTransport
+from dpfda.methods.run import run_study
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.silo.silo import Silo
+from dpfda.transports.checkpoint import Transcript
+from dpfda.transports.in_process import InProcessTransport
 
 N, SEED = 120, 5
 QUERY = "SELECT pid, t, value FROM visits WHERE value IS NOT NULL"

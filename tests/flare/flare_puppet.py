@@ -15,11 +15,11 @@ from nvflare.apis.shareable import Shareable
 from nvflare.private.admin_defs import Message
 from nvflare.private.defs import CellChannel, new_cell_message
 
-from dpfda.engine.plan import Plan
 from dpfda.errors import DpfdaError
-from dpfda.messages import Query
-from dpfda.transport.flare import wire
-from dpfda.transport.flare.transport import FlareTransport, Patience
+from dpfda.federation.flare import wire
+from dpfda.federation.flare.flare_transport import FlareTransport, Patience
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plan import Plan
 
 
 class PuppetController(Controller):

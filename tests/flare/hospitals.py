@@ -11,18 +11,18 @@ import time
 import psutil
 from world import curves, write_table
 
-from dpfda.cli.federate_demo import free_ports
-from dpfda.engine.study import run_study
+from dpfda.cli.commands.federate_demo import free_ports
 from dpfda.errors import LedgerError
+from dpfda.federation.flare.processes import start_site, stop, wait_until
+from dpfda.federation.flare.run_study import RunOptions, StudyRun
 from dpfda.federation.joining import check_promise, check_study, join, site_folder, unpack
 from dpfda.federation.policy import read_policy
 from dpfda.federation.site import open_ledger, open_silo
 from dpfda.federation.workspace import init_study
-from dpfda.messages import Query
-from dpfda.transport.checkpoint import Transcript
-from dpfda.transport.flare.coordinator import RunOptions, StudyRun
-from dpfda.transport.flare.processes import start_site, stop, wait_until
-from dpfda.transport.in_process import InProcessTransport
+from dpfda.methods.run import run_study
+from dpfda.protocol.messages import Query
+from dpfda.transports.checkpoint import Transcript
+from dpfda.transports.in_process import InProcessTransport
 
 NAMES = ("north", "middle", "south")
 PATIENT = RunOptions(for_sites=90.0, for_late_sites=15.0, after_enough=8.0, in_all=90.0)  # for a busy machine, too

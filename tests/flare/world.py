@@ -16,19 +16,19 @@ from pathlib import Path
 
 import numpy as np
 
-from dpfda.cli.federate_demo import free_ports
-from dpfda.engine.plan import SiloTerms
+from dpfda.cli.commands.federate_demo import free_ports
 from dpfda.errors import BudgetExceeded, ProtocolError, TransportError
+from dpfda.federation.flare.job import write_job
+from dpfda.federation.flare.processes import start_server, start_site, stop, wait_until
+from dpfda.federation.flare.provision import provision
+from dpfda.federation.flare.session import CoordinatorSession
 from dpfda.federation.hardening import harden_site
 from dpfda.federation.policy import Allowed, SitePolicy
 from dpfda.federation.site import FOLDER, SiteFolder
 from dpfda.federation.study import CovariateTerms, ServerAddress, StudyDocument, StudyTerms, make_document
-from dpfda.messages import Query, Release
-from dpfda.privacy.ledger import Ledger
-from dpfda.transport.flare.job import write_job
-from dpfda.transport.flare.processes import start_server, start_site, stop, wait_until
-from dpfda.transport.flare.provision import provision
-from dpfda.transport.flare.session import CoordinatorSession
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.terms import SiloTerms
 
 HERE = Path(__file__).parent
 SITES = ("alpha", "beta", "gamma")
@@ -254,7 +254,7 @@ def covariate(name, low, high):
 
 
 def curves(n, seed, *, points=4, columns=0, offset=0.0):
-    from dpfda.curves import Curves
+    from dpfda.curves.curves import Curves
 
     rng = np.random.default_rng(seed)
     ids = np.repeat(np.arange(n), points)

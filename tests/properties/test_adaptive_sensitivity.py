@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfda.algorithms import adaptive_plan
-from dpfda.engine.plan import Scaling, SiloTerms
-from dpfda.engine.quantities import ClippedRest
-from dpfda.engine.radius import ClipRule
-from dpfda.kernels.chunked import sums_of_prepared
-from dpfda.measures import Question, measure
-from dpfda.model import PreparedCurves
+from dpfda.protocol.clip_radius import ClipRule
+from dpfda.protocol.plans import adaptive_plan
+from dpfda.protocol.statistics import ClippedRest
+from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.silo.chunked_sums import sums_of_prepared
+from dpfda.silo.prepared import PreparedCurves
+from dpfda.silo.release_statistics import Question, measure
 
 HOSTILE = [np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0, -0.0, 1.0, -1.0, 5e-324]
 QUERY = st.one_of(st.floats(-2, 2), st.sampled_from([0.0, 1e6, -1e6, 1e-300]))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfda.basis import Basis, make_basis
+from dpfda.basis.basis import Basis, make_basis
 
 bases = st.builds(
     lambda name, size, low, width, factor: make_basis(name, size, (low, low + width), factor),

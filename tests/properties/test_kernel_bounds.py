@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpfda.basis import Cosine, Fourier, FourierExtension
-from dpfda.kernels.packed import PackedCurves
+from dpfda.basis.basis import Cosine, Fourier, FourierExtension
 from dpfda.privacy.exact import Grid, no_words, sum_slack
+from dpfda.silo.kernels.packed import PackedCurves
 from kernel_sums import Packed
 
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e-160, 1e155, 1.0, -1.0]

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from dpfda.basis import make_basis
-from dpfda.model import PreparedCurves, curve_gradients, rowwise_product
+from dpfda.basis.basis import make_basis
+from dpfda.silo.prepared import PreparedCurves, curve_gradients, rowwise_product
 
 COLUMNS, SIZE = 3, 5
 BASIS = make_basis("fourier", SIZE)

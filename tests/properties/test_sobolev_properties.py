@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfda.sobolev import Ellipsoid, SobolevCone
+from dpfda.basis.sobolev import Ellipsoid, SobolevCone
 
 entries = st.one_of(st.floats(-10, 10), st.floats(-1e6, 1e6), st.just(0.0))
 

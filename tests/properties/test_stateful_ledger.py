@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dpfda.errors import BudgetExceeded, LedgerError, ProtocolError
 from dpfda.privacy import GaussianEvent, Ledger, mu_for, mu_squared
-from dpfda.privacy.ledger import MOST_LOST_DRAWS
+from dpfda.privacy.ledger.ledger import MOST_LOST_DRAWS
 
 EPSILON, DELTA = 1.0, 1e-5
 BUDGET = mu_for(EPSILON, DELTA) ** 2

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from dpfda import BudgetExceeded, Curves, Ledger, ProtocolError, Silo
-from dpfda.basis import make_basis
-from dpfda.engine.plan import Plan, Round, Scaling, SiloTerms
-from dpfda.engine.quantities import LevelHistogram, ShareBelow, ShortShare, WhitenedGradient
-from dpfda.messages import Query
+from dpfda.basis.basis import make_basis
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.statistics import LevelHistogram, ShareBelow, ShortShare, WhitenedGradient
+from dpfda.protocol.terms import Scaling, SiloTerms
 
 N, EPSILON, DELTA, NAME = 6, 1.0, 1e-5, "clinic"
 RUNS = st.sampled_from(["a", "b", "c"])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from dpfda import PrivateMean, PrivateVaryingCoefficients, Silo
-from dpfda.curves import Curves
-from dpfda.datasets import load_dataset
-from dpfda.simulate import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error, vcm_coefficients
+from dpfda.curves.curves import Curves
+from dpfda.curves.datasets import load_dataset
+from dpfda.curves.simulated import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error, vcm_coefficients
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TERMS = {"domain": (0.0, 1.0), "y_bounds": (-4.0, 6.0)}

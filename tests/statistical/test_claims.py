@@ -16,9 +16,9 @@ import os
 import numpy as np
 import pytest
 
-from dpfda.algorithms import PublishedConstants
-from dpfda.experiments.cells import Cell, Method, run_cell
-from dpfda.experiments.trends import falls
+from dpfda.protocol.plans import PublishedConstants
+from dpfda.reproduce.cells import Cell, Method, run_cell
+from dpfda.reproduce.trends import falls
 
 LEVEL = 1e-5
 PUBLISHED = Method("published", (0.5, 1.0, 4.0, 8.0), 150, n_basis=3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpfda import PrivateMean, PrivateVaryingCoefficients
-from dpfda.simulate import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error, vcm_coefficients
+from dpfda.curves.simulated import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error, vcm_coefficients
 
 REPS = 24
 MEANS = {

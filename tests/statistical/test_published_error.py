@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import wilcoxon
 
 from dpfda import NotPrivateWarning, PrivateMean
-from dpfda.simulate import mean_1, simulate_mean, squared_l2_error
+from dpfda.curves.simulated import mean_1, simulate_mean, squared_l2_error
 
 LEVEL = 1e-4
 PAIRS = 30

@@ -1,8 +1,8 @@
 """The quick version of every experiment, as `dpfda reproduce all --quick` runs it, and its verdicts.
 
-Levels are those of `experiments/claims.py`: a direction of the published method counts as seen when EACH of its one-sided
-tests has p < 1e-4 (p < 0.01 with fewer than 60 repetitions); where nothing is true a row of several comparisons would hold
-with probability far below that. What did not reproduce is asserted as found. The default method has few repetitions here:
+Levels are those of `reproduce/claims/verdicts.py`: a direction of the published method counts as seen when EACH of its
+one-sided tests has p < 1e-4 (p < 0.01 with fewer than 60 repetitions); where nothing is true a row of several comparisons would
+hold with probability far below that. What did not reproduce is asserted as found. The default method has few repetitions here:
 none of its rows may be refuted, and some may be undecided. Everything is seeded: a run is the same every time.
 """
 
@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import pytest
 
-from dpfda.experiments import catalogue
-from dpfda.experiments.claims import FAILS, HOLDS, claims_of
-from dpfda.experiments.running import run_all
-from dpfda.experiments.store import Store
+from dpfda.reproduce import catalogue
+from dpfda.reproduce.claims.verdicts import FAILS, HOLDS, claims_of
+from dpfda.reproduce.running import run_all
+from dpfda.reproduce.store import Store
 
 DIRECTIONS = {
     "mean-1": ("Error falls as eps grows", "Error falls with visits", "Error falls with subjects"),

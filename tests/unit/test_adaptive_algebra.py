@@ -7,13 +7,14 @@ import pytest
 from scipy.optimize import nnls
 from scipy.special import ndtr
 
-from dpfda.basis import make_basis
-from dpfda.engine.adaptive import density, level
-from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Stack
-from dpfda.engine.adaptive.pooling import Pooled
-from dpfda.engine.adaptive.posterior import Prior, mix_sizes, sobolev_covariance
-from dpfda.engine.moments import moment_features, uniform_moments
-from dpfda.engine.radius import SharedCount, follow
+from dpfda.basis.basis import make_basis
+from dpfda.basis.moments import moment_features, uniform_moments
+from dpfda.methods.adaptive import design as density
+from dpfda.methods.adaptive import level
+from dpfda.methods.adaptive.evidence import Coordinates, Evidence, Stack
+from dpfda.methods.adaptive.pooling import Pooled
+from dpfda.methods.adaptive.posterior import Prior, mix_sizes, sobolev_covariance
+from dpfda.protocol.clip_radius import SharedCount, follow
 
 
 def definite(rng, size):
@@ -140,7 +141,7 @@ def test_what_is_known_of_lengths_does_not_depend_on_the_way() -> None:
     """Round by round, with and without what was remembered, also where a silo was absent."""
     counts = [SharedCount(0.4, 0.05, 200), None, SharedCount(0.6, 0.05, 200)]
     whole = follow((0.3, 0.6, 1.0), (0.1, 0.2, 0.05), counts)
-    from dpfda.engine import radius
+    from dpfda.protocol import clip_radius as radius
 
     radius._followed.cache_clear()
     fresh = follow((0.3, 0.6, 1.0), (0.1, 0.2, 0.05), counts)

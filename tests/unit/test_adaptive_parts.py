@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpfda.basis import make_basis
-from dpfda.engine.adaptive.density import fit_density
-from dpfda.engine.adaptive.designs import own_densities
-from dpfda.engine.adaptive.evidence import Coordinates, Evidence, Rest, Stack
-from dpfda.engine.adaptive.geometry import assumed_geometry, uncorrelated
-from dpfda.engine.adaptive.matrices import inverse
-from dpfda.engine.adaptive.pooling import Pooled
-from dpfda.engine.adaptive.posterior import Posterior, Prior, sobolev_covariance, solve, with_tail
-from dpfda.engine.adaptive.skew import clipping_shift, kept_share, rest_direction
-from dpfda.engine.adaptive.spread import mean_square
-from dpfda.engine.bands import half_widths
-from dpfda.engine.moments import moment_features, uniform_moments
-from dpfda.privacy.quantiles import LengthFilter
+from dpfda.basis.basis import make_basis
+from dpfda.basis.moments import moment_features, uniform_moments
+from dpfda.inference.bands import half_widths
+from dpfda.methods.adaptive.design import fit_density
+from dpfda.methods.adaptive.evidence import Coordinates, Evidence, Rest, Stack
+from dpfda.methods.adaptive.geometry import assumed_geometry, uncorrelated
+from dpfda.methods.adaptive.gradient_covariance import mean_square
+from dpfda.methods.adaptive.matrices import inverse
+from dpfda.methods.adaptive.pooling import Pooled
+from dpfda.methods.adaptive.posterior import Posterior, Prior, sobolev_covariance, solve, with_tail
+from dpfda.methods.adaptive.silo_designs import own_densities
+from dpfda.methods.adaptive.skewness import clipping_shift, kept_share, rest_direction
+from dpfda.protocol.length_filter import LengthFilter
 
 BASES = ["cosine", "fourier", "fourier-extension"]
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from dpfda import BudgetExceeded, ProtocolError, Silo
-from dpfda.algorithms import adaptive_plan
-from dpfda.engine.plan import Plan, Scaling, SiloTerms
-from dpfda.engine.quantities import ClippedRest
-from dpfda.messages import Query
+from dpfda.curves.simulated import simulate_mean
 from dpfda.privacy.accounting import price_by_pld
-from dpfda.simulate import simulate_mean
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans import adaptive_plan
+from dpfda.protocol.statistics import ClippedRest
+from dpfda.protocol.terms import Scaling, SiloTerms
 
 MEAN = Scaling((-4.0, 6.0), ((1.0, 1.0),), 1.0, 5.0)
 VCM = Scaling((-4.0, 6.0), ((1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0)), 1.0, 5.0)

@@ -6,15 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from dpfda.basis import (
-    Basis,
-    Cosine,
-    Fourier,
-    FourierExtension,
-    basis_from_dict,
-    basis_from_skfda,
-    make_basis,
-)
+from dpfda.basis.basis import Basis, Cosine, Fourier, FourierExtension, basis_from_dict, basis_from_skfda, make_basis
 from dpfda.errors import InvalidInput
 
 DOMAIN = (2.0, 5.0)

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpfda.curves import Curves
+from dpfda.curves.curves import Curves
+from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
+from dpfda.curves.tables.keys import FAN, Ranges, keys_of
 from dpfda.errors import InvalidInput, SourceError
-from dpfda.tables import Covariate, Domain, Reading, find_source, load_curves
-from dpfda.tables.keys import FAN, Ranges, keys_of
 
 pl = pytest.importorskip("polars")
 
@@ -249,7 +249,7 @@ def test_a_query_that_changes_the_type_of_ids_is_refused(tmp_path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranges_never_decrease_in_the_order_of_ids(kind: str) -> None:
-    from dpfda.tables.rows import plain_ids
+    from dpfda.curves.tables.rows import plain_ids
 
     ids = plain_ids(table(kind)["pid"]).sort()
     ranges = Ranges.from_sample(ids.gather_every(7))
@@ -282,7 +282,7 @@ def test_a_full_disk_is_one_sentence(tmp_path) -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("this system has no /dev/full")
-    from dpfda.storage.scratch import ScratchFile
+    from dpfda.curves.tables.scratch import ScratchFile
 
     file = ScratchFile(tmp_path)
     with full.open("wb", buffering=0) as device:
@@ -301,7 +301,7 @@ def test_curves_from_a_source_in_python(tmp_path) -> None:
 @pytest.mark.parametrize("copy", [None, 0, 12_345, 69_999])
 def test_copies_among_many_rows_are_found(copy: int | None) -> None:
     """Enough rows for the compiled search, which only says whether there are any."""
-    from dpfda.tables.copies import copied_rows
+    from dpfda.curves.tables.copies import copied_rows
 
     rng = np.random.default_rng(4)
     codes, x, y = rng.integers(0, 50, 70_000), rng.integers(0, 1 << 40, 70_000) / 7.0, np.zeros(70_000)
@@ -316,8 +316,8 @@ def test_copies_among_many_rows_are_found(copy: int | None) -> None:
 @pytest.mark.parametrize("duplicates", ["refuse", "drop", "keep"])
 @pytest.mark.parametrize("spoil", ["nothing", "a copy", "missing values", "two missing copies", "a long curve"])
 def test_compiled_grouping_gives_the_same_curves_and_counts(spoil: str, duplicates: str, monkeypatch) -> None:
-    from dpfda.tables import shaping
-    from dpfda.tables.rows import Rows
+    from dpfda.curves.tables import shaping
+    from dpfda.curves.tables.rows import Rows
 
     rng = np.random.default_rng(5)
     ids, x, y = rng.integers(100, 2000, 8000), rng.uniform(-0.1, 1, 8000), rng.normal(size=8000)

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 import kernel_oracle as oracle
-from dpfda.basis import Cosine
-from dpfda.curve_sums import GradientSum, ProductSum, ShareSum, SquareSum, WhitenedSums
-from dpfda.engine.plan import Scaling
-from dpfda.kernels import chunked
-from dpfda.kernels.arena import Arena, drop_pages, file_of
-from dpfda.kernels.chunked import sums_of_curves, sums_of_prepared
+from dpfda.basis.basis import Cosine
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
+from dpfda.protocol.terms import Scaling
+from dpfda.silo import chunked_sums as chunked
+from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
+from dpfda.silo.kernels.arena import Arena, drop_pages, file_of
+from dpfda.silo.sums import GradientSum, ProductSum, ShareSum, SquareSum, WhitenedSums
 
 BASIS = Cosine(5)
 SCALING = Scaling((-1.0, 1.0), ((1.0, 1.0), (-1.0, 1.0)))
@@ -137,7 +137,7 @@ import resource, sys, numpy as np
 from types import SimpleNamespace
 from dpfda.basis import Cosine
 from dpfda.curve_sums import GradientSum
-from dpfda.engine.plan import Scaling
+from dpfda.protocol.terms import Scaling
 from dpfda.kernels.chunked import sums_of_curves
 from dpfda.privacy.clipping import EntrywiseBound
 n, folder = int(sys.argv[1]), sys.argv[2]

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpfda.curves import Curves, with_intercept
+from dpfda.curves.curves import Curves, with_intercept
 from dpfda.errors import InvalidInput
 
 NAN, INF = float("nan"), float("inf")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpfda.datasets import (
+from dpfda.curves.datasets import (
     SWAN_DOMAIN,
     SWAN_Y_BOUNDS,
     DatasetInfo,

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from dpfda.errors import InvalidInput
-from dpfda.experiments import catalogue, running
-from dpfda.experiments.document import Run, write_all
-from dpfda.experiments.running import missing_points, run_all
-from dpfda.experiments.store import Store
-from dpfda.experiments.trends import falls, levelling, lines_with_break, sorted_gradients
+from dpfda.reproduce import catalogue, running
+from dpfda.reproduce.document import Run, write_all
+from dpfda.reproduce.running import missing_points, run_all
+from dpfda.reproduce.store import Store
+from dpfda.reproduce.trends import falls, levelling, lines_with_break, sorted_gradients
 
 
 def nothing(done, total):

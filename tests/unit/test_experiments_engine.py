@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from dpfda import NotPrivateWarning, PrivateMean, PrivateVaryingCoefficients, Silo
-from dpfda.algorithms import PublishedConstants
+from dpfda.curves.simulated import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error
 from dpfda.errors import InvalidInput
-from dpfda.experiments.adaptive_runs import AdaptiveRuns, shared_sums
-from dpfda.experiments.cells import Cell, Method, plan_of, run_cell, squared_errors
-from dpfda.experiments.lanes import Lanes, Moments, curve_moments
-from dpfda.model import prepare
 from dpfda.privacy.noise import SeededNoise
-from dpfda.simulate import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error
+from dpfda.protocol.plans import PublishedConstants
+from dpfda.reproduce.adaptive_runs import AdaptiveRuns, shared_sums
+from dpfda.reproduce.cells import Cell, Method, plan_of, run_cell, squared_errors
+from dpfda.reproduce.lanes import Lanes, Moments, curve_moments
+from dpfda.silo.prepared import prepare
 
 BUDGETS = (0.5, 1.0, 8.0)
 
@@ -130,7 +130,7 @@ def test_a_cell_does_not_depend_on_how_it_is_cut_into_portions(monkeypatch):
         100, 4, methods=(Method("published", BUDGETS, 5, n_basis=3), Method("nonprivate", (1.0,), 3, n_basis=3))
     )
     whole = run_cell(cell)
-    monkeypatch.setattr("dpfda.experiments.cells._DOUBLES_AT_ONCE", 4000)
+    monkeypatch.setattr("dpfda.reproduce.cells._DOUBLES_AT_ONCE", 4000)
     parts = run_cell(cell)
     for method in ("published", "nonprivate"):
         assert np.allclose(whole[method], parts[method], rtol=1e-12)

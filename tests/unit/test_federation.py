@@ -10,18 +10,19 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dpfda import Curves, Silo
-from dpfda.engine.plan import Round, SiloTerms
-from dpfda.engine.study import run_study
 from dpfda.errors import InvalidInput, LedgerError, ProtocolError, TransportError
-from dpfda.federation.audit import AuditLog
+from dpfda.federation.audit_log import AuditLog
+from dpfda.federation.exchange import CODES, Invitation, code_of, error_for
 from dpfda.federation.hardening import harden_site, unsafe
 from dpfda.federation.joining import STUDY_FILE, check_study
 from dpfda.federation.policy import Allowed, SitePolicy, read_policy
-from dpfda.federation.protocol import CODES, Invitation, code_of, error_for
 from dpfda.federation.study import StudyDocument, StudyTerms, make_document, read_study
-from dpfda.messages import Query
-from dpfda.transport.checkpoint import CheckpointTransport, ReplayTransport, Transcript
-from dpfda.transport.in_process import InProcessTransport
+from dpfda.methods.run import run_study
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plan import Round
+from dpfda.protocol.terms import SiloTerms
+from dpfda.transports.checkpoint import CheckpointTransport, ReplayTransport, Transcript
+from dpfda.transports.in_process import InProcessTransport
 
 SITES = (SiloTerms("a", 40, 1.0, 1e-3, 3.0), SiloTerms("b", 50, 1.0, 1e-3, 3.0))
 

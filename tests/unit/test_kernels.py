@@ -15,12 +15,12 @@ import pytest
 
 import dpfda
 import kernel_oracle as oracle
-from dpfda.basis import Cosine, Fourier, FourierExtension
+from dpfda.basis.basis import Cosine, Fourier, FourierExtension
 from dpfda.errors import InvalidInput
-from dpfda.kernels import chunked
-from dpfda.kernels.chunked import sums_of_prepared
-from dpfda.model import PreparedCurves
 from dpfda.privacy.exact import MOST_ROWS, Grid, sum_slack
+from dpfda.silo import chunked_sums as chunked
+from dpfda.silo.chunked_sums import sums_of_prepared
+from dpfda.silo.prepared import PreparedCurves
 from kernel_sums import Sums, pack
 
 BASES = [
@@ -300,7 +300,7 @@ def test_radii_that_no_grid_serves_are_refused(radius):
 
 
 def test_the_interface_does_not_import_the_compiler():
-    code = "import sys, dpfda.silo; sys.exit('numba' in sys.modules)"
+    code = "import sys, dpfda.silo.silo; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -310,14 +310,14 @@ def test_a_change_in_any_source_makes_compiled_copies_stale(tmp_path):
     shutil.copytree(Path(dpfda.__file__).parent, package / "dpfda", ignore=shutil.ignore_patterns("__pycache__"))
     kernels = package / "dpfda" / "kernels"
     (kernels / "outer.py").write_text(
-        "from dpfda.kernels.inner import inner\nfrom dpfda.kernels.jit import compiled\n\n\n"
+        "from dpfda.silo.kernels.inner import inner\nfrom dpfda._compile import compiled\n\n\n"
         "@compiled\ndef outer(x: float) -> float:\n    return inner(x)\n"
     )
-    code = "from dpfda.kernels.outer import outer; print(outer(1.0), sum(outer.stats.cache_hits.values()))"
+    code = "from dpfda.silo.kernels.outer import outer; print(outer(1.0), sum(outer.stats.cache_hits.values()))"
     printed = []
     for factor in (2.0, 2.0, 3.0):
         (kernels / "inner.py").write_text(
-            f"from dpfda.kernels.jit import inlined\n\n\n@inlined\ndef inner(x: float) -> float:\n    return {factor} * x\n"
+            f"from dpfda._compile import inlined\n\n\n@inlined\ndef inner(x: float) -> float:\n    return {factor} * x\n"
         )
         environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
         done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
@@ -327,7 +327,7 @@ def test_a_change_in_any_source_makes_compiled_copies_stale(tmp_path):
 
 def test_kernels_run_where_nothing_can_be_cached():
     code = (
-        "import numpy as np; from dpfda.kernels.store import place_curves as kernel; order = np.zeros(8, np.int64);"
+        "import numpy as np; from dpfda.silo.kernels.store import place_curves as kernel; order = np.zeros(8, np.int64);"
         "kernel(np.array([0, 1]), 1, np.zeros(3, np.int64), order); print(kernel.stats.cache_path)"
     )
     environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}  # one that serves zip files only

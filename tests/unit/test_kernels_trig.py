@@ -6,9 +6,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from dpfda.kernels.jit import compiled
-from dpfda.kernels.simd import load, store
-from dpfda.kernels.trig import cosine_sine, rotated
+from dpfda._compile import compiled
+from dpfda.silo.kernels.simd import load, store
+from dpfda.silo.kernels.trig import cosine_sine, rotated
 
 
 @compiled

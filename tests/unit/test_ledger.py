@@ -11,9 +11,9 @@ import pytest
 
 from dpfda.errors import BudgetExceeded, InvalidInput, LedgerError, ProtocolError
 from dpfda.privacy import GaussianEvent, Ledger, PureEvent, gaussian_epsilon, mu_for
-from dpfda.privacy import ledger as ledger_module
-from dpfda.privacy.ledger import MOST_LOST_DRAWS, MOST_LOST_IN_ALL
-from dpfda.privacy.ledger_sqlite import SqliteTransaction
+from dpfda.privacy.ledger import ledger as ledger_module
+from dpfda.privacy.ledger.ledger import MOST_LOST_DRAWS, MOST_LOST_IN_ALL
+from dpfda.privacy.ledger.sqlite import SqliteTransaction
 
 EPSILON, DELTA = 1.0, 1e-5
 BUDGET = mu_for(EPSILON, DELTA) ** 2
@@ -227,7 +227,7 @@ def test_threads_cannot_overspend(ledger) -> None:
 
 def test_a_fork_cannot_spend_an_in_memory_budget_once_more(monkeypatch) -> None:
     ledger = Ledger.in_memory(EPSILON, DELTA)
-    monkeypatch.setattr("dpfda.privacy.ledger_memory.os.getpid", lambda: -1)
+    monkeypatch.setattr("dpfda.privacy.ledger.memory.os.getpid", lambda: -1)
     with pytest.raises(LedgerError, match="serves the process that made it"):
         ledger.remaining()
 

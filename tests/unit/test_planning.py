@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from dpfda import HopelessBudgetWarning, InvalidInput, PrivateMean, PrivateVaryingCoefficients, Silo
-from dpfda.engine.plan import SiloTerms
-from dpfda.planning import (
+from dpfda.curves.simulated import mean_1, simulate_mean
+from dpfda.planning.expected_error import (
     ExpectedError,
     expected_error,
     expected_error_of,
     required_epsilon,
     required_subjects,
 )
-from dpfda.simulate import mean_1, simulate_mean
+from dpfda.protocol.terms import SiloTerms
 
 BOUNDS = (-4.0, 6.0)
 TERMS = {"epsilon": 1.0, "delta": 1e-5, "y_bounds": BOUNDS}

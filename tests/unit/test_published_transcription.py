@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfda import Curves, PrivateMean, PrivateVaryingCoefficients, PublishedConstants, Silo
-from dpfda.algorithms import published_n_basis, published_plan, silo_variance
-from dpfda.engine.plan import Scaling, SiloTerms
-from dpfda.messages import Query
 from dpfda.privacy.noise import SeededNoise
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plans import published_n_basis, published_plan, silo_variance
+from dpfda.protocol.terms import Scaling, SiloTerms
 
 FACTOR = 1.5
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpfda.curves import Curves
+from dpfda.curves.curves import Curves
 from dpfda.errors import BudgetExceeded, InvalidInput
+from dpfda.estimators.quantiles import private_quantiles
 from dpfda.privacy import Ledger
 from dpfda.privacy.accounting import mu_for
-from dpfda.quantiles import private_quantiles
-from dpfda.silo import Silo
+from dpfda.silo.silo import Silo
 
 
 def curves(n: int = 4000, seed: int = 0) -> Curves:

@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("jinja2")
 
-from dpfda.curves import Curves
+from dpfda.curves.curves import Curves
+from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
 from dpfda.report.chart import leaves_the_picture, ticks, y_range
@@ -18,7 +19,6 @@ from dpfda.report.document import BudgetChange, Study, read_document, result_doc
 from dpfda.report.html import render_report
 from dpfda.report.privacy_card import privacy_card
 from dpfda.report.words import number, rms_sentence, tiny, typical_half_width
-from dpfda.simulate import simulate_mean, simulate_vcm
 
 BUDGET = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
 ERROR = {"bias": 0.01, "sampling": 0.03, "privacy": 0.05, "total": 0.09}
@@ -51,7 +51,7 @@ def test_the_document_is_json_and_reads_back_from_both_files(document, tmp_path)
 
 
 def test_the_values_are_those_of_the_estimator(document) -> None:
-    from dpfda.basis import basis_from_dict
+    from dpfda.basis.basis import basis_from_dict
 
     basis = basis_from_dict(document["basis"])
     values = basis.evaluate(document["grid"]) @ np.asarray(document["coefficients"][0])

@@ -12,13 +12,14 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dpfda import BudgetExceeded, Curves, InvalidInput, Ledger, PrivateMean, ProtocolError, Silo
-from dpfda.algorithms import PublishedConstants, published_plan
-from dpfda.engine.plan import Plan, Scaling
 from dpfda.errors import DpfdaError
-from dpfda.messages import Query
 from dpfda.privacy.clipping import EntrywiseBound
-from dpfda.privacy.ledger_memory import MemoryTransaction
+from dpfda.privacy.ledger.memory import MemoryTransaction
 from dpfda.privacy.noise import SeededNoise
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans import PublishedConstants, published_plan
+from dpfda.protocol.terms import Scaling
 
 R = 3
 N = 40

@@ -6,8 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from dpfda.errors import InvalidInput
-from dpfda.simulate import (
+from dpfda.curves.simulated import (
     DESIGN_DENSITIES,
     NOISE_KINDS,
     matern_covariance,
@@ -19,6 +18,7 @@ from dpfda.simulate import (
     squared_l2_error,
     vcm_coefficients,
 )
+from dpfda.errors import InvalidInput
 
 
 def test_the_papers_mean_functions() -> None:
@@ -135,7 +135,7 @@ def test_vcm_covariates_are_uniform_with_the_given_correlation() -> None:
 
 
 def test_coefficient_functions_can_be_pickled_and_lie_in_three_fourier_functions() -> None:
-    from dpfda.basis import Fourier
+    from dpfda.basis.basis import Fourier
 
     x = np.linspace(0, 1, 50)
     phi = Fourier(3).evaluate(x)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from dpfda.basis.sobolev import Ellipsoid, SobolevCone
 from dpfda.errors import InvalidInput
-from dpfda.sobolev import Ellipsoid, SobolevCone
 
 cvxpy = pytest.importorskip("cvxpy")
 

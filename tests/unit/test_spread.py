@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from dask_cluster import two_workers
-from dpfda.curves import Curves
+from dpfda.curves.curves import Curves
+from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
 from dpfda.errors import InvalidInput, SourceError
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-from dpfda.silo import Silo
-from dpfda.tables import Covariate, Domain, Reading, find_source, load_curves
+from dpfda.silo.silo import Silo
 
 pytest.importorskip("distributed", reason="the extra dpfda[dask] is not installed")
 pl = pytest.importorskip("polars")
@@ -56,7 +56,7 @@ def kill_a_worker(client) -> None:
 
 @pytest.mark.parametrize("method", ["adaptive", "published"])
 def test_two_workers_give_the_bits_of_one_process(method: str, client, path) -> None:
-    from dpfda.spread import SpreadCurves
+    from dpfda.silo.cluster import SpreadCurves
 
     spread = SpreadCurves.from_source(client, path, READING)
     alone = load_curves(find_source(str(path)), READING)
@@ -67,7 +67,7 @@ def test_two_workers_give_the_bits_of_one_process(method: str, client, path) -> 
 
 
 def test_coefficient_curves_have_the_same_bits(client, path) -> None:
-    from dpfda.spread import SpreadCurves
+    from dpfda.silo.cluster import SpreadCurves
 
     reading = Reading(
         READING.domain, READING.y_bounds, id="pid", x="age", y="hdl", covariates=(Covariate("bmi", bounds=(20, 33)),)
@@ -79,7 +79,7 @@ def test_coefficient_curves_have_the_same_bits(client, path) -> None:
 
 
 def test_a_worker_that_dies_is_replaced_with_the_same_bits(client, path) -> None:
-    from dpfda.spread import SpreadCurves
+    from dpfda.silo.cluster import SpreadCurves
 
     spread = SpreadCurves.from_source(client, path, READING)
     kill_a_worker(client)
@@ -99,7 +99,7 @@ def curves_unless(flag: str) -> Curves:
 
 
 def test_parts_by_loaders_of_ones_own(client) -> None:
-    from dpfda.spread import SpreadCurves
+    from dpfda.silo.cluster import SpreadCurves
 
     spread = SpreadCurves(client, [partial(some_curves, 1), partial(some_curves, 2)])
     one, two = some_curves(1), some_curves(2)
@@ -110,7 +110,7 @@ def test_parts_by_loaders_of_ones_own(client) -> None:
 
 
 def test_data_that_cannot_be_read_again_end_the_round_before_the_debit(client, tmp_path) -> None:
-    from dpfda.spread import SpreadCurves
+    from dpfda.silo.cluster import SpreadCurves
 
     spread = SpreadCurves(client, [partial(curves_unless, str(tmp_path / "gone"))] * 2)
     (tmp_path / "gone").touch()
@@ -124,7 +124,7 @@ def test_data_that_cannot_be_read_again_end_the_round_before_the_debit(client, t
 
 
 def test_a_bad_table_is_refused_in_the_same_words(client, path, tmp_path) -> None:
-    from dpfda.spread import SpreadCurves
+    from dpfda.silo.cluster import SpreadCurves
 
     pl.read_parquet(path).with_columns(hdl=pl.lit("high")).write_parquet(tmp_path / "bad.parquet")
     with pytest.raises(InvalidInput, match="'hdl' has a text in row 1"):

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from dask_cluster import two_workers
-from dpfda.curves import Curves
+from dpfda.curves.curves import Curves
 from dpfda.errors import SourceError
 from dpfda.estimators import PrivateMean
-from dpfda.silo import Silo
+from dpfda.silo.silo import Silo
 
 pytest.importorskip("distributed", reason="the extra dpfda[dask] is not installed")
 
@@ -34,7 +34,7 @@ def some_curves(seed: int) -> Curves:
 
 def curves_of_a_worker_that_dies(seed: int, flag: str, call: int, moment: str, deaths: int) -> Curves:
     """Curves; the process that loads them kills itself while it answers question `call`, until it died `deaths` times."""
-    from dpfda.spread.part import Part
+    from dpfda.silo.cluster.part import Part
 
     answer, calls = Part.words, itertools.count()
 
@@ -58,7 +58,7 @@ def curves_of_a_worker_that_dies(seed: int, flag: str, call: int, moment: str, d
 
 def two_silos(client, flag, call: int, moment: str, deaths: int):
     """One whose second worker dies, and its twin in one process."""
-    from dpfda.spread import SpreadCurves
+    from dpfda.silo.cluster import SpreadCurves
 
     dying = partial(curves_of_a_worker_that_dies, 2, str(flag), call, moment, deaths)
     one, two = some_curves(1), some_curves(2)

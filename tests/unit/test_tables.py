@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
+from dpfda.curves.tables.source import without_password
 from dpfda.errors import InvalidInput, SourceError
-from dpfda.tables import Covariate, Domain, Reading, find_source, load_curves
-from dpfda.tables.source import without_password
 
 pl = pytest.importorskip("polars")
 

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dpfda.theory import BOUNDARIES, boundaries_of, cost_of_privacy, cost_of_privacy_table, crossing, rate, regime
+from dpfda.planning.theory import (
+    BOUNDARIES,
+    boundaries_of,
+    cost_of_privacy,
+    cost_of_privacy_table,
+    crossing,
+    rate,
+    regime,
+)
 
 few = settings(max_examples=30, deadline=None)
 FOUR = [("mean", "cdp"), ("mean", "fdp"), ("vcm", "cdp"), ("vcm", "fdp")]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfda.theory import (
+from dpfda.planning.theory import (
     Site,
     delta_condition,
     error_at,

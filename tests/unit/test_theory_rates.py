@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpfda.theory import (
-    error_at,
-    optimal_r,
-    price_of_privacy,
-    rate,
-    what_helps_most,
-)
+from dpfda.planning.theory import error_at, optimal_r, price_of_privacy, rate, what_helps_most
 
 sizes = st.integers(1, 10**6)
 points = st.integers(1, 10**4)

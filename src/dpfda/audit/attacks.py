@@ -13,16 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda._typing import Floats, Interval
+from dpfda.audit.hypothesis_tests import LEVEL, clopper_pearson_low
 from dpfda.audit.search import Subject, replaced
-from dpfda.audit.statistics import LEVEL, clopper_pearson_low
-from dpfda.curves import Curves
+from dpfda.curves.curves import Curves
 from dpfda.estimators import PrivateMean
-from dpfda.silo import Silo
-
-Floats = NDArray[np.float64]
-Interval = tuple[float, float]
+from dpfda.silo.silo import Silo
 
 
 @dataclass(frozen=True)
@@ -46,9 +43,9 @@ class Membership:
 
 def membership_attacks(runs: int) -> list[Membership]:
     """On simulated curves and, where the example data are installed, on real ones."""
-    from dpfda.datasets import dataset_info, load_dataset
+    from dpfda.curves.datasets import dataset_info, load_dataset
+    from dpfda.curves.simulated import simulate_mean
     from dpfda.errors import InvalidInput
-    from dpfda.simulate import simulate_mean
 
     simulated = simulate_mean(60, 5, rng=1)
     unit, y_bounds = (0.0, 1.0), (-3.0, 5.0)

@@ -12,25 +12,24 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda import silo as silo_module
-from dpfda.engine import descent
-from dpfda.engine.plan import SiloTerms
-from dpfda.engine.quantities import EntrywiseGradient, WhitenedGradient
-from dpfda.kernels.chunked import ChunkedSums
-from dpfda.kernels.packed import PackedCurves
-from dpfda.measures import measure
-from dpfda.model import curve_gradients
+from dpfda._typing import Floats
+from dpfda.methods import published as descent
 from dpfda.privacy.accounting import GaussianEvent
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity
 from dpfda.privacy.cones import HistogramBound
-from dpfda.privacy.ledger import Ledger
-from dpfda.privacy.ledger_memory import MemoryTransaction
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.privacy.ledger.memory import MemoryTransaction
 from dpfda.privacy.noise import GRID, OpenDPNoise
-from dpfda.silo import Silo
+from dpfda.protocol.statistics import EntrywiseGradient, WhitenedGradient
+from dpfda.protocol.terms import SiloTerms
+from dpfda.silo import silo as silo_module
+from dpfda.silo.chunked_sums import ChunkedSums
+from dpfda.silo.kernels.packed import PackedCurves
+from dpfda.silo.prepared import curve_gradients
+from dpfda.silo.release_statistics import measure
+from dpfda.silo.silo import Silo
 
-Floats = NDArray[np.float64]
 Break = Callable[[], AbstractContextManager[Any]]
 
 
@@ -164,7 +163,7 @@ def _ledger_reset() -> AbstractContextManager[Any]:
 
 def _empty_head(meta: dict[str, str]) -> str:
     """The head of an empty chain."""
-    from dpfda.privacy.ledger_chain import genesis
+    from dpfda.privacy.ledger.chain import genesis
 
     return genesis(meta)
 

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
-from dpfda.basis import make_basis
-from dpfda.curves import Curves
-from dpfda.engine.plan import Plan, Round, Scaling, SiloTerms
-from dpfda.engine.quantiles import quantile_plan
-from dpfda.engine.quantities import KINDS, EntrywiseGradient, Measure
-from dpfda.silo import Silo
-
-Floats = NDArray[np.float64]
+from dpfda._typing import Floats
+from dpfda.basis.basis import make_basis
+from dpfda.curves.curves import Curves
+from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.plans import PublishedConstants, adaptive_plan, published_plan
+from dpfda.protocol.plans.quantiles import quantile_plan
+from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Measure
+from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.silo.silo import Silo
 
 EPSILON, DELTA = 4.0, 1e-5  # loose enough that a wrong noise level shows in some thousand runs
 NAME, OTHER = "audited", "other"

@@ -19,7 +19,7 @@ from dpfda.audit import fault_worker
 from dpfda.audit.fault_worker import DELTA, DONE, LEDGER_EPSILON
 from dpfda.audit.forks import examined, finished, forked
 from dpfda.errors import LedgerError
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger.ledger import Ledger
 
 _KILLS = 2
 

@@ -11,16 +11,16 @@ import os
 import sys
 from pathlib import Path
 
-from dpfda.algorithms import PublishedConstants, published_plan
 from dpfda.audit.cases import MEAN, ordinary_curves
-from dpfda.engine.plan import Plan
-from dpfda.engine.study import run_study
 from dpfda.errors import BudgetExceeded, DpfdaError
-from dpfda.messages import Query, Release
-from dpfda.privacy.ledger import Ledger
-from dpfda.silo import Silo
-from dpfda.transport.checkpoint import CheckpointTransport
-from dpfda.transport.in_process import InProcessTransport
+from dpfda.methods.run import run_study
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans import PublishedConstants, published_plan
+from dpfda.silo.silo import Silo
+from dpfda.transports.checkpoint import CheckpointTransport
+from dpfda.transports.in_process import InProcessTransport
 
 EPSILON, DELTA, NAME = 1.0, 1e-5, "silo"
 LEDGER_EPSILON = 3.0  # room for two runs

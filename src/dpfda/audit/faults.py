@@ -26,8 +26,8 @@ from dpfda.audit.fault_database import database_kills
 from dpfda.audit.fault_worker import DELTA, DONE, FAILED, LEDGER_EPSILON
 from dpfda.audit.forks import Tally, examined, finished, forked
 from dpfda.errors import LedgerError
-from dpfda.privacy import ledger as ledger_module
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger import ledger as ledger_module
+from dpfda.privacy.ledger.ledger import Ledger
 
 _KILLS = 3  # per study, before it is left to finish
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dpfda.audit.statistics import Separation
+from dpfda.audit.hypothesis_tests import Separation
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dpfda.audit.fault_worker import ledger_at, study
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger.ledger import Ledger
 
 Tally = Counter[str]
 

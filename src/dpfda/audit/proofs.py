@@ -15,42 +15,21 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 RECORD = PACKAGE.parents[1] / "docs" / "proofs" / "reviewed.toml"
-_SINGLE = (
-    "silo.py", "messages.py", "measures.py", "model.py", "curves.py", "curve_sums.py", "engine/plan.py", "engine/radius.py"
-)  # fmt: skip
-NOTES: dict[str, tuple[str, ...]] = {
-    "silo.py": ("transcript.md",),
-    "messages.py": ("transcript.md",),
-    "measures.py": ("clipping.md", "transcript.md"),
-    "model.py": ("clipping.md",),
-    "privacy/__init__.py": ("README.md",),
-    "curve_sums.py": ("clipping.md",),
-    **{f"kernels/{path.name}": ("clipping.md",) for path in sorted((PACKAGE / "kernels").glob("*.py"))},
-    **{f"storage/{path.name}": ("transcript.md",) for path in sorted((PACKAGE / "storage").glob("*.py"))},
-    **{f"spread/{path.name}": ("transcript.md",) for path in sorted((PACKAGE / "spread").glob("*.py"))},
-    "curves.py": ("clipping.md",),
-    "engine/plan.py": ("composition.md", "transcript.md"),
-    "engine/radius.py": ("adaptive.md",),
-    "privacy/accounting.py": ("gaussian-mechanism.md", "composition.md"),
-    "privacy/clipping.py": ("clipping.md", "gaussian-mechanism.md"),
-    "privacy/cones.py": ("clipping.md",),
-    "privacy/exact.py": ("clipping.md",),
-    "privacy/gaussian.py": ("gaussian-mechanism.md", "discrete-noise.md"),
-    "privacy/ledger.py": ("composition.md", "transcript.md"),
-    "privacy/ledger_chain.py": ("transcript.md",),
-    "privacy/ledger_memory.py": ("transcript.md",),
-    "privacy/ledger_sqlalchemy.py": ("transcript.md",),
-    "privacy/ledger_sqlite.py": ("transcript.md",),
-    "privacy/noise.py": ("discrete-noise.md",),
-    "privacy/quantiles.py": ("transcript.md",),
+_FOLDERS: dict[str, tuple[str, ...]] = {
+    "silo/**/*.py": ("clipping.md", "transcript.md"),
+    "protocol/**/*.py": ("composition.md", "transcript.md", "adaptive.md"),
+    "privacy/**/*.py": ("clipping.md", "gaussian-mechanism.md", "discrete-noise.md", "composition.md", "transcript.md"),
+    "basis/*.py": ("clipping.md", "projection.md"),
+    "curves/curves.py": ("clipping.md",),
+}
+NOTES = {
+    str(path.relative_to(PACKAGE)): notes for place, notes in _FOLDERS.items() for path in sorted(PACKAGE.glob(place))
 }
 
 
 def guarded() -> list[str]:
-    """Every module that a guarantee rests on: the folders below, the silo, its plan and messages, and what it measures."""
-    folders = ("privacy", "kernels", "storage", "spread")
-    found = {f"{folder}/{path.name}" for folder in folders for path in (PACKAGE / folder).glob("*.py")}
-    return sorted(found | set(_SINGLE))
+    """Every module that a guarantee rests on."""
+    return sorted(NOTES)
 
 
 def fingerprint(module: str) -> str:

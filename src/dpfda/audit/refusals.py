@@ -14,12 +14,13 @@ import numpy as np
 from dpfda.audit.cases import DELTA, NAME, VCM, default_arrays, make_silo
 from dpfda.audit.findings import Collector, Violation
 from dpfda.audit.releases import LARGE
-from dpfda.basis import make_basis
-from dpfda.curves import Curves
-from dpfda.engine.plan import Plan, Round, Scaling, SiloTerms
-from dpfda.engine.quantities import KINDS, EntrywiseGradient, Measure
-from dpfda.messages import Arrays, Query
-from dpfda.privacy.ledger import Ledger
+from dpfda.basis.basis import make_basis
+from dpfda.curves.curves import Curves
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.messages import Arrays, Query
+from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Measure
+from dpfda.protocol.terms import Scaling, SiloTerms
 
 _HUGE_INT = 10**400
 _NUMBERS: tuple[float, ...] = (0.0, -1.0, 1e-320, 5e-324, 1e-99, 1e99, 1e308, float("inf"), float("nan"), _HUGE_INT)

@@ -8,18 +8,17 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda._typing import Floats
 from dpfda.audit.cases import DELTA, NAME, make_silo
 from dpfda.audit.findings import Collector, Result
+from dpfda.audit.hypothesis_tests import Separation, dependent, low_bits_differ, separation, wrong_size
 from dpfda.audit.search import TOLERANCE, Pair, bounded, examiner
-from dpfda.audit.statistics import Separation, dependent, low_bits_differ, separation, wrong_size
-from dpfda.curves import Curves
-from dpfda.engine.plan import Plan
-from dpfda.messages import Query, Release
+from dpfda.curves.curves import Curves
 from dpfda.privacy.accounting import gaussian_epsilon
-from dpfda.privacy.ledger import Ledger
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import GRID
-
-Floats = NDArray[np.float64]
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plan import Plan
 
 LARGE = 5000.0  # epsilon of the scratch ledgers: each holds many runs of the audited claim
 _PER_LEDGER = 25

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from dpfda import __version__
 from dpfda.audit.command import Verdict
-from dpfda.audit.statistics import CONFIDENCE, FALSE_ALARM
+from dpfda.audit.hypothesis_tests import CONFIDENCE, FALSE_ALARM
 
 _PACKAGES = ("opendp", "numpy", "scipy", "dp-accounting")
 

@@ -9,17 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda._typing import Floats
 from dpfda.audit.cases import DELTA, EPSILON, NAME, Case, default_arrays, make_silo, ordinary_curves
-from dpfda.curves import Curves
-from dpfda.engine.plan import Plan
-from dpfda.kernels.chunked import sums_of_curves
-from dpfda.messages import Query
-from dpfda.privacy.ledger import Ledger
-from dpfda.silo import LARGEST_ENTRY, Silo, _Study
-
-Floats = NDArray[np.float64]
+from dpfda.curves.curves import Curves
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plan import Plan
+from dpfda.silo.chunked_sums import sums_of_curves
+from dpfda.silo.silo import LARGEST_ENTRY, Silo, _Study
 
 TOLERANCE = 1e-9  # of a whitened change, relative: the examiner's own rounding
 _SAME_END, _MOST_POINTS = 8, 16

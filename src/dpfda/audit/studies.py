@@ -8,23 +8,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda._typing import Floats
 from dpfda.audit.cases import DELTA, EPSILON, NAME, OTHER, Case, make_silo, ordinary_curves
 from dpfda.audit.findings import Collector, Result
+from dpfda.audit.hypothesis_tests import LEVEL, dependent, separation, wrong_size
 from dpfda.audit.releases import LARGE, grid_points
 from dpfda.audit.search import TOLERANCE, Subject, bounded, examiner, random_subject, replaced
-from dpfda.audit.statistics import LEVEL, dependent, separation, wrong_size
-from dpfda.curves import Curves
-from dpfda.engine.plan import Plan
-from dpfda.engine.study import run_study
-from dpfda.messages import Query, Release
+from dpfda.curves.curves import Curves
+from dpfda.methods.run import run_study
 from dpfda.privacy.accounting import gaussian_epsilon, mu_for, mu_squared, price_by_pld
-from dpfda.privacy.ledger import Ledger
-from dpfda.silo import Silo
-from dpfda.transport.in_process import InProcessTransport
-
-Floats = NDArray[np.float64]
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plan import Plan
+from dpfda.silo.silo import Silo
+from dpfda.transports.in_process import InProcessTransport
 
 _PER_LEDGER = 4
 _PLD_ERROR = 0.02  # of the numerical composition, relative: it errs upwards

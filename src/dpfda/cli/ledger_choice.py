@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpfda.curves.tables.source import Source, without_password
 from dpfda.errors import InvalidInput, LedgerError
-from dpfda.tables.source import Source, without_password
 
 if TYPE_CHECKING:
     from dpfda.cli.terminal import Terminal
-    from dpfda.privacy.ledger import Ledger
+    from dpfda.privacy.ledger.ledger import Ledger
 
 VARIABLE = "DPFDA_LEDGER"
 PATIENCE = "DPFDA_LEDGER_TIMEOUT"  # seconds to wait for another process
@@ -42,7 +42,7 @@ class LedgerChoice:
 
     def open(self) -> Ledger:
         """The ledger, verified; a missing one is the user's mistake."""
-        from dpfda.privacy.ledger import Ledger
+        from dpfda.privacy.ledger.ledger import Ledger
 
         if not self.exists:
             raise InvalidInput(
@@ -58,7 +58,7 @@ class LedgerChoice:
 
     def create(self, epsilon: float, delta: float, terminal: Terminal) -> Ledger:
         """A ledger for just this release, where no total had been set."""
-        from dpfda.privacy.ledger import Ledger
+        from dpfda.privacy.ledger.ledger import Ledger
 
         ledger = Ledger.create(self.location, epsilon, delta, note="made by the first release")
         terminal.say(

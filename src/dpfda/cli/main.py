@@ -31,20 +31,28 @@ class Entry:
 ANALYSE, BUDGET, SITES, EXAMPLES = "Analyse", "Privacy budget", "Studies across sites", "Examples and simulation"
 
 COMMANDS: dict[str, Entry] = {
-    "fit": Entry("dpfda.cli.fit", "Estimate a mean or coefficient curves under differential privacy.", ANALYSE),
-    "describe": Entry("dpfda.cli.describe", "Help to choose public bounds without leaking.", ANALYSE),
-    "plan": Entry("dpfda.cli.plan", "What a study can learn, before anything is collected or spent.", ANALYSE),
-    "report": Entry("dpfda.cli.report", "Draw the report or figures of a result again.", ANALYSE),
-    "export": Entry("dpfda.cli.export", "Coefficients, grid values or scikit-fda objects of a result.", ANALYSE),
-    "budget": Entry("dpfda.cli.budget", "Set, show and verify the privacy budget of a data set.", BUDGET),
-    "audit": Entry("dpfda.cli.audit", "Attack this installation and test every privacy claim.", BUDGET),
-    "study": Entry("dpfda.cli.study", "Coordinate a study across sites that keep their data.", SITES),
-    "site": Entry("dpfda.cli.site", "Take part in a study: policy, promise, log.", SITES),
-    "federate-demo": Entry("dpfda.cli.federate_demo", "A whole study here: one server, three sites, real data.", SITES),
-    "demo": Entry("dpfda.cli.demo", "A private curve of 15,205 real subjects, with a report.", EXAMPLES),
-    "datasets": Entry("dpfda.cli.datasets", "List and export the public example data.", EXAMPLES),
-    "simulate": Entry("dpfda.cli.simulate", "Write simulated curves with a known truth.", EXAMPLES),
-    "reproduce": Entry("dpfda.cli.reproduce", "The paper's experiments, with a verdict on each claim.", EXAMPLES),
+    "fit": Entry(
+        "dpfda.cli.commands.fit", "Estimate a mean or coefficient curves under differential privacy.", ANALYSE
+    ),
+    "describe": Entry("dpfda.cli.commands.describe", "Help to choose public bounds without leaking.", ANALYSE),
+    "plan": Entry("dpfda.cli.commands.plan", "What a study can learn, before anything is collected or spent.", ANALYSE),
+    "report": Entry("dpfda.cli.commands.report", "Draw the report or figures of a result again.", ANALYSE),
+    "export": Entry(
+        "dpfda.cli.commands.export", "Coefficients, grid values or scikit-fda objects of a result.", ANALYSE
+    ),
+    "budget": Entry("dpfda.cli.commands.budget", "Set, show and verify the privacy budget of a data set.", BUDGET),
+    "audit": Entry("dpfda.cli.commands.audit", "Attack this installation and test every privacy claim.", BUDGET),
+    "study": Entry("dpfda.cli.commands.study", "Coordinate a study across sites that keep their data.", SITES),
+    "site": Entry("dpfda.cli.commands.site", "Take part in a study: policy, promise, log.", SITES),
+    "federate-demo": Entry(
+        "dpfda.cli.commands.federate_demo", "A whole study here: a server, three sites, real data.", SITES
+    ),
+    "demo": Entry("dpfda.cli.commands.demo", "A private curve of 15,205 real subjects, with a report.", EXAMPLES),
+    "datasets": Entry("dpfda.cli.commands.datasets", "List and export the public example data.", EXAMPLES),
+    "simulate": Entry("dpfda.cli.commands.simulate", "Write simulated curves with a known truth.", EXAMPLES),
+    "reproduce": Entry(
+        "dpfda.cli.commands.reproduce", "The paper's experiments, with a verdict on each claim.", EXAMPLES
+    ),
 }
 
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfda import _validate
+from dpfda._typing import Interval
+from dpfda.curves.tables import Covariate, Domain
+from dpfda.curves.tables.reading import as_number
 from dpfda.errors import InvalidInput
-from dpfda.tables import Covariate, Domain
-from dpfda.tables.reading import as_number
-
-Interval = tuple[float, float]
 
 
 def ends(name: str, value: Any) -> tuple[Any, Any]:

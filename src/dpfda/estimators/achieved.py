@@ -5,14 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfda.basis import Basis
-from dpfda.engine.adaptive.error_parts import ErrorParts
-from dpfda.engine.plan import Scaling
-from dpfda.planning import ExpectedError
-
-Floats = NDArray[np.float64]
+from dpfda._typing import Floats
+from dpfda.basis.basis import Basis
+from dpfda.methods.adaptive.error_parts import ErrorParts
+from dpfda.planning.expected_error import ExpectedError
+from dpfda.protocol.terms import Scaling
 
 
 def achieved_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: ErrorParts) -> ExpectedError:

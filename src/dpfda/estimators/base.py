@@ -10,16 +10,15 @@ from typing import Any, Self
 
 from dpfda import _validate
 from dpfda._blas import one_blas_thread
-from dpfda.algorithms import PublishedConstants, adaptive_plan, published_plan
-from dpfda.basis import make_basis
-from dpfda.curves import Curves
-from dpfda.engine.plan import Plan, Scaling, SiloTerms
-from dpfda.engine.study import Outcome, run_study
+from dpfda.basis.basis import make_basis
+from dpfda.curves.curves import Curves
 from dpfda.errors import HopelessBudgetWarning, InvalidInput, NotPrivateWarning
 from dpfda.estimators.fitted import FittedFunctions
+from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters
 from dpfda.estimators.scaling import symmetric_scaling, unit_scaling
-from dpfda.planning import (
+from dpfda.methods.run import Outcome, run_study
+from dpfda.planning.expected_error import (
     TYPICAL_POINTS,
     ExpectedError,
     expected_error_of,
@@ -27,10 +26,12 @@ from dpfda.planning import (
     hopeless_text,
     silo_terms,
 )
-from dpfda.reference import least_squares
-from dpfda.silo import Silo
-from dpfda.statement import not_private, statement
-from dpfda.transport.in_process import InProcessTransport
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans import PublishedConstants, adaptive_plan, published_plan
+from dpfda.protocol.statement import not_private, statement
+from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.silo.silo import Silo
+from dpfda.transports.in_process import InProcessTransport
 
 METHODS = ("adaptive", "published", "nonprivate")
 BASES = ("cosine", "fourier", "fourier-extension")
@@ -133,7 +134,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         d : int, optional
             Covariates besides the intercept, where `design_bounds` does not tell.
         spread, noise_sd, signal, density, design_moments : optional
-            Public guesses that sharpen the forecast, see `dpfda.planning.expected_error`.
+            Public guesses that sharpen the forecast, see `dpfda.planning.expected_error.expected_error`.
         """
         self._check_parameters()
         if self.method != "adaptive":

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda import _validate
-from dpfda.algorithms import PublishedConstants
-from dpfda.curves import Curves
+from dpfda._typing import Floats
+from dpfda.curves.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.estimators.base import CurveEstimator
-
-Floats = NDArray[np.float64]
+from dpfda.protocol.plans import PublishedConstants
 
 
 class PrivateVaryingCoefficients(CurveEstimator):

@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dpfda import _validate
-from dpfda.basis import Basis
-from dpfda.engine.bands import half_widths
-from dpfda.engine.plan import Scaling
-from dpfda.engine.study import Outcome
+from dpfda._typing import Floats
+from dpfda.basis.basis import Basis
 from dpfda.errors import InvalidInput
 from dpfda.estimators.achieved import achieved_error
 from dpfda.estimators.parameters import check_is_fitted
-from dpfda.planning import ExpectedError
-from dpfda.statement import PrivacyStatement
+from dpfda.inference.bands import half_widths
+from dpfda.methods.run import Outcome
+from dpfda.planning.expected_error import ExpectedError
+from dpfda.protocol.statement import PrivacyStatement
+from dpfda.protocol.terms import Scaling
 
 BAND_POINTS = 201
-
-Floats = NDArray[np.float64]
 
 
 class FittedFunctions:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from dpfda.curves import Curves
+from dpfda._typing import Floats
+from dpfda.curves.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.estimators.base import CurveEstimator
-
-Floats = NDArray[np.float64]
 
 
 class PrivateMean(CurveEstimator):

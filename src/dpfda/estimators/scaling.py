@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfda.engine.plan import Scaling
+from dpfda.protocol.terms import Scaling
 
 Pair = tuple[float, float]
 INTERCEPT: Pair = (1.0, 1.0)

@@ -2,7 +2,7 @@
 
 FLARE's defaults let the coordinator's project administrator bring code, run shell commands and read logs. A site replaces
 them: exactly one class may run, no code comes with a job, nobody may operate the site from outside, no log leaves it. These
-files are the first wall. The second is `dpfda.transport.flare.guard`: a malicious server may leave out FLARE's own
+files are the first wall. The second is `dpfda.federation.flare.guard`: a malicious server may leave out FLARE's own
 permission checks, so the site's process does not even have the handlers for shell commands and the like.
 """
 
@@ -14,9 +14,9 @@ from typing import Any
 
 from dpfda.federation.files import write_json
 
-EXECUTOR = "dpfda.transport.flare.executor.SiteExecutor"
-CONTROLLER = "dpfda.transport.flare.controller.StudyController"
-LAUNCHER = "dpfda.transport.flare.launcher.SiteJobLauncher"
+EXECUTOR = "dpfda.federation.flare.executor.SiteExecutor"
+CONTROLLER = "dpfda.federation.flare.controller.StudyController"
+LAUNCHER = "dpfda.federation.flare.launcher.SiteJobLauncher"
 ROLES = ("project_admin", "org_admin", "lead", "member")
 RIGHTS = (
     "submit_job", "clone_job", "manage_job", "download_job", "view", "operate", "shell_commands", "byoc",

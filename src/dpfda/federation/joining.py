@@ -13,10 +13,10 @@ from dpfda.federation.hardening import harden_site, unsafe
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.site import FOLDER, SiteFolder, open_ledger, open_silo
 from dpfda.federation.study import StudyDocument, make_document
-from dpfda.messages import Query
 from dpfda.privacy.accounting import mu_squared, price
-from dpfda.privacy.ledger import Ledger, Spent
-from dpfda.silo import Silo
+from dpfda.privacy.ledger.ledger import Ledger, Spent
+from dpfda.protocol.messages import Query
+from dpfda.silo.silo import Silo
 
 STUDY_FILE = "study.json"
 
@@ -125,7 +125,7 @@ def check_ready(kit: Path, site: str) -> SitePolicy:
 
 def _one_round(silo: Silo, document: StudyDocument) -> None:
     """Answer the first question against a ledger in memory and throw the answer away."""
-    from dpfda.engine.study import COORDINATORS
+    from dpfda.methods.run import COORDINATORS
 
     plan = document.plan
     silo.join(plan, "dry run")

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfda import _validate
+from dpfda._typing import Interval
 from dpfda.errors import InvalidInput
 from dpfda.federation import toml_tables as tables
 from dpfda.federation.files import write_json
 from dpfda.federation.study import StudyDocument, StudyTerms
 
 if TYPE_CHECKING:
-    from dpfda.tables import Loaded, Source
+    from dpfda.curves.tables import Loaded, Source
 
 _TOP = ("data", "promise", "budget", "allow", "simulation")
 _DATA = ("source", "query", "id", "x", "y", "separator", "decimal", "duplicates")
 _ALLOW = ("methods", "models", "bases", "domain", "y_bounds", "covariates", "max_rounds", "max_basis", "studies")
 _LISTS = ("methods", "models", "bases", "covariates", "studies")
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -90,19 +90,19 @@ class SitePolicy:
     @property
     def ledger_shown(self) -> str:
         """Its place without a password."""
-        from dpfda.tables.source import without_password
+        from dpfda.curves.tables.source import without_password
 
         return without_password(self.ledger_place)
 
     def source(self) -> Source:
         """Where the rows are."""
-        from dpfda.tables import find_source
+        from dpfda.curves.tables import find_source
 
         return find_source(str(self.data["source"]), self.data.get("query"))
 
     def load_curves(self, terms: StudyTerms) -> Loaded:
         """The site's curves in the shape that the study asks for. Local only."""
-        from dpfda.tables import Covariate, Domain, Reading, load_curves
+        from dpfda.curves.tables import Covariate, Domain, Reading, load_curves
 
         options = {name: self.data[name] for name in _DATA[2:] if self.data.get(name) is not None}
         covariates = tuple(Covariate(each.name, each.bounds, each.levels) for each in terms.covariates)
@@ -179,7 +179,7 @@ def _ledger(folder: Path, data: Mapping[str, Any], budget: Mapping[str, Any]) ->
     """One ledger per data set: by default the one that `dpfda fit` would use, too."""
     if "ledger" in budget:
         return _resolved(folder, str(budget["ledger"]))
-    from dpfda.tables import find_source
+    from dpfda.curves.tables import find_source
 
     ledger = find_source(str(data["source"]), data.get("query")).default_ledger
     return str(ledger if ledger.is_absolute() else folder.absolute() / ledger)

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.errors import DpfdaError, InvalidInput, ProtocolError
-from dpfda.federation.audit import AuditLog
+from dpfda.federation.audit_log import AuditLog
+from dpfda.federation.exchange import MAX_MESSAGE, OK, Answer, Invitation, code_of
 from dpfda.federation.files import private_folder
 from dpfda.federation.policy import SitePolicy
-from dpfda.federation.protocol import MAX_MESSAGE, OK, Answer, Invitation, code_of
 from dpfda.federation.study import StudyDocument
-from dpfda.messages import Query
-from dpfda.privacy.ledger import Ledger
-from dpfda.silo import Silo
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.messages import Query
+from dpfda.silo.silo import Silo
 
 FOLDER = "dpfda"
 

@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from dpfda import _validate
-from dpfda.engine.plan import Plan, SiloTerms
+from dpfda._typing import Interval
 from dpfda.errors import InvalidInput
 from dpfda.federation import toml_tables as tables
 from dpfda.federation.files import write_json
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.terms import SiloTerms
 
 VERSION = 1
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")
@@ -31,7 +33,6 @@ _TOP = (
 _SITE = ("name", "n", "epsilon", "delta", "points_per_curve")
 _COVARIATE = ("bounds", "levels")
 MODELS = ("mean", "vcm")
-Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class CovariateTerms:
     levels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        from dpfda.tables.covariates import Covariate
+        from dpfda.curves.tables.covariates import Covariate
 
         Covariate(self.name, self.bounds, self.levels)  # its checks
 
@@ -96,15 +97,15 @@ class StudyTerms:
         """The names of the functions that the study estimates."""
         if self.model == "mean":
             return ("mean",)
-        from dpfda.tables.covariates import Covariate
+        from dpfda.curves.tables.covariates import Covariate
 
         columns = [name for each in self.covariates for name in Covariate(each.name, each.bounds, each.levels).columns]
         return ("intercept", *columns)
 
     def estimator(self) -> Any:
         """The library's estimator with these public parameters, not fitted."""
-        from dpfda.algorithms import PublishedConstants
         from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
+        from dpfda.protocol.plans import PublishedConstants
 
         public: dict[str, Any] = {
             "domain": self.domain, "y_bounds": self.y_bounds, "basis": self.basis, "n_basis": self.n_basis,

@@ -9,14 +9,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dpfda.engine.study import run_study
 from dpfda.errors import InvalidInput
 from dpfda.federation.files import private_folder, write_json
 from dpfda.federation.joining import STUDY_FILE
 from dpfda.federation.status import Status, StatusFile
 from dpfda.federation.study import ServerAddress, StudyDocument, make_document, read_study
-from dpfda.statement import statement
-from dpfda.transport.checkpoint import ReplayTransport, Transcript
+from dpfda.methods.run import run_study
+from dpfda.protocol.statement import statement
+from dpfda.transports.checkpoint import ReplayTransport, Transcript
 
 
 class StudyFolder:
@@ -73,7 +73,7 @@ def check_unchanged(study: Path) -> StudyFolder:
 
 def init_study(study: Path, extra_classes: tuple[str, ...] = ()) -> tuple[StudyFolder, StudyDocument]:
     """Freeze the plan, make the PKI, pack a kit for every site."""
-    from dpfda.transport.flare.provision import provision
+    from dpfda.federation.flare.provision import provision
 
     terms, address = read_study(study)
     document, folder = make_document(terms), StudyFolder.of(study)

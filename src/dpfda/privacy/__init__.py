@@ -16,7 +16,7 @@ from dpfda.privacy.accounting import (
 )
 from dpfda.privacy.clipping import Bound, BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity, sum_chunks
 from dpfda.privacy.gaussian import GaussianRelease, noise_sd, release_gaussian
-from dpfda.privacy.ledger import Ledger, LogEntry, Spent
+from dpfda.privacy.ledger.ledger import Ledger, LogEntry, Spent
 from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
 
 __all__ = [

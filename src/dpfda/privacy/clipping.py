@@ -2,7 +2,7 @@
 
 The sensitivity is returned by the bound that clipped; no other code may state one. Neighbouring data sets
 replace one curve (one row here), and the number of rows n is public. Clipped rows are added up as integers (`exact`):
-the words of several parts of the rows add, and `total` turns them into numbers. Compiled kernels (`dpfda.kernels`) make
+the words of several parts of the rows add, and `total` turns them into numbers. Compiled kernels (`dpfda.silo.kernels`) make
 words of the same kind, clipped to the same bound.
 
 Edge cases, the same for every bound:
@@ -29,11 +29,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda import _validate
+from dpfda._typing import Words
 from dpfda.errors import InvalidInput
 from dpfda.privacy.exact import LARGEST, SMALLEST, UNIT_ROUNDOFF, Grid, no_words, sum_slack
 
 Array = NDArray[np.float64]
-Words = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpfda import _validate
+from dpfda._typing import Words
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, Sensitivity
 from dpfda.privacy.exact import Grid, sum_slack
 
 Array = NDArray[np.float64]
-Words = NDArray[np.int64]
 
 _ROUNDING = 1e-9  # relative; far more than the roundings of the few operations it covers
 

@@ -16,12 +16,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpfda._typing import Floats, Integers
 from dpfda.errors import InvalidInput
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 UNIT_ROUNDOFF = 2.0**-53
 MOST_ADDITIONS = 4096  # to one 64-bit lane between two collections: 4096 * 2^50 (1 + 2^-50) < 2^63

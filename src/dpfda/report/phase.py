@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.theory.rates import term_monomials
-from dpfda.theory.setting import TERM_NAMES, Setting, TermName
+from dpfda._typing import Floats
+from dpfda.planning.theory.rates import term_monomials
+from dpfda.planning.theory.setting import TERM_NAMES, Setting, TermName
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 Against = Literal["m", "epsilon"]
 
 COLOURS: dict[TermName, str] = {

@@ -1,0 +1,163 @@
+"""`dpfda budget`: a total set once, and a record that shows who spent what, when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpfda.cli.new_app import example, new_app
+from dpfda.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from dpfda.cli.ledger_choice import LedgerChoice
+    from dpfda.privacy.ledger.ledger import LogEntry
+
+app = new_app(group=True)
+
+_WHICH = "The data set whose ledger is meant; left out: dpfda.ledger here."
+_Data = Annotated[str | None, typer.Argument(help=_WHICH, show_default=False)]
+_Ledger = Annotated[str | None, typer.Option("--ledger", help="Ledger file or PostgreSQL URL.", show_default=False)]
+
+
+@app.callback(epilog=example("dpfda budget init visits.csv --epsilon 3 --delta 1e-5"))
+def budget() -> None:
+    """The privacy budget of a data set: a total that is set once, and a tamper-evident log of what was spent."""
+
+
+@app.command(epilog=example("dpfda budget init visits.csv --epsilon 3 --delta 1e-5"))
+def init(
+    ctx: typer.Context,
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The most that all studies together may spend.")],
+    delta: Annotated[float, typer.Option("--delta", help="Far below one over the number of subjects.")],
+    data: _Data = None,
+    ledger: _Ledger = None,
+    note: Annotated[str, typer.Option("--note", help="Why this total was chosen, for the record.")] = "",
+) -> None:
+    """Set the total budget of a data set, once."""
+    from dpfda import _validate
+    from dpfda.errors import InvalidInput
+    from dpfda.privacy.ledger.ledger import Ledger
+
+    _validate.positive("--epsilon", epsilon)
+    _validate.fraction("--delta", delta)
+    choice = _choice(ledger, data, new=True)
+    if not choice.is_url and choice.exists:
+        raise InvalidInput(
+            f"{choice.shown} exists already, and a total is set once; see what is left with: dpfda budget show --ledger "
+            f"{choice.shown}"
+        )
+    Ledger.create(choice.location, epsilon, delta, note)
+    promise = f"allows epsilon = {epsilon:g} at delta = {delta:g} in total"
+    ctx.obj.say(f"{choice.shown} {promise}. Keep it with the data and back it up: it is the budget.")
+
+
+@app.command(epilog=example("dpfda budget show visits.csv"))
+def show(
+    ctx: typer.Context,
+    data: _Data = None,
+    ledger: _Ledger = None,
+    json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """What is spent and what is left."""
+    import json
+    from dataclasses import asdict
+
+    from dpfda.privacy.accounting import gaussian_epsilon
+
+    choice = _choice(ledger, data)
+    opened = choice.open()
+    spent = opened.spent()
+    left = gaussian_epsilon(opened.remaining() ** 0.5, opened.delta)
+    if json_:
+        typer.echo(json.dumps({"ledger": choice.shown, **asdict(spent), "epsilon_left": left}, indent=1))
+        return
+    share = spent.mu_squared / spent.budget_mu_squared
+    filled = round(30 * min(share, 1.0))
+    out = ctx.obj.out
+    out.print(f"{choice.shown}: total epsilon = {spent.total_epsilon:g} at delta = {spent.delta:g}")
+    out.print(
+        f"{'█' * filled}{'░' * (30 - filled)} {share:.1%} of the budget (mu^2) spent in {spent.debits:,} releases"
+    )
+    out.print(f"spent: epsilon = {spent.epsilon:.4g}; one more study may use epsilon = {left:.4g} at that delta")
+
+
+@app.command(epilog=example("dpfda budget log visits.csv --rounds"))
+def log(
+    ctx: typer.Context,
+    data: _Data = None,
+    ledger: _Ledger = None,
+    rounds: Annotated[bool, typer.Option("--rounds", help="Every release of every study, with its hash.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="As JSON lines, one for each release.")] = False,
+) -> None:
+    """Who spent what, when, and how much."""
+    import json
+    from dataclasses import asdict
+
+    opened = _choice(ledger, data).open()
+    entries = opened.log()
+    if json_:
+        for entry in entries:
+            typer.echo(json.dumps(asdict(entry)))
+    elif rounds:
+        _print_rounds(entries, ctx.obj)
+    else:
+        _print_studies(entries, opened.finished(), opened.delta, ctx.obj)
+
+
+@app.command(epilog=example("dpfda budget verify visits.csv"))
+def verify(
+    ctx: typer.Context,
+    data: _Data = None,
+    ledger: _Ledger = None,
+) -> None:
+    """Check the hash chain: no line was changed, added or removed."""
+    choice = _choice(ledger, data)
+    opened = choice.open()
+    opened.verify()
+    entries = opened.log()
+    head = entries[-1].hash[:16] if entries else "no releases yet"
+    ctx.obj.out.print(f"{choice.shown}: {len(entries):,} log lines, unbroken chain, head {head}")
+
+
+def _choice(ledger: str | None, data: str | None, *, new: bool = False) -> LedgerChoice:
+    from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger
+    from dpfda.curves.tables.source import find_source
+
+    source = None if data is None else find_source(data, "-" if "://" in data else None)
+    if new and source is not None and ledger is None:
+        return LedgerChoice(str(source.default_ledger))
+    return choose_ledger(ledger, source)
+
+
+def _print_studies(entries: list[LogEntry], finished: set[str], delta: float, terminal: Terminal) -> None:
+    from dpfda.cli.fit.runs import can_go_on
+    from dpfda.privacy.accounting import event_from_dict, price
+
+    runs: dict[str, list[LogEntry]] = {}
+    for entry in entries:
+        runs.setdefault(entry.run, []).append(entry)
+    table = _table("when", "who", "what", "releases", "epsilon", "run")
+    for run, lines in runs.items():
+        cost = price([event_from_dict(line.event) for line in lines], delta)
+        stopped = " (stopped)" if can_go_on(run) and run not in finished else ""
+        table.add_row(lines[0].at, lines[0].actor, lines[0].silo, str(len(lines)), f"{cost:.4g}", run + stopped)
+    terminal.out.print(table if runs else "nothing spent yet")
+
+
+def _print_rounds(entries: list[LogEntry], terminal: Terminal) -> None:
+    table = _table("no.", "when", "who", "what", "release", "mu^2", "hash")
+    for line in entries:
+        table.add_row(
+            str(line.seq), line.at, line.actor, line.silo, line.label, f"{line.mu**2:.4g}", line.hash[:12]
+        )  # fmt: skip
+    terminal.out.print(table if entries else "nothing spent yet")
+
+
+def _table(*headers: str) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    return table

@@ -1,0 +1,168 @@
+"""`dpfda describe`: how to choose bounds without leaking, and a private look for a price where nothing is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpfda.cli.fit import options
+from dpfda.cli.new_app import example, new_app
+from dpfda.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dpfda.curves.known_ranges import KnownMeasure
+    from dpfda.estimators.quantiles import PrivateQuantiles
+
+app = new_app()
+
+LEVELS = (0.01, 0.99)
+GUIDE = """\
+Domain and bounds are part of the promise, so they must be known without the data:
+  1. x: the study's design says it (ages that could enter, length of follow-up).
+  2. y: the instrument, the definition of the score or physiology says it; generous is fine, the method adapts inside.
+  3. Covariates: the questionnaire lists the levels; numbers have physical limits.
+  4. Look it up: the protocol, the data dictionary, a published table of ANOTHER population.
+  5. Do not look at minima, maxima, histograms or outliers of these data: every such look leaks and is not counted.
+Bounds that are twice too wide cost little; bounds that cut off real values bias the curve.
+"""
+
+_EXAMPLES = example(
+    "dpfda describe hdl",
+    "dpfda describe visits.csv",
+    "dpfda describe visits.csv --id pid --x age --y crp --search 0:500 --epsilon 0.1 --delta 1e-6",
+)
+_What = Annotated[str | None, typer.Argument(help="A measure (hdl, bmi, ...) or your table.", show_default=False)]
+_Search = Annotated[str | None, typer.Option("--search", help="PUBLIC range that surely holds y: releases quantiles.")]
+
+
+@app.command(epilog=_EXAMPLES)
+def describe(
+    ctx: typer.Context,
+    what: _What = None,
+    query: options.Query = None,
+    id_: options.Id = None,
+    x: options.X = None,
+    y: options.Y = None,
+    domain: options.Domain = None,
+    search: _Search = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    ledger: options.Ledger = None,
+    run: options.Run = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+) -> None:
+    """Which public facts to look up, plausible ranges of common measures and, with --search, private quantiles of y.
+
+    Without --search no value of the data is read: of a table only the names of its columns. With --search the 1% and
+    99% quantiles of y are released for the stated epsilon, debited to the ledger like a fit; choose it small. If it is
+    stopped, the same command goes on where it was, and nothing is paid twice.
+    """
+    if search is not None:
+        _release(ctx.params, ctx.obj)
+    elif what is None:
+        ctx.obj.out.print(GUIDE)
+        _print_known(None, ctx.obj)
+    else:
+        _advise(what, query, ctx.obj)
+
+
+def _advise(what: str, query: str | None, terminal: Terminal) -> None:
+    from pathlib import Path
+
+    from dpfda.curves.known_ranges import matching
+
+    if "://" in what or Path(what).exists() or "." in what:
+        _print_columns(what, query, terminal)
+        return
+    _print_known(matching(what), terminal)
+
+
+def _print_known(found: list[KnownMeasure] | None, terminal: Terminal) -> None:
+    from rich.table import Table
+
+    from dpfda.curves.known_ranges import KNOWN
+
+    if found is not None and not found:
+        terminal.out.print("No common measure of that name.\n\n" + GUIDE)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in ("measure", "plausible range", "unit", "note"):
+        table.add_column(header)
+    for known in found or KNOWN:
+        table.add_row(known.name, f"{known.low:g}:{known.high:g}", known.unit, known.why)
+    terminal.out.print(table)
+
+
+def _print_columns(what: str, query: str | None, terminal: Terminal) -> None:
+    from dpfda.curves.known_ranges import matching
+    from dpfda.curves.tables.batches import column_names
+    from dpfda.curves.tables.source import find_source
+
+    source = find_source(what, query)
+    terminal.out.print(f"Columns of {source.name} (only their names were read):")
+    for column in column_names(source):
+        known = next(iter(matching(column)), None)
+        hint = f"{known.name}: {known.low:g}:{known.high:g} {known.unit}" if known else "look it up"
+        terminal.out.print(f"  {column:24} {hint}")
+    terminal.out.print("\n" + GUIDE, soft_wrap=True)
+
+
+def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
+    """Private quantiles: checked, afforded, read, spent, in this order."""
+    from dpfda.cli import parsing
+    from dpfda.cli.fit.request import fit_request
+    from dpfda.cli.fit.runs import choose_run, refuse_unfinishable, same_study_or_refuse
+    from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
+    from dpfda.cli.settings import merged
+    from dpfda.curves.tables import load_curves
+    from dpfda.errors import ProtocolError
+    from dpfda.estimators.quantiles import private_quantiles
+    from dpfda.protocol.plans.quantiles import quantile_plan
+    from dpfda.silo.silo import Silo
+
+    typed = {name.rstrip("_"): value for name, value in params.items() if name not in ("what", "search")}
+    wide_open = parsing.ends("domain", params["domain"] or "-1e12:1e12")
+    settings = merged({**typed, "source": params["what"], "y-bounds": params["search"], "duplicates": "keep"})
+    request = fit_request({**settings, "domain": wide_open, "json": "-"})
+    ledger = request.ledger.open() if request.ledger.exists else None
+    run = choose_run(request, ledger, terminal, kind="quantiles")
+    if ledger is not None and run.is_new:
+        refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
+    with terminal.waiting(f"Reading {request.source.shown}"):
+        loaded = load_curves(request.source, request.reading)
+    warn_of_large_delta(request.delta, loaded.curves.n, terminal)
+    ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
+    name = f"quantiles of {request.reading.y}, {request.source.name}"[:200]
+    silo = Silo(loaded.curves, epsilon=request.epsilon, delta=request.delta, name=name, ledger=ledger)
+    domain, bounds = request.reading.domain.interval, request.reading.y_bounds
+    if not run.is_new:
+        refuse_unfinishable(run, ledger, quantile_plan(silo.terms(), LEVELS, domain, bounds).events(silo.name))
+    try:
+        with terminal.progress("Releasing") as advance:
+            found = private_quantiles(silo, LEVELS, domain=domain, search=bounds, run=run.name, progress=advance)
+    except ProtocolError as error:
+        raise same_study_or_refuse(run, error) from error
+    _print_quantiles(found, str(request.reading.y), terminal)
+    ledger.finish(run.name)
+    spent = ledger.spent()
+    terminal.say(f"Budget: epsilon = {spent.epsilon:.3g} of {spent.total_epsilon:g} spent (delta = {spent.delta:g}).")
+
+
+def _print_quantiles(found: PrivateQuantiles, column: str, terminal: Terminal) -> None:
+    from dpfda.report.words import number
+
+    low, high = found.values
+    room = 0.1 * (high - low)
+    terminal.out.print(
+        f"Private quantiles of {column}: 1% at {number(low)}, 99% at {number(high)} (found to "
+        f"{number(found.resolution)}; the noise of one comparison is {100 * found.share_sd:.2g}% of the subjects)."
+    )
+    if found.share_sd > min(LEVELS):
+        terminal.out.print("The noise exceeds 1% of the subjects: these are rough; widen them, or spend more.")
+    terminal.out.print(
+        f"Suggested: --y-bounds={number(low - room).replace(',', '')}:{number(high + room).replace(',', '')}"
+    )

@@ -1,0 +1,167 @@
+"""`dpfda fit`: from a table to a private curve, a report and a ledger that shows the price."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import TYPE_CHECKING
+
+import typer
+
+from dpfda.cli.fit import options
+from dpfda.cli.new_app import example, new_app
+from dpfda.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from dpfda.cli.fit.request import FitRequest
+    from dpfda.cli.fit.runs import Run
+    from dpfda.curves.tables import Loaded
+    from dpfda.privacy.ledger.ledger import Ledger
+    from dpfda.report.document import Document
+
+app = new_app()
+
+_EXAMPLES = example(
+    "dpfda fit visits.csv --id pid --x age --y hdl --domain 20:90 --y-bounds 0:150 --epsilon 1 --delta 1e-5 "
+    "--report hdl.html",
+    "dpfda fit visits.parquet --id pid --x age --y hdl --design bmi,smoker --bounds bmi=10:70 "
+    "--levels smoker=never,former,current --domain 20:90 --y-bounds 0:150 --epsilon 1 --delta 1e-5",
+    "dpfda fit postgresql://me@server/clinic --query 'SELECT pid, age, hdl FROM visits' --id pid --x age --y hdl "
+    "--domain 20:90 --y-bounds 0:150 --epsilon 1 --delta 1e-5",
+    "dpfda fit study.toml --dry-run",
+)
+
+
+@app.command(epilog=_EXAMPLES)
+def fit(
+    ctx: typer.Context,
+    source: options.Source,
+    id_: options.Id = None,
+    x: options.X = None,
+    y: options.Y = None,
+    wide: options.Wide = None,
+    query: options.Query = None,
+    separator: options.Separator = None,
+    decimal: options.Decimal = None,
+    duplicates: options.Duplicates = None,
+    scratch: options.Scratch = None,
+    design: options.Design = None,
+    bounds: options.Bounds = None,
+    levels: options.Levels = None,
+    method: options.Method = None,
+    basis: options.Basis = None,
+    n_basis: options.NBasis = None,
+    alpha: options.Alpha = None,
+    points_per_curve: options.PointsPerCurve = None,
+    domain: options.Domain = None,
+    y_bounds: options.YBounds = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = None,
+    ledger: options.Ledger = None,
+    run: options.Run = None,
+    report: options.Report = None,
+    json_: options.Json = None,
+    figure: options.Figure = None,
+    overwrite: options.Overwrite = None,
+    level: options.Level = None,
+    title: options.Title = None,
+    x_label: options.XLabel = None,
+    y_label: options.YLabel = None,
+    include_owner_notes: options.IncludeOwnerNotes = None,
+    dry_run: options.DryRun = False,
+) -> None:
+    """Estimate a mean curve, or with --design coefficient curves, under differential privacy for whole subjects.
+
+    Domain and bounds must be public facts: choose them by definition, never by looking at the data (dpfda describe
+    helps). Every answer is written to the data set's ledger together with its cost; a fit that would overspend is refused
+    before the data are read. The same command again is a new study and costs again, unless the first was stopped before
+    its result was written: then it goes on where it was, and nothing is paid twice.
+    """
+    from dpfda.cli.fit.request import fit_request
+    from dpfda.cli.settings import merged
+
+    typed = {name.rstrip("_"): value for name, value in ctx.params.items() if name != "dry_run"}
+    settings = merged(typed)
+    request = fit_request(settings)
+    if dry_run:
+        from dpfda.cli.fit.dry_run import show_dry_run
+
+        show_dry_run(request, ctx.obj)
+    else:
+        run_fit(request, ctx.obj)
+
+
+def run_fit(request: FitRequest, terminal: Terminal) -> Document:
+    """Check the budget, read, spend, write, tell: in this order."""
+    from dpfda.cli.fit.runs import choose_run
+    from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
+    from dpfda.cli.summary import print_summary
+    from dpfda.curves.tables import load_curves
+
+    ledger = request.ledger.open() if request.ledger.exists else None
+    run = choose_run(request, ledger, terminal)
+    if ledger is not None and run.is_new:
+        refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
+    with terminal.progress(f"Reading {request.source.shown}") as advance:
+        scratch = request.settings["scratch"]
+        loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
+    terminal.owner_notes(loaded.owner_notes)
+    warn_of_large_delta(request.delta, loaded.curves.n, terminal)
+    ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
+    document = _spend(request, loaded, ledger, run, terminal)
+    written = request.outputs.write(document)
+    ledger.finish(run.name)
+    if request.outputs.json != "-":
+        print_summary(document, terminal)
+    for path in written:
+        terminal.say(f"Wrote {path}")
+    return document
+
+
+def _for_the_command_line(sentence: str) -> str:
+    """A sentence of the library with the words of this command."""
+    said = sentence.replace("estimator.plan(n=..., m=...)", "dpfda plan")
+    return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
+
+
+def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, terminal: Terminal) -> Document:
+    """The fit itself, with the library's warnings as sentences."""
+    from dpfda.cli.fit.forecast import forecast
+    from dpfda.cli.fit.runs import refuse_unfinishable, same_study_or_refuse, spent_without
+    from dpfda.cli.fit.spending import change
+    from dpfda.cli.settings import as_toml
+    from dpfda.curves.tables.source import without_password
+    from dpfda.errors import ProtocolError
+    from dpfda.report.document import result_document
+    from dpfda.silo.silo import Silo
+
+    study, estimator = request.study(loaded), request.estimator()
+    silo = Silo(
+        loaded.curves,
+        epsilon=request.epsilon,
+        delta=request.delta,
+        name=f"{study.model} of {study.y} over {study.x}, {study.source}"[:200],
+        points_per_curve=request.options.get("points_per_curve"),
+        ledger=ledger,
+    )
+    if not run.is_new:
+        plan = estimator._plan([silo.terms()], columns=silo.n_coefficients)
+        refuse_unfinishable(run, ledger, plan.events(silo.name))
+    try:
+        with warnings.catch_warnings(record=True) as caught, terminal.progress("Fitting") as advance:
+            warnings.simplefilter("always")
+            estimator.fit(silo, run=run.name, progress=advance)
+    except ProtocolError as error:
+        raise same_study_or_refuse(run, error) from error
+    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        terminal.say(f"Note: {_for_the_command_line(sentence)}")
+    return result_document(
+        estimator,
+        study,
+        budget=change(request.ledger, spent_without(ledger, run.name), ledger.spent()),
+        forecast=forecast(request, n=loaded.curves.n),
+        command=without_password(terminal.command),
+        settings=without_password(as_toml(request.settings)),
+        run=run.name,
+        owner_notes=loaded.owner_notes if request.include_owner_notes else None,
+    )

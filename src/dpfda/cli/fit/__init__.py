@@ -1,0 +1,1 @@
+"""What `dpfda fit` and its relatives share: options, requests, runs, spending and the dry run."""

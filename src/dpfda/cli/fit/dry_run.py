@@ -1,0 +1,66 @@
+"""`dpfda fit --dry-run`: the settings as TOML, the price, and the error to expect. Reads, checks, spends nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dpfda.cli.fit.forecast import forecast, points_per_curve
+from dpfda.cli.fit.request import FitRequest
+from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
+from dpfda.cli.settings import as_toml
+from dpfda.cli.terminal import Terminal
+from dpfda.curves.tables import load_curves
+from dpfda.errors import BudgetExceeded
+from dpfda.report.words import rms_sentence
+
+if TYPE_CHECKING:
+    from dpfda.curves.tables import Loaded
+
+
+def show_dry_run(request: FitRequest, terminal: Terminal) -> None:
+    """Print what `dpfda fit` would do, as a TOML file that does it."""
+    with terminal.waiting(f"Reading {request.source.shown}"):
+        loaded = load_curves(request.source, request.reading, scratch=request.settings["scratch"])
+    terminal.owner_notes(loaded.owner_notes)
+    warn_of_large_delta(request.delta, loaded.curves.n, terminal)
+    lines = [*_price(request, terminal), *_expectation(request, loaded)]
+    sys.stdout.write("".join(f"# {line}\n" for line in lines) + as_toml(request.settings))
+
+
+def _price(request: FitRequest, terminal: Terminal) -> list[str]:
+    from dpfda.cli.fit.runs import choose_run
+    from dpfda.privacy.accounting import gaussian_epsilon, mu_for
+
+    cost = mu_for(request.epsilon, request.delta) ** 2
+    would = f"Would spend at most epsilon = {request.epsilon:g}, delta = {request.delta:g} (mu^2 = {cost:.4g})"
+    if not request.ledger.exists:
+        return [f"{would} from the new ledger {request.ledger.shown}, which would hold just this."]
+    ledger = request.ledger.open()
+    run = choose_run(request, ledger, terminal)
+    if not run.is_new:
+        return [f"Would go on with run {run.name} of {request.ledger.shown}; what it has paid for is not paid again."]
+    spent = ledger.spent()
+    after = gaussian_epsilon((spent.mu_squared + cost) ** 0.5, spent.delta)
+    lines = [
+        f"{would} from {request.ledger.shown}:",
+        f"epsilon {spent.epsilon:.4g} -> {after:.4g} of {spent.total_epsilon:g} at delta = {spent.delta:g}.",
+    ]
+    try:
+        refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
+    except BudgetExceeded:
+        lines.append("It would be REFUSED: the budget does not reach.")
+    return lines
+
+
+def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
+    subjects = f"{loaded.curves.n:,} subjects (their number is public)."
+    expected = forecast(request, n=loaded.curves.n)
+    if expected is None:
+        return [subjects, f"Expected error: the method {request.options['method']!r} gives none in advance."]
+    points = points_per_curve(request)
+    return [
+        subjects,
+        rms_sentence(expected, request.settings["y-label"] or request.reading.y or "y", len(loaded.functions)),
+        f"It assumes {points:g} points a subject (--points-per-curve), spread evenly over the domain, and typical curves.",
+    ]

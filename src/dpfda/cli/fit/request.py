@@ -1,0 +1,141 @@
+"""A checked request for a fit: everything that can be refused without the data is refused here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpfda import _validate
+from dpfda.cli import parsing
+from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger
+from dpfda.cli.outputs import Outputs, free_name
+from dpfda.curves.tables import Reading, Source, find_source
+from dpfda.errors import InvalidInput
+from dpfda.report.document import Study
+
+if TYPE_CHECKING:
+    from dpfda.curves.tables import Loaded
+    from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
+
+METHODS = ("adaptive", "published")
+MOST_BASIS = 500
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """One private fit."""
+
+    source: Source
+    reading: Reading
+    epsilon: float
+    delta: float
+    ledger: LedgerChoice
+    outputs: Outputs
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    include_owner_notes: bool = False
+    run: str | None = None
+
+    def estimator(self) -> PrivateMean | PrivateVaryingCoefficients:
+        """The estimator of the library with these public parameters."""
+        from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
+
+        public = {"domain": self.reading.domain.interval, "y_bounds": self.reading.y_bounds, **self.options}
+        if not self.reading.covariates:
+            return PrivateMean(self.epsilon, self.delta, **public)
+        bounds = [pair for covariate in self.reading.covariates for pair in covariate.column_bounds]
+        return PrivateVaryingCoefficients(self.epsilon, self.delta, design_bounds=bounds, **public)
+
+    def study(self, loaded: Loaded) -> Study:
+        """The public description of what is fitted."""
+        settings, origin = self.settings, self.reading.domain.origin
+        x, y = self.reading.x or "x", self.reading.y or "y"
+        what = f"Mean of {y} over {x}" if not self.reading.covariates else f"{y} over {x}: coefficient curves"
+        return Study(
+            source=self.source.name,
+            x=x,
+            y=y,
+            functions=loaded.functions,
+            title=settings["title"] or what,
+            x_label=settings["x-label"] or (x if origin is None else f"{x} (days since {origin})"),
+            y_label=settings["y-label"] or y,
+            level=float(settings["level"]),
+            x_origin=None if origin is None else origin.isoformat(),
+            covariates=tuple(
+                {"name": each.name, "bounds": each.bounds, "levels": each.levels} for each in self.reading.covariates
+            ),
+        )
+
+
+def fit_request(settings: Mapping[str, Any]) -> FitRequest:
+    """Check the settings; every mistake is one sentence."""
+    missing = [f"--{name}" for name in ("domain", "y-bounds", "epsilon", "delta") if settings[name] is None]
+    if settings["source"] is None:
+        raise InvalidInput("SOURCE must name the data: a file, a folder of Parquet files, or a database URL.")
+    if missing:
+        raise InvalidInput(
+            f"{', '.join(missing)} must be given: public facts and promises are never taken from the data "
+            "(dpfda describe helps to choose)."
+        )
+    epsilon = _validate.positive("--epsilon", _number("epsilon", settings))
+    delta = _validate.fraction("--delta", _number("delta", settings))
+    source = find_source(str(settings["source"]), settings["query"])
+    outputs = _outputs(settings)
+    outputs.check()
+    return FitRequest(
+        source=source,
+        reading=_reading(settings),
+        epsilon=epsilon,
+        delta=delta,
+        ledger=choose_ledger(settings["ledger"], source),
+        outputs=outputs,
+        options=_options(settings),
+        settings=settings,
+        include_owner_notes=bool(settings["include-owner-notes"]),
+        run=None if settings["run"] is None else _validate.name("--run", settings["run"]),
+    )
+
+
+def _reading(settings: Mapping[str, Any]) -> Reading:
+    _validate.choice("--decimal", settings["decimal"], ("point", "comma"))
+    _validate.choice("--duplicates", settings["duplicates"], ("refuse", "drop", "keep"))
+    return Reading(
+        domain=parsing.domain(settings["domain"]),
+        y_bounds=parsing.interval("y-bounds", settings["y-bounds"]),
+        covariates=parsing.covariates(settings["design"], settings["bounds"], settings["levels"]),
+        **{name: settings[name] for name in ("id", "x", "y", "wide", "separator", "decimal", "duplicates")},
+    )
+
+
+def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "method": _validate.choice("--method", settings["method"], METHODS),
+        "basis": _validate.choice("--basis", settings["basis"], ("cosine", "fourier", "fourier-extension")),
+    }
+    if settings["alpha"] is not None:
+        options["alpha"] = _validate.within("--alpha", _number("alpha", settings), 0.5, 10.0)
+    _validate.fraction("--level", _number("level", settings))
+    if settings["n-basis"] is not None:
+        size = _validate.integer("--n-basis", settings["n-basis"])
+        _validate.within("--n-basis", size, 1, MOST_BASIS)
+        options["n_basis"] = size
+    if settings["points-per-curve"] is not None:
+        options["points_per_curve"] = _validate.positive("--points-per-curve", _number("points-per-curve", settings))
+    return options
+
+
+def _outputs(settings: Mapping[str, Any]) -> Outputs:
+    figures = settings["figure"] or []
+    figures = (figures,) if isinstance(figures, str) else tuple(map(str, figures))
+    json, report = settings["json"], settings["report"]
+    if json is None and report is None:
+        json = free_name("result", ".json")  # a paid-for result is always kept
+    return Outputs(report, json, figures, bool(settings["overwrite"]))
+
+
+def _number(name: str, settings: Mapping[str, Any]) -> float:
+    value = settings[name]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"--{name} must be a number, got {value!r}.")
+    return float(value)

@@ -1,0 +1,143 @@
+"""Which run of the ledger a fit or a search for quantiles is: new, or one stopped before its result was written.
+
+The name of a run holds a hash of the settings that decide the releases and of the time at which the data were last changed,
+never of their content. The same command after a finished fit is a new study and costs again. After a fit that was killed,
+interrupted or could not write its result it is the same study: the ledger replays what was answered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpfda.curves.tables.source import without_password
+from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
+from dpfda.privacy.accounting import Event, event_from_dict, gaussian_epsilon, mu_squared
+
+if TYPE_CHECKING:
+    from dpfda.cli.fit.request import FitRequest
+    from dpfda.cli.terminal import Terminal
+    from dpfda.curves.tables import Source
+    from dpfda.privacy.ledger.ledger import Ledger, LogEntry, Spent
+
+KINDS = ("fit", "quantiles")
+_NOT_OF_THE_STUDY = (  # settings that change what is written, not what is released
+    "source", "ledger", "run", "report", "json", "figure", "overwrite", "level", "title", "x-label", "y-label",
+    "include-owner-notes", "scratch",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's name and what the ledger holds of it: nothing, if it is new."""
+
+    name: str
+    entries: tuple[LogEntry, ...] = ()
+    finished: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was spent under this name yet."""
+        return not self.entries
+
+
+def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, kind: str = "fit") -> Run:
+    """--run NAME; else the run of this very command that was stopped; else a new one. Says so where it is not new."""
+    stem, stamp = f"{kind}-{_settings_hash(request)}-", _last_change(request.source)
+    known: dict[str, list[LogEntry]] = {}
+    finished: set[str] = set()
+    if ledger is not None:
+        finished = ledger.finished()
+        for entry in ledger.log():
+            known.setdefault(entry.run, []).append(entry)
+    if request.run is not None:
+        run = Run(request.run, tuple(known.get(request.run, ())), request.run in finished)
+    else:
+        mine = [name for name in known if name.startswith(f"{stem}{stamp}-")]
+        stopped = [name for name in mine if name not in finished]
+        name = stopped[-1] if stopped else f"{stem}{stamp}-{len(mine) + 1}"
+        run = Run(name, tuple(known.get(name, ())))
+        if run.is_new and any(name.startswith(stem) and name not in finished for name in known):
+            terminal.say("Note: this command was stopped before, but the data have changed since: it is a new study.")
+    if not run.is_new:
+        terminal.say(_continued(run))
+    return run
+
+
+def can_go_on(run: str) -> bool:
+    """Whether a run of this name, if it was stopped, is gone on with by the command that began it."""
+    return run.startswith(tuple(f"{kind}-" for kind in KINDS))
+
+
+def _continued(run: Run) -> str:
+    if run.finished:
+        return f"Run {run.name} is finished: its result is made again from the ledger, free of charge."
+    return (
+        f"Resuming run {run.name}, which was stopped at round {1 + max(entry.round for entry in run.entries)}: what it "
+        "paid for is not paid again. (--run NAME would begin another study.)"
+    )
+
+
+def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> None:
+    """Raise before anything is spent if the rest of a stopped run does not fit into the budget.
+
+    Answers on record are not charged again; one that was lost with the process was not charged.
+    """
+    answered = set(ledger.releases(run.name))
+    rest = [event for index, event in enumerate(planned) if index not in answered]
+    whole = [*(event_from_dict(entry.event) for entry in run.entries), *rest]
+    left = ledger.budget_mu_squared - others(ledger, run.name)
+    if mu_squared(whole) <= left + ledger.budget_mu_squared * 1e-12:
+        return
+    room = gaussian_epsilon(max(0.0, ledger.remaining()) ** 0.5, ledger.delta)
+    raise BudgetExceeded(
+        f"The rest of run {run.name}, which was stopped, does not fit into the budget any more: other studies have spent "
+        "it, or an answer is missing from the ledger. Nothing was spent now; what is left allows a new study with about "
+        f"epsilon = {room:.2g}: add --run NAME and a smaller --epsilon."
+    )
+
+
+def others(ledger: Ledger, run: str) -> float:
+    """The mu^2 of all other runs."""
+    events: dict[str, list[Event]] = {}
+    for entry in ledger.log():
+        if entry.run != run:
+            events.setdefault(entry.run, []).append(event_from_dict(entry.event))
+    return sum(mu_squared(group) for group in events.values())
+
+
+def spent_without(ledger: Ledger, run: str) -> Spent:
+    """What the ledger would show without this run: the state before it."""
+    total = others(ledger, run)
+    return replace(ledger.spent(), mu_squared=total, epsilon=gaussian_epsilon(total**0.5, ledger.delta))
+
+
+def same_study_or_refuse(run: Run, error: ProtocolError) -> InvalidInput:
+    """The sentence for a run whose terms differ from what is asked now."""
+    return InvalidInput(
+        f"Run {run.name} began with other settings, another number of subjects or another version of dpfda, so it cannot "
+        f"be continued; nothing was spent now. Begin a new study with --run NAME. ({str(error).rstrip('.')})"
+    )
+
+
+def _settings_hash(request: FitRequest) -> str:
+    source = request.source
+    place = without_password(source.location) if source.path is None else str(source.path.resolve())
+    settings = {name: value for name, value in request.settings.items() if name not in _NOT_OF_THE_STUDY}
+    return _hash([place, settings])
+
+
+def _last_change(source: Source) -> str:
+    """Stands for the state of the data: the latest time of change of its files; a server has none."""
+    if source.path is None:
+        return "0"
+    files = [source.path, *(sorted(source.path.rglob("*")) if source.path.is_dir() else [])]
+    return _hash([[Path(file).name, file.stat().st_mtime_ns] for file in files])
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:8]

@@ -1,0 +1,1 @@
+"""What `dpfda plan` computes and says."""

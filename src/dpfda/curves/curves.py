@@ -1,0 +1,365 @@
+"""`Curves`: sparsely observed functions in flat arrays. One curve is one privacy unit."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpfda import _validate
+from dpfda._typing import Floats, Integers
+from dpfda.errors import InvalidInput
+
+ONES_ALREADY = "design has a column of ones already; drop it or do not add an intercept."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curves:
+    """n curves, each observed at its own points, with one design vector for each curve.
+
+    Curve i holds x[offsets[i]:offsets[i + 1]] and the y of the same places; design[i] is its vector G_i,
+    which is (1) for a mean. Build it with `from_long`, `from_frame` or `from_skfda`. Curves are in order of
+    id, or of first appearance if the ids cannot be sorted; points keep the order of the input.
+
+    The number of curves is public, so no value of the data may change it:
+
+    | input                               | what becomes of it                                              |
+    |-------------------------------------|-----------------------------------------------------------------|
+    | a point with NaN or infinite x or y | the point is dropped                                            |
+    | a curve that loses all its points   | stays as an empty curve (m_i = 0), which contributes zero       |
+    | NaN or infinity in a curve's design | the curve becomes empty and its design vector zero              |
+    | a curve of one point                | allowed                                                         |
+    | equal x within a curve              | allowed                                                         |
+    | a design that varies within a curve | refused (`InvalidInput`)                                        |
+    | a missing id (None, NaN, NA, NaT)   | refused: the row belongs to nobody                              |
+    | no rows                             | refused                                                         |
+    """
+
+    x: Floats
+    y: Floats
+    offsets: Integers
+    design: Floats
+
+    def __post_init__(self) -> None:
+        x, y = _validate.vector("x", self.x), _validate.vector("y", self.y)
+        offsets = np.array(self.offsets, dtype=np.int64)
+        design = _validate.numeric("design", self.design)
+        if y.size != x.size:
+            raise InvalidInput(f"y must have one entry for each x ({x.size}), got {y.size}.")
+        if offsets.ndim != 1 or offsets.size < 2 or offsets[0] != 0 or offsets[-1] != x.size:
+            raise InvalidInput("offsets must run from 0 to the number of points and hold at least one curve.")
+        if np.any(np.diff(offsets) < 0):
+            raise InvalidInput("offsets must not decrease.")
+        if design.ndim != 2 or design.shape[0] != offsets.size - 1 or design.shape[1] < 1:
+            raise InvalidInput(f"design must have one row for each of {offsets.size - 1} curves, got {design.shape}.")
+        if not np.isfinite(design).all():
+            raise InvalidInput("design must hold finite numbers only; use Curves.from_long to handle missing values.")
+        for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def of_checked_arrays(cls, x: Floats, y: Floats, offsets: Integers, design: Floats) -> Curves:
+        """Arrays that are known to be right and belong to nobody else, neither copied nor read."""
+        curves = object.__new__(cls)
+        for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
+            array.flags.writeable = False
+            object.__setattr__(curves, name, array)
+        return curves
+
+    @classmethod
+    def from_source(cls, location: str | os.PathLike[str], **reading: Any) -> Curves:
+        """A file, folder or database by the rules of `dpfda fit`; larger than memory if need be.
+
+        For the arguments see `dpfda.curves.tables.curves_from_source`: `id`, `x`, `y`, the public `domain` and `y_bounds`,
+        and so on. Beyond about two million rows the arrays are maps of nameless scratch files, which vanish with them.
+        """
+        from dpfda.curves.tables import curves_from_source
+
+        return curves_from_source(location, **reading)
+
+    @classmethod
+    def from_long(cls, ids: Iterable[Hashable], x: ArrayLike, y: ArrayLike, design: ArrayLike | None = None) -> Curves:
+        """One row for each point: the curve's id, x, y and, if given, `design` (constant within a curve)."""
+        codes, n = _curve_codes(ids)
+        if not codes.size:
+            raise InvalidInput("ids must hold at least one row.")
+        x = _validate.vector("x", x, length=codes.size, finite=False)
+        y = _validate.vector("y", y, length=codes.size, finite=False)
+        per_curve = None
+        if design is not None:
+            per_curve = _design_of_curves(_design_rows(design, codes.size), codes, n)
+        if np.any(codes[1:] < codes[:-1]):
+            order = _stable_order(codes, n)
+            codes, x, y = codes[order], x[order], y[order]
+        return cls._assembled(codes, n, x, y, per_curve)
+
+    @classmethod
+    def from_frame(cls, df: Any, *, id: str, x: str, y: str, design: Sequence[str] | None = None) -> Curves:
+        """Columns of a pandas, polars or pyarrow table in long format (one row for each point)."""
+        frame = _narwhals_frame(df)
+        columns = [] if design is None else [design] if isinstance(design, str) else list(design)
+        if design is not None and not columns:
+            raise InvalidInput("design must name at least one column; leave it out for a mean.")
+        for role, column in (("id", id), ("x", x), ("y", y), *(("design", name) for name in columns)):
+            if column not in frame.columns:
+                raise InvalidInput(f"{role} names the column {column!r}, which is not among {list(frame.columns)}.")
+        if not len(frame):
+            raise InvalidInput("df must have at least one row.")
+        return cls.from_long(
+            frame.get_column(id).to_numpy(),
+            _numeric_column(frame, x),
+            _numeric_column(frame, y),
+            np.column_stack([_numeric_column(frame, name) for name in columns]) if columns else None,
+        )
+
+    @classmethod
+    def from_skfda(cls, fd: Any, design: ArrayLike | None = None) -> Curves:
+        """A scikit-fda `FDataGrid` or `FDataIrregular`; `design` has one row for each function."""
+        from skfda import FDataGrid, FDataIrregular
+
+        if not isinstance(fd, (FDataGrid, FDataIrregular)):
+            raise InvalidInput(f"fd must be a scikit-fda FDataGrid or FDataIrregular, got {type(fd).__name__}.")
+        if fd.dim_domain != 1 or fd.dim_codomain != 1:
+            raise InvalidInput("fd must hold functions of one variable with one value.")
+        n = len(fd)
+        if isinstance(fd, FDataGrid):
+            grid = np.asarray(fd.grid_points[0], dtype=np.float64)
+            x, y, counts = np.tile(grid, n), fd.data_matrix[..., 0].ravel(), np.full(n, grid.size)
+        else:
+            x, y = fd.points[:, 0], fd.values[:, 0]
+            counts = np.diff(np.append(fd.start_indices, len(x)))
+        per_curve = None if design is None else _design_rows(design, n)
+        codes = np.repeat(np.arange(n), counts)
+        return cls._assembled(codes, n, _validate.numeric("fd", x), _validate.numeric("fd", y), per_curve)
+
+    def to_skfda(self) -> Any:
+        """A scikit-fda `FDataIrregular`, which sorts the points of each curve and holds no empty ones."""
+        from skfda import FDataIrregular
+
+        if np.any(self.counts == 0):
+            raise InvalidInput("curves must not be empty for scikit-fda; take curves[curves.counts > 0] first.")
+        return FDataIrregular(start_indices=self.offsets[:-1].copy(), points=self.x.copy(), values=self.y.copy())
+
+    @classmethod
+    def _assembled(cls, codes: Integers, n: int, x: Floats, y: Floats, design: Floats | None) -> Curves:
+        """Apply the rule for missing values; `codes` ascend, and nobody else has the arrays."""
+        keep = np.isfinite(x) & np.isfinite(y)
+        design = np.ones((n, 1)) if design is None else design
+        unusable = np.asarray(~np.isfinite(design).all(axis=1))
+        if unusable.any():
+            design = np.where(unusable[:, None], 0.0, design)
+            keep &= ~unusable[codes]
+        if not keep.all():
+            codes, x, y = codes[keep], x[keep], y[keep]
+        return cls.of_checked_arrays(x, y, _offsets(np.bincount(codes, minlength=n)), design)
+
+    @property
+    def n(self) -> int:
+        """The number of curves, empty ones included."""
+        return int(self.offsets.size) - 1
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def counts(self) -> Integers:
+        """m_i, the number of points of each curve. Private: it must not leave a silo."""
+        return np.diff(self.offsets)
+
+    @property
+    def n_points(self) -> int:
+        """The number of points of all curves. Private, as `counts`."""
+        return int(self.x.size)
+
+    @property
+    def p(self) -> int:
+        """The length d + 1 of the design vectors."""
+        return int(self.design.shape[1])
+
+    @property
+    def owners(self) -> Integers:
+        """For each point the index of its curve."""
+        return np.repeat(np.arange(self.n, dtype=np.int64), self.counts)
+
+    def take(self, indices: ArrayLike) -> Curves:
+        """The curves with these indices, in this order; a boolean mask selects as in numpy."""
+        try:
+            chosen = np.arange(self.n, dtype=np.int64)[np.asarray(indices)]
+        except IndexError as error:
+            raise IndexError(f"indices must select from {self.n} curves: {error}") from None
+        if chosen.ndim != 1 or not chosen.size:
+            raise InvalidInput("indices must be one-dimensional and select at least one curve.")
+        counts = self.counts[chosen]
+        offsets = _offsets(counts)
+        places = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][chosen] - offsets[:-1], counts)
+        return Curves(self.x[places], self.y[places], offsets, self.design[chosen])
+
+    def __getitem__(self, key: int | slice | ArrayLike) -> Curves:
+        """A slice, an index array or a mask gives `Curves`; a single index gives `Curves` of length one."""
+        selected = np.arange(self.n)[key] if isinstance(key, slice) else np.atleast_1d(np.asarray(key))
+        return self.take(selected)
+
+    def restrict(self, domain: tuple[float, float]) -> Curves:
+        """Drop the points outside a PUBLIC interval; the number of curves stays."""
+        low, high = _validate.interval("domain", domain)
+        keep = (self.x >= low) & (self.x <= high)
+        if keep.all():
+            return self
+        counts = np.bincount(self.owners[keep], minlength=self.n)
+        return Curves(self.x[keep], self.y[keep], _offsets(counts), self.design)
+
+    def with_intercept(self, *, allow_ones: bool = False) -> Curves:
+        """Put a column of ones in front of the design (zeros for curves emptied by a missing design).
+
+        Refused if there is a column of ones already, unless `allow_ones`.
+        """
+        emptied = self._emptied()
+        if not allow_ones and not emptied.all() and self.constant_columns().any():
+            raise InvalidInput(ONES_ALREADY)
+        return Curves(self.x, self.y, self.offsets, np.column_stack([~emptied, self.design]))
+
+    def constant_columns(self) -> NDArray[np.bool_]:
+        """Which columns of the design are one for all curves but those emptied by a missing design."""
+        ones: NDArray[np.bool_] = np.all(self.design[~self._emptied()] == 1.0, axis=0)
+        return ones
+
+    def _emptied(self) -> NDArray[np.bool_]:
+        emptied: NDArray[np.bool_] = (self.counts == 0) & ~self.design.any(axis=1)
+        return emptied
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Curves):
+            return NotImplemented
+        names = ("x", "y", "offsets", "design")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        # Neither values nor counts: a repr ends up in logs.
+        return f"Curves(n={self.n}, p={self.p})"
+
+
+def with_intercept(design: ArrayLike) -> Floats:
+    """`design` with a column of ones in front; refused if it has a column of ones already."""
+    columns = _validate.numeric("design", design)
+    columns = columns[:, None] if columns.ndim == 1 else columns
+    if columns.ndim != 2:
+        raise InvalidInput(f"design must have one or two dimensions, got shape {columns.shape}.")
+    if np.any(np.all(columns == 1.0, axis=0)) and len(columns):
+        raise InvalidInput(ONES_ALREADY)
+    return np.column_stack([np.ones(len(columns)), columns])
+
+
+def _offsets(counts: NDArray[np.integer[Any]]) -> Integers:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)])
+
+
+def _curve_codes(ids: Iterable[Hashable]) -> tuple[Integers, int]:
+    """For each row the rank of its id, and the number of different ids."""
+    if not isinstance(ids, np.ndarray):
+        if hasattr(ids, "to_numpy"):
+            ids = ids.to_numpy()
+        elif isinstance(ids, (str, bytes)) or not hasattr(ids, "__iter__"):
+            raise InvalidInput("ids must be a sequence with one id for each row.")
+    if isinstance(ids, np.ndarray) and ids.ndim != 1:
+        raise InvalidInput(f"ids must be one-dimensional, got shape {ids.shape}.")
+    if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu" and ids.size:
+        low, span = int(ids.min()), int(ids.max()) - int(ids.min())
+        if span < 4 * ids.size:  # a table of all values in between is cheaper than sorting
+            signed = ids.dtype.kind == "i"  # small signed types could overflow in the difference
+            shifted = ids.astype(np.int64) - low if signed else (ids - ids.dtype.type(low)).astype(np.int64)
+            seen = np.bincount(shifted, minlength=span + 1) > 0
+            return (np.cumsum(seen) - 1)[shifted], int(seen.sum())
+    if isinstance(ids, np.ndarray) and ids.dtype.kind in "biufmM":
+        unique, codes = np.unique(ids, return_inverse=True)
+        if unique.dtype.kind in "fmM" and bool(
+            np.isnat(unique).any() if unique.dtype.kind in "mM" else np.isnan(unique).any()
+        ):
+            raise InvalidInput("ids must not be missing; drop those rows or give them an id.")
+        return codes.astype(np.int64), int(unique.size)
+    return _object_codes(ids.tolist() if isinstance(ids, np.ndarray) else list(ids))
+
+
+def _stable_order(codes: Integers, n: int) -> Integers:
+    """`np.argsort(codes, kind="stable")` for codes below n, by numpy's linear-time sort of 16-bit digits."""
+    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
+    for shift in range(16, n.bit_length(), 16):
+        order = order[np.argsort(((codes >> shift) & 0xFFFF).astype(np.uint16)[order], kind="stable")]
+    return order
+
+
+def _object_codes(ids: list[Hashable]) -> tuple[Integers, int]:
+    try:
+        unique = list(dict.fromkeys(ids))
+    except TypeError:
+        raise InvalidInput("ids must be hashable (numbers, text, tuples, ...); lists are not.") from None
+    if any(_is_missing(value) for value in unique):
+        raise InvalidInput("ids must not be missing; drop those rows or give them an id.")
+    rank = {value: code for code, value in enumerate(_sorted_if_possible(unique))}
+    return np.fromiter(map(rank.__getitem__, ids), dtype=np.int64, count=len(ids)), len(unique)
+
+
+def _sorted_if_possible(unique: list[Any]) -> list[Any]:
+    try:
+        ordered = sorted(unique)
+        # A partial order, as of sets, sorts without an error into a result that depends on the input's order.
+        total = set(map(type, unique)) == {str} or all(a < b for a, b in itertools.pairwise(ordered))
+    except TypeError:
+        return unique
+    return ordered if total else unique
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _design_rows(design: ArrayLike, rows: int) -> Floats:
+    array = _validate.numeric("design", design)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[0] != rows or array.shape[1] < 1:
+        raise InvalidInput(f"design must have {rows} rows and at least one column, got shape {array.shape}.")
+    return array
+
+
+def _design_of_curves(design: Floats, codes: Integers, n: int) -> Floats:
+    per_curve = np.empty((n, design.shape[1]))
+    per_curve[codes] = design
+    spread = per_curve[codes]
+    varies = ~np.all((design == spread) | (np.isnan(design) & np.isnan(spread)), axis=0)
+    if varies.any():
+        column = int(np.flatnonzero(varies)[0])
+        raise InvalidInput(f"design must be constant within a curve, but its column {column} varies; use one value.")
+    return per_curve
+
+
+def _narwhals_frame(df: Any) -> Any:
+    import narwhals as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        return nw.from_native(df, eager_only=True)
+    except DuplicateError:
+        raise InvalidInput("df must have unique column names; rename the duplicates.") from None
+    except TypeError:
+        raise InvalidInput(
+            f"df must be a pandas, polars or pyarrow table in memory, got {type(df).__name__}."
+        ) from None
+
+
+def _numeric_column(frame: Any, name: str) -> Floats:
+    import narwhals as nw
+
+    column = frame.get_column(name)
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        column = column.cast(nw.Float64)
+    return _validate.numeric(name, column.to_numpy())

@@ -1,0 +1,76 @@
+"""The rows of a source in order, some at a time: what is held at once does not grow with the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfda.curves.tables.database import query_batches
+from dpfda.curves.tables.files import arrow_batches, explained, scan_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+    from dpfda.curves.tables.source import Source
+
+BATCH_ROWS = 1 << 19
+_TEXT_ROWS = 1 << 18  # text takes more room than the numbers in it
+
+
+@dataclass(frozen=True)
+class Batches:
+    """An iterator over frames with the same columns, and the number of all rows if the source tells it at once."""
+
+    frames: Iterator[pl.DataFrame]
+    rows: int | None
+
+
+@contextmanager
+def batches_of(
+    source: Source, choose: Callable[[list[str]], list[str]], separator: str | None, rows: int = BATCH_ROWS
+) -> Iterator[Batches]:
+    """Open a source. `choose` gets the names of its columns and says which ones to read."""
+    if source.is_database:
+        with query_batches(source, rows) as frames:
+            yield Batches(_chosen(frames, choose), None)
+        return
+    path = Path(source.location)
+    with explained(path):
+        if source.kind == "arrow":
+            with arrow_batches(path, rows) as (names, frames):
+                columns = choose(names)
+                yield Batches((frame.select(columns) for frame in frames), None)
+            return
+        lazy = scan_file(path, source.kind, separator)
+        columns = choose(lazy.collect_schema().names())
+        total = _rows_told(lazy) if source.kind == "parquet" else None
+        at_once = rows if source.kind == "parquet" else min(rows, _TEXT_ROWS)
+        yield Batches(lazy.select(columns).collect_batches(chunk_size=at_once, lazy=True, engine="streaming"), total)
+
+
+def column_names(source: Source) -> list[str]:
+    """The names of the columns; of a file, no row is kept."""
+    if source.is_database:
+        with query_batches(source, 1) as frames:
+            return next(frames).columns
+    path = Path(source.location)
+    with explained(path):
+        return scan_file(path, source.kind).collect_schema().names()
+
+
+def _chosen(frames: Iterator[pl.DataFrame], choose: Callable[[list[str]], list[str]]) -> Iterator[pl.DataFrame]:
+    columns = None
+    for frame in frames:
+        columns = columns or choose(frame.columns)
+        yield frame.select(columns)
+
+
+def _rows_told(lazy: pl.LazyFrame) -> int:
+    import polars as pl
+
+    return int(lazy.select(pl.len()).collect().item())

@@ -1,0 +1,157 @@
+"""Rows of a query, read-only and in batches: SQLite and PostgreSQL through SQLAlchemy, DuckDB by itself."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import NoneType
+from typing import TYPE_CHECKING, Any, cast
+
+from dpfda.curves.tables.source import Source, without_password
+from dpfda.errors import InvalidInput, SourceError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_FETCHED = 100_000  # rows as Python objects, which are large
+_CONNECT_SECONDS = 10
+
+
+@contextmanager
+def query_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
+    """The rows of the query in frames of about `rows`, at least one frame; the database cannot be changed by it.
+
+    The server keeps the result: SQLite computes rows as they are fetched, PostgreSQL holds a cursor.
+    """
+    if source.kind == "duckdb":
+        with _duckdb_batches(source, rows) as frames:
+            yield frames
+        return
+    with _connected(source) as connection:
+        options = {"stream_results": True, "max_row_buffer": rows}
+        result = connection.execution_options(**options).exec_driver_sql(source.query)
+        if not result.returns_rows:
+            raise InvalidInput("--query must return rows; begin it with SELECT.")
+        names = list(result.keys())
+        if len(set(names)) != len(names):
+            raise InvalidInput("--query returns two columns of the same name; name them apart with AS.")
+        yield _fetched(result, names, min(rows, _FETCHED))
+
+
+def _fetched(result: Any, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
+    empty = True
+    for batch in result.partitions(rows):
+        empty = False
+        yield _frame(names, batch)
+    if empty:
+        yield _frame(names, [])
+
+
+def _frame(names: list[str], rows: Any) -> pl.DataFrame:
+    """Rows of Python objects as a frame. SQLite may mix types in a column: such a one keeps its objects."""
+    import polars as pl
+
+    values = [tuple(row) for row in rows]
+    frame = pl.DataFrame(values, schema=names, orient="row", infer_schema_length=None)
+    for place, (name, kind) in enumerate(frame.schema.items()):
+        if kind == pl.String and any(not isinstance(row[place], str | NoneType) for row in values):
+            frame = frame.with_columns(pl.Series(name, [row[place] for row in values], dtype=pl.Object))
+    return frame
+
+
+@contextmanager
+def _connected(source: Source) -> Iterator[Any]:
+    alchemy = needed("sqlalchemy", "cli")
+    try:
+        engine = alchemy.create_engine(
+            _engine_url(source), poolclass=alchemy.NullPool, connect_args=_connect_args(source)
+        )
+        with engine.connect() as connection:
+            if source.kind == "postgresql":
+                connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+            yield connection
+    except ModuleNotFoundError as error:
+        raise missing_driver(error) from None
+    except alchemy.exc.ArgumentError:
+        raise InvalidInput(
+            f"{source.shown} is not a database URL; write it as postgresql://user@host/database."
+        ) from None
+    except (alchemy.exc.ProgrammingError, alchemy.exc.OperationalError, alchemy.exc.DatabaseError) as error:
+        raise _explained(error, source) from None
+
+
+def _engine_url(source: Source) -> str:
+    if source.kind == "sqlite":
+        assert source.path is not None
+        return f"sqlite:///file:{source.path.absolute()}?mode=ro&uri=true"
+    return postgres_url(source.location)
+
+
+def _connect_args(source: Source) -> dict[str, Any]:
+    return {"connect_timeout": _CONNECT_SECONDS} if source.kind == "postgresql" else {}
+
+
+def postgres_url(url: str) -> str:
+    """The URL with the driver that this package brings."""
+    return "postgresql+psycopg://" + url.split("://", 1)[1]
+
+
+def _explained(error: Any, source: Source) -> Exception:
+    reason = reason_of(error)
+    unreachable = source.kind == "postgresql" and getattr(error.orig, "sqlstate", None) is None
+    if unreachable or "unable to open" in reason or "is locked" in reason:
+        return SourceError(
+            f"The database {source.shown} cannot be reached ({reason}); check address, name and password."
+        )
+    return InvalidInput(f"The database refused the query ({reason}); correct --query.")
+
+
+def reason_of(error: Any) -> str:
+    """The driver's own words in one line, without passwords."""
+    words = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return without_password(words[0] if words else type(error).__name__).rstrip(".")
+
+
+@contextmanager
+def _duckdb_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
+    duckdb = needed("duckdb", "duckdb")
+    try:
+        with duckdb.connect(str(source.path), read_only=True) as connection:
+            result = connection.sql(source.query)
+            if result is None:
+                raise InvalidInput("--query must return rows; begin it with SELECT.")
+            reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
+            yield _recorded(reader(rows))
+    except duckdb.IOException as error:
+        raise SourceError(f"The database {source.shown} cannot be opened ({reason_of(error)}).") from None
+    except duckdb.Error as error:
+        raise InvalidInput(f"The database refused the query ({reason_of(error)}); correct --query.") from None
+
+
+def _recorded(reader: Any) -> Iterator[pl.DataFrame]:
+    import polars as pl
+
+    empty = True
+    for batch in reader:
+        empty = False
+        yield cast("pl.DataFrame", pl.from_arrow(batch))
+    if empty:
+        yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table()))
+
+
+def needed(module: str, extra: str) -> Any:
+    """An optional module, or a sentence that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InvalidInput(
+            f"This needs the package {module!r}; install it with `pip install 'dpfda[{extra}]'`."
+        ) from None
+
+
+def missing_driver(error: ModuleNotFoundError) -> InvalidInput:
+    """The sentence for a database without its driver."""
+    return InvalidInput(
+        f"This database needs the package {error.name!r}; install it with `pip install 'dpfda[postgres]'`."
+    )

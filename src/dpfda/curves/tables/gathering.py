@@ -1,0 +1,115 @@
+"""Rows of a source collected, in memory while they are few and on disk beyond, and given back as curves in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfda.curves.curves import Curves
+from dpfda.curves.tables.mapped_curves import CurvesWriter
+from dpfda.curves.tables.ordering import Piece, pieces_of
+from dpfda.curves.tables.owner_notes import Tally
+from dpfda.curves.tables.rows import Rows, joined
+from dpfda.curves.tables.scratch import scratch_folder
+from dpfda.curves.tables.shaping import Shaped, shaped, shaped_one_curve
+from dpfda.curves.tables.spool import Spool
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from dpfda.curves.tables.reading import Reading
+
+_THREADS = 2
+_KEPT = 4  # batches that stay in memory before the disk is used
+
+
+class Collector:
+    """Takes the rows of a source and makes curves of them.
+
+    The arrays of the curves are the same, bit by bit, whether rows went through the disk or not, whatever the batches.
+    """
+
+    def __init__(self, reading: Reading, rows_at_once: int, scratch: str | os.PathLike[str] | None) -> None:
+        self._reading = reading
+        self._most = rows_at_once
+        self._scratch = scratch
+        self._folder: Path | None = None
+        self._spool: Spool | None = None
+        self._kept: list[Rows] = []
+        self._kept_rows = 0
+        self.tally = Tally()
+
+    def add(self, rows: Rows) -> None:
+        """The next rows of the source."""
+        self._kept.append(rows)
+        self._kept_rows += len(rows)
+        if self._kept_rows > _KEPT * self._most or (self._spool is not None and self._kept_rows >= self._most):
+            self._to_disk()
+
+    def curves(self, progress: Callable[[int], None]) -> Curves:
+        """All rows as curves in the order of ids; `progress` is told how many rows are done."""
+        if self._spool is not None:
+            return self._curves_from_disk(self._spool, progress)
+        part = shaped(joined(self._kept), self._reading)
+        self._kept = []
+        self.tally += part.tally
+        return part.curves
+
+    def _to_disk(self) -> None:
+        rows = joined(self._kept)
+        self._kept, self._kept_rows = [], 0
+        if self._spool is None:
+            self._folder = scratch_folder(self._scratch)
+            self._spool = Spool(self._folder, rows.ids.gather_every(max(1, len(rows) >> 16)))
+        for start in range(0, len(rows), self._most):
+            self._spool.add(rows[start : start + self._most])
+
+    def _curves_from_disk(self, spool: Spool, progress: Callable[[int], None]) -> Curves:
+        if self._kept_rows:
+            self._to_disk()
+        assert self._folder is not None
+        writer, done = CurvesWriter(self._folder), 0
+        for piece, future in _ahead(pieces_of(spool, self._folder, self._most), self._reading):
+            if future is None:
+                self._long_curve(piece, writer)
+            else:
+                part = future.result()
+                writer.add(part.curves)
+                self.tally += part.tally
+            done += len(piece)
+            progress(done)
+        return writer.curves()
+
+    def _long_curve(self, piece: Piece, writer: CurvesWriter) -> None:
+        tallies: list[Tally] = []
+        for part in shaped_one_curve(piece, self._reading, self._most):
+            writer.add(part.curves, continues=bool(tallies))
+            tallies.append(part.tally)
+        self.tally += Tally.of_one_curve(tallies)
+
+
+@dataclass(frozen=True)
+class _Shaping:
+    reading: Reading
+
+    def __call__(self, piece: Piece) -> Shaped:
+        return shaped(piece.read(), self.reading)
+
+
+def _ahead(pieces: Iterator[Piece], reading: Reading) -> Iterator[tuple[Piece, Future[Shaped] | None]]:
+    """Pieces in order, a few of them shaped ahead by threads; one with very many rows of one curve is not."""
+    waiting: deque[tuple[Piece, Future[Shaped] | None]] = deque()
+    pool = ThreadPoolExecutor(_THREADS)
+    try:
+        for piece in pieces:
+            waiting.append((piece, None if piece.one_curve else pool.submit(_Shaping(reading), piece)))
+            if len(waiting) > _THREADS:
+                yield waiting.popleft()
+        yield from waiting
+    finally:
+        pool.shutdown(cancel_futures=True)

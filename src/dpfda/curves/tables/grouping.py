@@ -1,0 +1,86 @@
+"""Rows put into groups by counting, compiled: several times as fast as sorting numbers of groups and then picking rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpfda._compile import compiled
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+LONGEST = 64  # points of a curve that are compared pair by pair
+
+
+def in_order(codes: Integers, x: Floats, y: Floats) -> tuple[Integers, Floats, Floats]:
+    """The rows in the order of `codes`, which start at 0, and within a code in their own order."""
+    starts = np.zeros(int(codes.max()) + 2, dtype=np.int64)
+    _count(codes, starts[1:])
+    np.cumsum(starts, out=starts)
+    moved = np.empty(codes.size, dtype=np.int64), np.empty(codes.size), np.empty(codes.size)
+    _move(codes, x, y, starts, *moved)
+    return moved
+
+
+def split(
+    numbers: NDArray[np.uint16], counts: Integers, columns: list[NDArray[np.generic]]
+) -> list[NDArray[np.generic]]:
+    """Columns of 8-byte entries in the order of `numbers`, below counts.size, each number in its own order."""
+    starts = np.cumsum(counts) - counts
+    moved = []
+    for column in columns:
+        out = np.empty(column.size, dtype=np.int64)
+        _move_column(numbers, np.ascontiguousarray(column).view(np.int64), starts.copy(), out)
+        moved.append(out.view(column.dtype))
+    return moved
+
+
+def may_hold_copies(x: Floats, y: Floats, offsets: Integers) -> bool:
+    """False only if no curve has two points that are the same; x and y are finite."""
+    return bool(_may_hold_copies(x, y, offsets))
+
+
+@compiled
+def _count(codes: Integers, counts: Integers) -> None:
+    for i in range(codes.size):
+        counts[codes[i]] += 1
+
+
+@compiled
+def _move(
+    codes: Integers, x: Floats, y: Floats, starts: Integers, codes_out: Integers, x_out: Floats, y_out: Floats
+) -> None:
+    for i in range(codes.size):
+        place = starts[codes[i]]
+        starts[codes[i]] = place + 1
+        codes_out[place] = codes[i]
+        x_out[place] = x[i]
+        y_out[place] = y[i]
+
+
+@compiled
+def _move_column(numbers: NDArray[np.uint16], column: Integers, starts: Integers, out: Integers) -> None:
+    for i in range(numbers.size):
+        place = starts[numbers[i]]
+        starts[numbers[i]] = place + 1
+        out[place] = column[i]
+
+
+@compiled
+def _may_hold_copies(x: Floats, y: Floats, offsets: Integers) -> bool:
+    for curve in range(offsets.size - 1):
+        first, last = offsets[curve], offsets[curve + 1]
+        if last - first > LONGEST:
+            return True
+        for i in range(first + 1, last):
+            same = False
+            for j in range(first, i):
+                same |= (x[i] == x[j]) & (y[i] == y[j])
+            if same:
+                return True
+    return False

@@ -1,0 +1,165 @@
+"""From a source to curves, with notes for the owner. Refuses before anything is spent."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dpfda.curves.curves import Curves
+from dpfda.curves.tables.batches import BATCH_ROWS, batches_of
+from dpfda.curves.tables.covariates import Covariate
+from dpfda.curves.tables.gathering import Collector
+from dpfda.curves.tables.owner_notes import Tally, notes_from
+from dpfda.curves.tables.reading import Domain, Reading
+from dpfda.curves.tables.rows import RowReader, Rows
+from dpfda.curves.tables.shaping import refuse_copies, shaped_rows_as_they_are
+from dpfda.curves.tables.source import Source, find_source
+from dpfda.curves.tables.wide import measured, wide_rows
+from dpfda.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Curves inside the public domain, the names of their design columns, and NOT PRIVATE notes for the owner."""
+
+    curves: Curves
+    functions: tuple[str, ...]
+    owner_notes: tuple[str, ...]
+
+
+def load_curves(
+    source: Source,
+    reading: Reading,
+    *,
+    scratch: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    rows_at_once: int = BATCH_ROWS,
+) -> Loaded:
+    """Read, check and shape one table, also one that is larger than memory.
+
+    The number of curves is public, so every subject in the table becomes a curve, if need be an empty one. What is
+    refused here is told to the owner only, before any release. Beyond four times `rows_at_once` rows, a table in long
+    format is put in order on disk, in nameless files of the folder `scratch`, and the curves are maps of such files.
+    `progress` is told how many steps are done, and of how many as far as is known.
+    """
+    curves, findings = read_curves(source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
+    functions = ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
+    return Loaded(curves, functions, refused_or_noted([findings], reading))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was found while reading some of the subjects: counts, and notes about the whole table. NOT PRIVATE."""
+
+    tally: Tally
+    notes: tuple[str, ...]
+
+
+def read_curves(
+    source: Source,
+    reading: Reading,
+    *,
+    keep: Callable[[Rows], Rows] | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    rows_at_once: int = BATCH_ROWS,
+) -> tuple[Curves, Findings]:
+    """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused."""
+    reader = RowReader(reading)
+    wanted = partial(wanted_columns, source=source, reading=reading)
+    report = progress or (lambda done, planned: None)
+    with batches_of(source, wanted, reading.separator, rows_at_once) as batches:
+        if reading.wide:
+            curves, tally = _wide_curves(batches.frames, source, reader)
+            return curves, Findings(tally, tuple(reader.finish()))
+        collector = Collector(reading, rows_at_once, scratch)
+        for frame in batches.frames:
+            if frame.height:
+                rows = reader.read(frame)
+                collector.add(rows if keep is None else keep(rows))
+                report(reader.rows, 2 * (batches.rows or reader.rows))
+        _refuse_no_rows(reader.rows, source)
+        notes = reader.finish()
+        curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
+        return curves, Findings(collector.tally, tuple(notes))
+
+
+def refused_or_noted(findings: Sequence[Findings], reading: Reading) -> tuple[str, ...]:
+    """The notes for the owner on parts that together are a whole table; refuses what only the whole shows."""
+    tally = sum((each.tally for each in findings), Tally())
+    copies = refuse_copies(tally, reading)
+    return (*copies, *findings[0].notes, *notes_from(tally, reading))
+
+
+def curves_from_source(
+    location: str | os.PathLike[str],
+    *,
+    id: str,
+    x: str,
+    y: str,
+    domain: tuple[float, float] | Domain,
+    y_bounds: tuple[float, float],
+    design: Sequence[Covariate] = (),
+    query: str | None = None,
+    scratch: str | os.PathLike[str] | None = None,
+    **how: Any,
+) -> Curves:
+    """Curves of a file, a folder or a database in long format, by the rules of `dpfda fit`.
+
+    `id`, `x` and `y` name columns; `domain` and `y_bounds` are PUBLIC ranges; `design` are `Covariate`s with their public
+    bounds or levels, and an intercept is put before them; `query` goes with a database; `scratch` is the folder for
+    tables larger than memory; `how` is what else `Reading` takes (separator, decimal, duplicates).
+    """
+    public = domain if isinstance(domain, Domain) else Domain.between(*domain)
+    reading = Reading(public, y_bounds, id=id, x=x, y=y, covariates=tuple(design), **how)
+    return load_curves(find_source(os.fspath(location), query), reading, scratch=scratch).curves
+
+
+def _wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: RowReader) -> tuple[Curves, Tally]:
+    import polars as pl
+
+    frame = pl.concat(list(frames), how="vertical_relaxed")
+    _refuse_no_rows(frame.height, source)
+    owners, x, y = wide_rows(frame, reader.reading)
+    design = reader.design(frame)
+    reader.rows = frame.height
+    part = shaped_rows_as_they_are(owners, x, y, None if design is None else design[owners], reader.reading)
+    return part.curves, part.tally
+
+
+def _refuse_no_rows(rows: int, source: Source) -> None:
+    if not rows:
+        raise InvalidInput(f"{source.name} has a header but no rows; export it again, or correct --query.")
+
+
+def wanted_columns(columns: list[str], source: Source, reading: Reading) -> list[str]:
+    """The columns to read; a wrong name is refused with the nearest right one."""
+    named = [("id", reading.id), ("x", reading.x), *(("design", covariate.name) for covariate in reading.covariates)]
+    if not reading.wide:
+        named.insert(2, ("y", reading.y))
+    for role, column in named:
+        if column is not None and column not in columns:
+            near = difflib.get_close_matches(column, columns, n=1, cutoff=0.6)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            shown = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
+            raise InvalidInput(
+                f"--{role} names the column {column!r}, which {source.name} lacks{hint}; it has: {shown}."
+            )
+    if not reading.wide:
+        return [column for _, column in named if column is not None]
+    if reading.x is not None:
+        return columns
+    return [column for _, column in named if column is not None] + measured(columns, reading)
+
+
+def _design_names(reading: Reading) -> list[str]:
+    return [name for covariate in reading.covariates for name in covariate.columns]

@@ -1,0 +1,123 @@
+"""Columns into numbers without guessing: a text, a date or a decimal comma is reported with its row and the fix."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpfda.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from dpfda.curves.tables.reading import Domain
+
+MISSING = ("", "na", "n/a", "nan", "null", "none", ".", "-", "missing")
+_DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
+_SLASHED_DATE = r"^\d{1,4}[/.]\d{1,2}[/.]\d{1,4}"
+_DAY_LENGTH = 86_400_000_000  # microseconds
+
+
+def numbers(column: pl.Series, decimal: str = "point", *, rows_before: int = 0) -> NDArray[np.float64]:
+    """The column as floats, missing values as NaN; anything else is refused.
+
+    A column may come in parts: `rows_before` is the number of rows in earlier ones.
+    """
+    import polars as pl
+
+    if column.dtype.is_temporal():
+        raise InvalidInput(f"The column {column.name!r} holds dates or times; it must hold numbers.")
+    if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
+        return _floats(column.cast(pl.Float64))
+    text = _text(column)
+    plain = text.str.replace(",", ".", literal=True) if decimal == "comma" else text
+    cast = plain.cast(pl.Float64, strict=False)
+    _refuse_text(text, cast, rows_before)
+    return _floats(cast)
+
+
+def positions(
+    column: pl.Series, domain: Domain, decimal: str = "point", *, rows_before: int = 0
+) -> NDArray[np.float64]:
+    """The x of every row: numbers, or days since the first day of a domain of dates."""
+    import polars as pl
+
+    moments = _moments(column, rows_before)
+    if moments is None:
+        if domain.origin is not None and not _all_missing(column):
+            raise InvalidInput(
+                f"The column {column.name!r} holds no dates, but --domain does; give --domain as numbers."
+            )
+        return numbers(column, decimal, rows_before=rows_before)
+    if domain.origin is None:
+        raise InvalidInput(
+            f"The column {column.name!r} holds dates; give --domain as dates too, for instance "
+            "--domain 2019-01-01:2020-12-31, and x is counted in days from the first."
+        )
+    days = (moments - pl.Series([domain.origin]).cast(pl.Datetime("us"))[0]).cast(pl.Int64).cast(
+        pl.Float64
+    ) / _DAY_LENGTH
+    return _floats(days)
+
+
+def _all_missing(column: pl.Series) -> bool:
+    import polars as pl
+
+    return column.null_count() == len(column) or (
+        column.dtype == pl.String and _text(column).null_count() == len(column)
+    )
+
+
+def _moments(column: pl.Series, rows_before: int) -> pl.Series | None:
+    """The column as date-times if it holds dates, else None."""
+    import polars as pl
+
+    if column.dtype in (pl.Date, pl.Datetime):
+        return column.cast(pl.Datetime("us"))
+    if column.dtype != pl.String:
+        return None
+    text = _text(column)
+    if not text.str.contains(r"^\d{4}-\d{2}-\d{2}").sum():
+        return None
+    parsed = text.str.slice(0, 19).str.replace("T", " ", literal=True)
+    whole_days = parsed.str.to_datetime("%Y-%m-%d", time_unit="us", strict=False)
+    moments = whole_days.fill_null(parsed.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="us", strict=False))
+    bad = (text.is_not_null() & moments.is_null()).arg_true()
+    if len(bad):
+        row = rows_before + bad[0] + 1
+        raise InvalidInput(f"Row {row} of {column.name!r} is not a date like 2019-01-31; correct or empty it.")
+    return moments
+
+
+def _text(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    if column.dtype not in (pl.String, pl.Categorical) and not isinstance(column.dtype, pl.Enum):
+        if column.dtype == pl.Object:
+            column = pl.Series(column.name, [None if value is None else str(value) for value in column])
+        elif column.dtype.is_nested() or column.dtype == pl.Binary:
+            raise InvalidInput(
+                f"The column {column.name!r} holds {column.dtype} entries; it must hold one number a row."
+            )
+    text = column.cast(pl.String).str.strip_chars()
+    return text.set(text.str.to_lowercase().is_in(MISSING).fill_null(False), None)
+
+
+def _refuse_text(text: pl.Series, cast: pl.Series, rows_before: int) -> None:
+    bad = (text.is_not_null() & cast.is_null()).arg_true()
+    if not len(bad):
+        return
+    row, sample = rows_before + bad[0] + 1, text[int(bad[0])]
+    name = text.name
+    if text.gather(bad[:1]).str.contains(_DECIMAL_COMMA)[0]:
+        raise InvalidInput(f"The column {name!r} writes numbers with a comma (row {row}); add --decimal comma.")
+    if text.gather(bad[:1]).str.contains(_SLASHED_DATE)[0]:
+        raise InvalidInput(f"The column {name!r} holds dates (row {row}); write them as 2019-01-31, year first.")
+    kind = "a text" if not any(letter.isdigit() for letter in sample) else "something that is no number"
+    raise InvalidInput(f"The column {name!r} has {kind} in row {row}; correct it, or empty it if it is missing.")
+
+
+def _floats(column: pl.Series) -> NDArray[np.float64]:
+    return np.asarray(column.fill_null(float("nan")).to_numpy(), dtype=np.float64)

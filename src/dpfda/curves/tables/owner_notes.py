@@ -1,0 +1,116 @@
+"""What the owner of the data should know before spending. NOT PRIVATE: counts of subjects, for the owner's eyes only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from dpfda.curves.curves import ONES_ALREADY, Curves
+from dpfda.curves.tables.reading import Reading
+from dpfda.errors import InvalidInput
+
+
+@dataclass
+class Tally:
+    """Counts over some of the curves; tallies of different curves add up."""
+
+    rows: int = 0
+    missing: int = 0
+    points: int = 0
+    inside: int = 0
+    within_bounds: int = 0
+    subjects: int = 0
+    empty: int = 0
+    clamped: int = 0
+    copies: int = 0
+    covariates: dict[str, int] = field(default_factory=dict)
+    ones: tuple[bool, ...] | None = None  # which design columns are one for all curves; None: no curve has a design
+
+    def __add__(self, other: Tally) -> Tally:
+        counts = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in _COUNTS}
+        names = {**self.covariates, **other.covariates}
+        covariates = {name: self.covariates.get(name, 0) + other.covariates.get(name, 0) for name in names}
+        ones = self.ones or other.ones
+        if self.ones is not None and other.ones is not None:
+            ones = tuple(a and b for a, b in zip(self.ones, other.ones, strict=True))
+        return Tally(**counts, covariates=covariates, ones=ones)
+
+    @classmethod
+    def of_one_curve(cls, parts: Iterable[Tally]) -> Tally:
+        """From tallies of parts of the points of one curve: it counts as one subject."""
+        parts = list(parts)
+        total = sum(parts, cls())
+        total.subjects = 1
+        total.empty = int(all(part.empty for part in parts))
+        total.clamped = min(total.clamped, 1)
+        total.covariates = {name: min(count, 1) for name, count in total.covariates.items()}
+        return total
+
+
+_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "ones")]
+
+
+def tally_of(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
+    """Count what was missing, outlying and clamped. `inside` are the points of `whole` in the domain."""
+    low, high = reading.y_bounds
+    outside = (inside.y < low) | (inside.y > high)
+    return Tally(
+        rows=rows,
+        missing=missing,
+        points=whole.n_points,
+        inside=inside.n_points,
+        within_bounds=int(inside.n_points - np.count_nonzero(outside)),
+        subjects=inside.n,
+        empty=int((inside.counts == 0).sum()),
+        clamped=int(np.unique(inside.owners[outside]).size) if outside.any() else 0,
+        covariates=_covariates_outside(inside, reading),
+    )
+
+
+def notes_from(tally: Tally, reading: Reading) -> list[str]:
+    """Sentences about missing, outlying and clamped values; a table that leaves nothing to fit is refused."""
+    _refuse_nothing(tally, reading)
+    notes = []
+    if tally.missing:
+        notes.append(f"{tally.missing:,} of {tally.rows:,} rows have no x or no y and were left out")
+    dropped = tally.points - tally.inside
+    if dropped:
+        notes.append(f"{dropped:,} of {tally.points:,} points lie outside the domain and were left out")
+    if tally.empty:
+        notes.append(f"{tally.empty:,} of {tally.subjects:,} subjects have no usable point and contribute nothing")
+    if tally.clamped:
+        notes.append(f"{tally.clamped:,} of {tally.subjects:,} subjects had values outside the bounds and were clamped")
+    notes += [
+        f"{count:,} of {tally.subjects:,} subjects have a {name!r} outside its bounds, clamped"
+        for name, count in tally.covariates.items()
+        if count
+    ]
+    return notes
+
+
+def _refuse_nothing(tally: Tally, reading: Reading) -> None:
+    if tally.ones is not None and any(tally.ones):
+        raise InvalidInput(ONES_ALREADY)
+    if not tally.points:
+        raise InvalidInput("No row has both x and y; check the columns named by --x and --y.")
+    if not tally.inside:
+        low, high = reading.domain.interval
+        shown = f"{low:g}:{high:g}" if reading.domain.origin is None else f"{high:g} days from {reading.domain.origin}"
+        raise InvalidInput(f"--domain {shown} misses every point of the data; check its units, or name another --x.")
+    if not tally.within_bounds:
+        low, high = reading.y_bounds
+        raise InvalidInput(
+            f"--y-bounds {low:g}:{high:g} misses every value of the data; check units, or name another --y."
+        )
+
+
+def _covariates_outside(inside: Curves, reading: Reading) -> dict[str, int]:
+    counts, column = {}, 1
+    for covariate in reading.covariates:
+        if covariate.bounds is not None:
+            values, (low, high) = inside.design[inside.counts > 0, column], covariate.bounds
+            counts[covariate.name] = int(((values < low) | (values > high)).sum())
+        column += len(covariate.columns)
+    return counts

@@ -1,0 +1,148 @@
+"""Rows of a long table as numbers: what one batch of a source becomes, and what is to be told about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpfda.curves.tables.numbers import numbers, positions
+from dpfda.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from dpfda.curves.tables.reading import Reading
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Consecutive rows. `ids` are Int64, UInt64, Float64 or String, none missing; x, y and design may hold NaN."""
+
+    ids: pl.Series
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    design: NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        return self.x.size
+
+    def __getitem__(self, part: slice | NDArray[np.int64] | NDArray[np.bool_]) -> Rows:
+        ids = self.ids[part] if isinstance(part, slice) else _picked(self.ids, part)
+        return Rows(ids, self.x[part], self.y[part], None if self.design is None else self.design[part])
+
+
+def joined(parts: list[Rows]) -> Rows:
+    """Rows one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    import polars as pl
+
+    designs = [part.design for part in parts if part.design is not None]
+    return Rows(
+        pl.concat([part.ids for part in parts]),
+        np.concatenate([part.x for part in parts]),
+        np.concatenate([part.y for part in parts]),
+        np.concatenate(designs) if designs else None,
+    )
+
+
+@dataclass
+class RowReader:
+    """Turns the batches of one source into `Rows`. What only the whole source can decide is refused by `finish`."""
+
+    reading: Reading
+    rows: int = 0
+    without_id: int = 0
+    unlisted: dict[str, int] = field(default_factory=dict)
+    _kind: pl.DataType | None = None
+
+    def read(self, frame: pl.DataFrame) -> Rows:
+        """The next batch; a text in a number column is refused with its row."""
+        reading, before = self.reading, self.rows
+        assert reading.id is not None
+        assert reading.x is not None
+        assert reading.y is not None
+        x = positions(frame[reading.x], reading.domain, reading.decimal, rows_before=before)
+        y = numbers(frame[reading.y], reading.decimal, rows_before=before)
+        ids = plain_ids(frame[reading.id])
+        design = self.design(frame)
+        self.rows += frame.height
+        rows = Rows(ids, x, y, design)
+        if ids.null_count():
+            self.without_id += ids.null_count()
+            return rows[ids.is_not_null().to_numpy()]
+        self._kind = self._kind or ids.dtype
+        if ids.dtype != self._kind:
+            raise _mixed_types(ids.name)
+        return rows
+
+    def design(self, frame: pl.DataFrame) -> NDArray[np.float64] | None:
+        """The design columns, NaN where a covariate is missing or not a listed level."""
+        columns = []
+        for covariate in self.reading.covariates:
+            values = frame[covariate.name]
+            if covariate.bounds is not None:
+                columns.append(numbers(values, self.reading.decimal, rows_before=self.rows)[:, None])
+                continue
+            columns.append(covariate.indicators(values))
+            unlisted = int(np.isnan(columns[-1][:, 0]).sum())
+            self.unlisted[covariate.name] = self.unlisted.get(covariate.name, 0) + unlisted
+        return np.hstack(columns) if columns else None
+
+    def finish(self) -> list[str]:
+        """Refuse what the whole table shows to be wrong; else the notes for the owner."""
+        if self.without_id:
+            raise missing_ids(self.without_id, self.reading)
+        for name, count in self.unlisted.items():
+            if count == self.rows:
+                raise InvalidInput(f"No row of {name!r} has a level of --levels {name}=; correct the list.")
+        return [
+            f"{count:,} rows have a {name!r} that is missing or not in --levels and were left out"
+            for name, count in self.unlisted.items()
+            if count
+        ]
+
+
+def missing_ids(count: int, reading: Reading) -> InvalidInput:
+    """The sentence for rows that belong to nobody."""
+    return InvalidInput(f"{count:,} rows have no {reading.id!r}: they belong to nobody; drop them or give them an id.")
+
+
+def _mixed_types(name: str) -> InvalidInput:
+    return InvalidInput(f"The column {name!r} has ids of several types; make them one by CAST(... AS ...) in --query.")
+
+
+def plain_ids(column: pl.Series) -> pl.Series:
+    """The ids in a type that sorts and compares plainly, in the order of the original; missing ones are null."""
+    import polars as pl
+
+    kind = column.dtype
+    if kind.is_float():
+        return column.cast(pl.Float64).fill_nan(None) + 0.0  # -0.0 is 0.0
+    if kind == pl.UInt64:
+        return column
+    if kind == pl.Boolean or (kind.is_integer() and kind not in (pl.Int128, pl.UInt128)):
+        return column.cast(pl.Int64)
+    if kind.is_temporal():
+        return column.to_physical().cast(pl.Int64)
+    if kind == pl.Binary:
+        return column.bin.encode("hex")
+    if kind == pl.Object:
+        if len({type(value) for value in column if value is not None}) > 1:
+            raise _mixed_types(column.name)
+        column = pl.Series(column.name, [None if value is None else str(value) for value in column], dtype=pl.String)
+    if kind.is_nested():
+        raise InvalidInput(f"The column {column.name!r} holds {kind} entries; an id must be one number, text or date.")
+    text = column.cast(pl.String).str.strip_chars()
+    if kind.is_decimal():
+        text = text.str.replace(r"\.0+$", "")
+    return text.replace("", None)
+
+
+def _picked(ids: pl.Series, part: NDArray[np.int64] | NDArray[np.bool_]) -> pl.Series:
+    import polars as pl
+
+    return ids.filter(pl.Series(part)) if part.dtype == np.bool_ else ids.gather(part)

@@ -1,0 +1,1 @@
+"""What released coefficients say: confidence bands and other free post-processing."""

@@ -1,0 +1,75 @@
+"""The one loop: ask, gather, learn. Mean and VCM, central and federated, published and default.
+
+The coordinator runs it. It sees releases only; all it does is post-processing, so it costs no privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from dpfda._typing import Floats
+from dpfda.errors import TransportError
+from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
+from dpfda.methods.adaptive.error_parts import ErrorParts
+from dpfda.methods.published import PublishedCoordinator
+from dpfda.methods.quantiles import QuantileCoordinator
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.transport import Transport
+
+
+class Coordinator(Protocol):
+    """What asks the questions of a method and learns from the answers."""
+
+    @property
+    def covariance(self) -> Floats | None:
+        """Covariance of the flat coefficients, sampling and privacy noise together, where the method knows it."""
+        ...
+
+    @property
+    def error_parts(self) -> ErrorParts | None:
+        """The error to expect by source, where the method knows it."""
+        ...
+
+    def question(self, index: int) -> dict[str, Floats]: ...
+
+    def learn(self, index: int, releases: Mapping[str, Release]) -> None: ...
+
+    def coefficients(self) -> Floats: ...
+
+
+COORDINATORS: dict[str, Callable[[Plan], Coordinator]] = {
+    "published": PublishedCoordinator,
+    "adaptive": AdaptiveCoordinator,
+    "quantiles": QuantileCoordinator,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private."""
+
+    coefficients: Floats
+    covariance: Floats | None
+    private: bool
+    errors: ErrorParts | None = None
+
+
+def run_study(
+    plan: Plan, transport: Transport, run: str, on_round: Callable[[int, int], None] | None = None
+) -> Outcome:
+    """Drive a plan to its end (Algorithms 1-4 when the plan is a published one)."""
+    transport.open(plan, run)
+    coordinator = COORDINATORS[plan.method](plan)
+    private = True
+    for index in range(len(plan.rounds)):
+        releases = transport.gather(Query(run, index, coordinator.question(index)))
+        if not releases:
+            raise TransportError("No silo answered the query.")
+        coordinator.learn(index, releases)
+        private = private and all(release.private for release in releases.values())
+        if on_round is not None:
+            on_round(index + 1, len(plan.rounds))
+    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts)

@@ -1,0 +1,234 @@
+"""The error to expect BEFORE anything is spent, from public inputs only.
+
+`expected_error` follows the default method with pencil and paper. Curves that vary by `spread` around the mean, seen at m
+points with noise, have gradients of a known covariance; the plan says at which multiple of their median length they are
+clipped and what each round may spend, which gives the noise; the Sobolev prior that the method fits shrinks both. The
+result is split into bias (what the basis cannot show and what shrinkage takes away), sampling (few curves, few points)
+and privacy. It is a forecast, not a bound: within a factor 2 on the benchmark grid when the guesses are right.
+
+No function here takes data. `spread`, `noise_sd` and `signal` are ASSUMPTIONS: left out, each is 0.12 of the half width of
+`y_bounds`, which is too optimistic where curves fill their bounds. Give them from earlier studies where you can.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda import _validate
+from dpfda._typing import Floats
+from dpfda.errors import InvalidInput
+from dpfda.methods.adaptive.forecast import Guesses, forecast
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans import adaptive_plan
+from dpfda.protocol.terms import Scaling, SiloTerms
+
+Function = Callable[[Floats], Floats]
+
+HOPELESS_SHARE = 0.5  # an error beyond this share of the signal's variance leaves little of its shape
+TYPICAL_POINTS = 5.0  # per curve, where nobody says
+_LEAST_EPSILON, _MOST_EPSILON = 1e-3, 100.0
+_MOST_SUBJECTS = 10**9
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """Expected squared L2 error by source, in units of y squared, x scaled to [0, 1]; summed over coefficient functions.
+
+    `signal` is the variance that a plausible signal has around its level, the yardstick for `hopeless`.
+    """
+
+    bias: float
+    sampling: float
+    privacy: float
+    signal: float = math.inf
+
+    @property
+    def total(self) -> float:
+        return self.bias + self.sampling + self.privacy
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the estimate would show little of the signal's shape."""
+        return self.total > HOPELESS_SHARE * self.signal
+
+    def __str__(self) -> str:
+        return (
+            f"expected squared L2 error {self.total:.2g} (typical distance {math.sqrt(self.total):.2g} in units of y): "
+            f"bias {self.bias:.2g}, sampling {self.sampling:.2g}, privacy {self.privacy:.2g}"
+        )
+
+
+def expected_error(
+    n: int | Sequence[SiloTerms],
+    m: float,
+    *,
+    y_bounds: tuple[float, float],
+    epsilon: float | None = None,
+    delta: float | None = None,
+    S: int = 1,
+    d: int = 0,
+    design_bounds: tuple[float, float] = (-1.0, 1.0),
+    basis: str = "cosine",
+    n_basis: int | None = None,
+    alpha: float = 2.0,
+    extension: float = 1.5,
+    **guesses: Any,
+) -> ExpectedError:
+    """The expected squared L2 error of the default method.
+
+    Parameters
+    ----------
+    n : int or sequence of SiloTerms
+        Curves in every one of `S` silos, each with `epsilon` and `delta`; or the terms of silos that differ.
+    m : float
+        Points per curve; where they differ, their harmonic mean.
+    d : int
+        Covariates besides the intercept, each within `design_bounds`.
+    spread, noise_sd : float, optional
+        Guesses: sd of the curves around their mean at a point, and of the noise of one measurement.
+    signal : float, function or list of functions, optional
+        Guess of how much the mean (every coefficient function) varies around its level: its sd, or the function(s).
+    density : function, optional
+        Guess of the density of points over [0, 1]; uniform if left out.
+    design_moments : array, optional
+        Guess of E[G G^T], the columns but the intercept scaled to [-1, 1]; covariates that are independent and uniform
+        if left out.
+    """
+    (low, high), d = _validate.interval("y_bounds", y_bounds), _validate.integer("d", d, minimum=0)
+    left, right = _validate.interval("design_bounds", design_bounds)
+    scaling = Scaling(
+        (low, high), ((1.0, 1.0), *[(left, right)] * d), (low + high) / 2, (high - low) / 2,
+        (0.0, *[(left + right) / 2] * d), (1.0, *[(right - left) / 2] * d),
+    )  # fmt: skip
+    plan = adaptive_plan(
+        silo_terms(n, S, epsilon, delta), scaling, domain=(0.0, 1.0), basis=basis, n_basis=n_basis, alpha=alpha,
+        extension=extension,
+    )  # fmt: skip
+    return expected_error_of(plan, m, **guesses)
+
+
+def silo_terms(n: int | Sequence[SiloTerms], S: int, epsilon: float | None, delta: float | None) -> list[SiloTerms]:
+    """S equal silos of n curves, or the given ones."""
+    if isinstance(n, Sequence):
+        if not n or not all(isinstance(terms, SiloTerms) for terms in n):
+            raise InvalidInput("n must be a number of curves or a list of SiloTerms (from Silo.terms()).")
+        return list(n)
+    if epsilon is None or delta is None:
+        raise InvalidInput("epsilon and delta must be given, e.g. epsilon=1, delta=1e-5.")
+    epsilon, delta = _validate.positive("epsilon", epsilon), _validate.fraction("delta", delta)
+    count, curves = _validate.integer("S", S), _validate.integer("n", n)
+    return [SiloTerms(f"silo-{number}", curves, epsilon, delta) for number in range(1, count + 1)]
+
+
+def expected_error_of(
+    plan: Plan,
+    m: float = TYPICAL_POINTS,
+    *,
+    spread: float | None = None,
+    noise_sd: float | None = None,
+    signal: float | Function | Sequence[Function] | None = None,
+    density: Function | None = None,
+    design_moments: ArrayLike | None = None,
+) -> ExpectedError:
+    """The same for a plan of the default method."""
+    if plan.method != "adaptive":
+        raise InvalidInput("method must be 'adaptive': other methods have no forecast of their error.")
+    m = _validate.positive("m", m)
+    if m < 1:
+        raise InvalidInput(f"m must be at least 1, got {m:g}.")
+    columns = plan.n_coefficients
+    functions = None
+    if callable(signal) or isinstance(signal, Sequence):
+        functions = (signal,) if callable(signal) else tuple(signal)
+        if len(functions) != columns:
+            raise InvalidInput(f"signal must hold {columns} functions, one for each coefficient function.")
+    moments = np.diag([1.0 if low == high else 1 / 3 for low, high in plan.scaling.design_bounds])
+    if design_moments is not None:
+        moments = np.asarray(_validate.numeric("design_moments", design_moments))
+        if moments.shape != (columns, columns) or not np.all(np.linalg.eigvalsh(moments) > 0):
+            raise InvalidInput(f"design_moments must be a positive definite matrix of {columns} rows and columns.")
+    guesses = Guesses(
+        spread=_guess("spread", spread, plan),
+        noise_sd=_guess("noise_sd", noise_sd, plan),
+        signal=_guess("signal", None if functions is not None else signal, plan),  # type: ignore[arg-type]
+        functions=functions,
+        density=density,
+        design_moments=moments,
+    )
+    return ExpectedError(*forecast(plan, m, guesses))
+
+
+def _guess(name: str, value: float | None, plan: Plan) -> float:
+    """A guess in the units of the algorithm; a typical share of the half width where there is none."""
+    if value is None:
+        return Guesses.TYPICAL
+    number = _validate.real(name, value)
+    if number < 0:
+        raise InvalidInput(f"{name} must not be negative, got {value!r}.")
+    return number / plan.scaling.y_scale
+
+
+def hopeless_text(expected: ExpectedError) -> str:
+    """What to tell somebody whose budget is too small."""
+    return (
+        f"This budget is too small for so few subjects: the expected squared error {expected.total:.2g} (of which privacy "
+        f"{expected.privacy:.2g}) is of the order of what a plausible curve varies by ({expected.signal:.2g}), judged by "
+        "y_bounds. Expect a level, not a shape; estimator.plan(n=..., m=...) tells what more subjects or a larger epsilon "
+        "would bring."
+    )
+
+
+def found_hopeless_text(expected: ExpectedError) -> str:
+    """The same after a fit, judged by what was released."""
+    return (
+        "The estimate shows little more than a level: by what was released, its expected squared error is "
+        f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about "
+        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.plan(n=..., m=...) tells by how "
+        "much."
+    )
+
+
+def required_epsilon(error: float, n: int, m: float, *, delta: float, **terms: Any) -> float:
+    """The smallest epsilon whose expected total error is at most `error`; infinite if none up to 100 is enough.
+
+    Further arguments are those of `expected_error`.
+    """
+    error = _validate.positive("error", error)
+
+    def enough(epsilon: float) -> bool:
+        return expected_error(n, m, epsilon=epsilon, delta=delta, **terms).total <= error
+
+    if not enough(_MOST_EPSILON):
+        return math.inf
+    low, high = math.log(_LEAST_EPSILON), math.log(_MOST_EPSILON)
+    if enough(_LEAST_EPSILON):
+        return _LEAST_EPSILON
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    return math.exp(high)
+
+
+def required_subjects(error: float, m: float, *, epsilon: float, delta: float, **terms: Any) -> float:
+    """The smallest number of curves (in every silo) whose expected total error is at most `error`; infinite if none is."""
+    error = _validate.positive("error", error)
+
+    def enough(n: int) -> bool:
+        return expected_error(n, m, epsilon=epsilon, delta=delta, **terms).total <= error
+
+    high = 16
+    while not enough(high):
+        high *= 2
+        if high > _MOST_SUBJECTS:
+            return math.inf
+    low = high // 2 if high > 16 else 0
+    while high - low > max(1, high // 1000):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

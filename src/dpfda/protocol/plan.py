@@ -1,0 +1,280 @@
+"""The frozen plan: every public choice of a study, and nothing else.
+
+Batches, clipping, noise and the accounted events all derive from this one object, on the coordinator's side and on the
+silo's: a mismatch between what is done and what is paid for cannot be written. A plan holds public values only, so
+storing or sending it cannot leak; its digest identifies the study's terms.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda.basis.basis import Basis, basis_from_dict
+from dpfda.errors import InvalidInput
+from dpfda.privacy.accounting import GaussianEvent, lemma1_mu, mu_for
+from dpfda.protocol.statistics import (
+    KINDS,
+    ClippedRest,
+    CovariateProducts,
+    CovariateSquares,
+    DesignMoments,
+    EntrywiseGradient,
+    LevelHistogram,
+    Measure,
+    ShareBelow,
+    ShortShare,
+    SpreadMatrix,
+    WhitenedGradient,
+)
+from dpfda.protocol.terms import Scaling, SiloTerms
+
+Calibration = Literal["lemma1", "exact"]
+
+
+@dataclass(frozen=True)
+class Round:
+    """One release of every silo: the measures in it and the part of the curves that it touches.
+
+    `part` t of `parts` T means the disjoint batch of curves t*floor(n/T) ... (t+1)*floor(n/T)-1; None means all.
+    """
+
+    measures: tuple[Measure, ...]
+    part: int | None = None
+    parts: int = 1
+
+    def batch(self, n: int) -> range:
+        """Positions of the curves that this round touches in a silo of n curves."""
+        if self.part is None:
+            return range(n)
+        size = n // self.parts
+        return range(self.part * size, (self.part + 1) * size)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The data-free set that iterates are projected on.
+
+    "ellipsoid": every block in sum_l l^{2 alpha} b_l^2 <= radius^2 (exact for d = O(1)); "cone": the triangle-inequality
+    set sum_k c_k ||b_k||_alpha <= radius that holds for every |G_k| <= c_k; "none": the whole space.
+    """
+
+    kind: Literal["ellipsoid", "cone", "none"] = "none"
+    alpha: float = 3.0
+    radius: float = math.inf
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All public terms of one study."""
+
+    method: str
+    algorithm: str
+    basis: Basis
+    n_coefficients: int
+    scaling: Scaling
+    rounds: tuple[Round, ...]
+    silos: tuple[SiloTerms, ...]
+    calibration: Calibration = "exact"
+    step: float = 1.0
+    projection: Projection = Projection()
+    alpha: float = 2.0
+
+    def __post_init__(self) -> None:
+        names = [silo.name for silo in self.silos]
+        if len(set(names)) != len(names):
+            raise InvalidInput("silos must have different names; give each Silo its own name=.")
+        self._check_parts()
+        for terms in self.silos:
+            self._check_shares(terms)
+
+    def _check_parts(self) -> None:
+        """Batches that are priced as disjoint must be: one partition for the whole plan, and a curve in each batch."""
+        partitions = {planned.parts for planned in self.rounds if planned.part is not None}
+        if len(partitions) > 1:
+            raise InvalidInput("rounds must use one partition of the curves: batches of different partitions overlap.")
+        for planned in self.rounds:
+            if planned.part is not None and not 0 <= planned.part < planned.parts:
+                raise InvalidInput(f"rounds name batch {planned.part} of {planned.parts}, which does not exist.")
+        smallest = min((terms.n for terms in self.silos), default=0)
+        if partitions and not max(partitions) <= smallest:
+            raise InvalidInput(f"rounds ask for {max(partitions)} batches of a silo with {smallest} curves.")
+
+    def _check_shares(self, terms: SiloTerms) -> None:
+        """Shares match the rounds measure by measure, and are positive and at most one."""
+        if not terms.shares:
+            return
+        counts = [len(planned.measures) for planned in self.rounds]
+        if [len(shares) for shares in terms.shares] != counts:
+            raise InvalidInput(f"shares of silo {terms.name!r} do not match the plan's rounds.")
+        if not all(0 < share <= 1 for shares in terms.shares for share in shares):
+            raise InvalidInput(f"shares of silo {terms.name!r} must lie in (0, 1].")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape (d+1, r) of the coefficients."""
+        return self.n_coefficients, self.basis.size
+
+    def terms(self, silo: str) -> SiloTerms:
+        """The declared terms of one silo."""
+        if silo not in self._terms:
+            raise InvalidInput(f"silo {silo!r} is not part of this plan.")
+        return self._terms[silo]
+
+    @cached_property
+    def _terms(self) -> dict[str, SiloTerms]:
+        return {terms.name: terms for terms in self.silos}
+
+    def mu(self, silo: str) -> float:
+        """The Gaussian budget mu_s of a silo: Lemma 1's calibration or the exact one."""
+        terms = self.terms(silo)
+        calibrate = lemma1_mu if self.calibration == "lemma1" else mu_for
+        return calibrate(terms.epsilon, terms.delta)
+
+    def measure_mus(self, silo: str, index: int) -> list[float]:
+        """The mu of every measure of round `index` at a silo: mu_s sqrt(share)."""
+        shares = self.terms(silo).shares
+        mu, measures = self.mu(silo), self.rounds[index].measures
+        return [mu * math.sqrt(share) for share in (shares[index] if shares else (1.0,) * len(measures))]
+
+    def event(self, silo: str, index: int) -> GaussianEvent:
+        """What round `index` costs a silo, on the round's part of the curves: mu_t^2 = sum over its measures."""
+        return self.events(silo)[index]
+
+    def events(self, silo: str) -> list[GaussianEvent]:
+        """Every event that the study will cost a silo."""
+        if silo not in self._events:
+            self._events[silo] = [self._event(silo, index) for index in range(len(self.rounds))]
+        return list(self._events[silo])
+
+    @cached_property
+    def _events(self) -> dict[str, list[GaussianEvent]]:
+        """Those that were asked for."""
+        return {}
+
+    def _event(self, silo: str, index: int) -> GaussianEvent:
+        planned = self.rounds[index]
+        label = f"round {index}: " + ", ".join(measure.kind for measure in planned.measures)
+        return GaussianEvent(math.hypot(*self.measure_mus(silo, index)), part=planned.part, label=label)
+
+    def query_sizes(self, index: int) -> dict[str, int]:
+        """Names and lengths of the arrays that a query of round `index` must carry."""
+        size = self.n_coefficients * self.basis.size
+        known = {
+            "iterate": size,
+            "whitener": size * size,
+            "length_prior": 3,
+            "moves": len(self.counted_before(index)),
+            "covariate_scale": self.n_coefficients,
+            "rest_direction": size,
+        }
+        return {name: known[name] for measure in self.rounds[index].measures for name in measure.asks}
+
+    def counted_before(self, index: int) -> list[int]:
+        """The rounds before `index` that release a count of short curves."""
+        return [earlier for earlier in self._counted if earlier < index]
+
+    @cached_property
+    def _counted(self) -> list[int]:
+        return [index for index in range(len(self.rounds)) if self.slice_of(index, ShortShare) is not None]
+
+    def slice_of(self, index: int, kind: type[Measure]) -> slice | None:
+        """Where a measure of this kind stands in the values of a release of round `index`."""
+        return next((place for measure, place in self._places[index] if isinstance(measure, kind)), None)
+
+    @cached_property
+    def _places(self) -> list[list[tuple[Measure, slice]]]:
+        """The measures of every round, and where their values stand."""
+        found = []
+        for planned in self.rounds:
+            ends = [0, *itertools.accumulate(map(self.width, planned.measures))]
+            found.append(list(zip(planned.measures, map(slice, ends, ends[1:]), strict=True)))
+        return found
+
+    def width(self, measure: Measure) -> int:
+        """How many numbers a measure releases."""
+        size, columns = self.n_coefficients * self.basis.size, self.n_coefficients
+        if isinstance(measure, LevelHistogram):
+            return measure.bins + 1
+        if isinstance(measure, DesignMoments):
+            return self.basis.moment_count * (2 if self.basis.sines else 1)
+        widths: dict[type[Measure], int] = {
+            EntrywiseGradient: size,
+            WhitenedGradient: size,
+            ShortShare: 1,
+            ClippedRest: 1,
+            ShareBelow: 1,
+            SpreadMatrix: size * (size + 1) // 2,
+            CovariateSquares: columns - 1,
+            CovariateProducts: columns * (columns + 1) // 2,
+        }
+        return widths[type(measure)]
+
+    def start(self) -> NDArray[np.float64]:
+        """The first iterate, B^0 = 0."""
+        return np.zeros(self.shape)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-able description that `from_dict` reads back."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        fields["basis"] = self.basis.to_dict()
+        fields["rounds"] = [_round_to_dict(planned) for planned in self.rounds]
+        for name in ("scaling", "projection"):
+            fields[name] = dataclasses.asdict(fields[name])
+        fields["silos"] = [dataclasses.asdict(terms) for terms in self.silos]
+        return fields
+
+    @staticmethod
+    def from_dict(fields: dict[str, Any]) -> Plan:
+        """The inverse of `to_dict`."""
+        values = dict(fields)
+        values["basis"] = basis_from_dict(values["basis"])
+        values["rounds"] = tuple(_round_from_dict(entry) for entry in values["rounds"])
+        values["scaling"] = Scaling(**_tuples(values["scaling"]))
+        values["projection"] = Projection(**values["projection"])
+        values["silos"] = tuple(SiloTerms(**_tuples(entry)) for entry in values["silos"])
+        return Plan(**values)
+
+    def digest(self) -> str:
+        """Identifies the terms: two plans agree exactly when their digests do."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _round_to_dict(planned: Round) -> dict[str, Any]:
+    measures = [{"kind": measure.kind, **dataclasses.asdict(measure)} for measure in planned.measures]
+    return {"measures": measures, "part": planned.part, "parts": planned.parts}
+
+
+def _round_from_dict(entry: dict[str, Any]) -> Round:
+    return Round(tuple(map(_measure_from_dict, entry["measures"])), entry["part"], entry["parts"])
+
+
+def _measure_from_dict(entry: dict[str, Any]) -> Measure:
+    values = _tuples(entry)
+    kind = values.pop("kind", None)
+    if kind not in KINDS:
+        raise InvalidInput(f"plan names an unknown measure {kind!r}.")
+    return KINDS[kind](**values)
+
+
+def _tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where frozen dataclasses have tuples."""
+
+    def freeze(value: Any) -> Any:
+        return tuple(freeze(item) for item in value) if isinstance(value, list | tuple) else value
+
+    return {key: freeze(value) for key, value in entry.items()}

@@ -1,0 +1,90 @@
+"""The privacy statement that every fitted estimator carries: what is protected, how much was spent, what was public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpfda.privacy.accounting import mu_squared, price
+from dpfda.protocol.plan import Plan
+
+UNIT = "curve"
+NEIGHBOURS = "replace-one"
+
+
+@dataclass(frozen=True)
+class SiloPrivacy:
+    """What one silo promised and spent: (epsilon, delta) is the promise, `epsilon_spent` the exact cost at that delta."""
+
+    name: str
+    n: int
+    epsilon: float
+    delta: float
+    mu: float
+    epsilon_spent: float
+
+
+@dataclass(frozen=True)
+class PrivacyStatement:
+    """Who is protected, against what, at which price."""
+
+    private: bool
+    unit: str
+    neighbours: str
+    mechanism: str
+    silos: tuple[SiloPrivacy, ...]
+    public_inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def epsilon(self) -> float:
+        """The largest epsilon promised by a silo: the protection that every subject has at least."""
+        return max((silo.epsilon for silo in self.silos), default=float("inf"))
+
+    @property
+    def delta(self) -> float:
+        """The largest delta promised by a silo."""
+        return max((silo.delta for silo in self.silos), default=1.0)
+
+    def __str__(self) -> str:
+        if not self.private:
+            return "NOT PRIVATE: " + self.mechanism
+        lines = [
+            f"Protected unit: one {self.unit} (all points of one subject); neighbours: {self.neighbours}.",
+            f"Mechanism: {self.mechanism}.",
+        ]
+        lines += [
+            f"{silo.name}: {silo.n} curves, (epsilon, delta) = ({silo.epsilon:g}, {silo.delta:g}) for everything released; "
+            f"exact cost epsilon = {silo.epsilon_spent:.4g} at that delta."
+            for silo in self.silos
+        ]
+        if self.public_inputs:
+            lines.append("Taken as public: " + ", ".join(f"{k} = {v}" for k, v in self.public_inputs.items()) + ".")
+        return "\n".join(lines)
+
+
+def statement(plan: Plan, *, private: bool) -> PrivacyStatement:
+    """The statement of a study that ran to its end."""
+    silos = []
+    for terms in plan.silos:
+        events = plan.events(terms.name)
+        spent = price(events, terms.delta)
+        mu = mu_squared(events) ** 0.5
+        silos.append(SiloPrivacy(terms.name, terms.n, terms.epsilon, terms.delta, mu, spent))
+    mechanism = f"{plan.algorithm}, {len(plan.rounds)} rounds of Gaussian noise ({plan.calibration} calibration)"
+    if not private:
+        mechanism += "; noise from a seed, so the guarantee is void"
+    public = {
+        "domain": plan.basis.domain,
+        "y_bounds": plan.scaling.y_bounds,
+        "basis": f"{plan.basis.name} ({plan.basis.size})",
+        "number of curves": sum(terms.n for terms in plan.silos),
+    }
+    if plan.n_coefficients > 1:
+        public["design_bounds"] = plan.scaling.design_bounds
+    return PrivacyStatement(private, UNIT, NEIGHBOURS, mechanism, tuple(silos), public)
+
+
+def not_private(reason: str) -> PrivacyStatement:
+    """The statement of a result without any guarantee."""
+    return PrivacyStatement(False, UNIT, NEIGHBOURS, reason, ())

@@ -1,0 +1,145 @@
+"""Configurations to work: every TOML file in `configs/` is one experiment, a list of cells with their coordinates."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from dpfda import _validate
+from dpfda.curves import datasets
+from dpfda.errors import InvalidInput
+from dpfda.protocol.plans import PublishedConstants
+from dpfda.reproduce.cells import MEANS, Cell, Method
+from dpfda.reproduce.real_data import RealCell
+
+CONSTANTS = tuple(field.name for field in dataclasses.fields(PublishedConstants))
+ROOT_OF_N = "n^(1/alpha)"  # the paper's m of the dense regime
+_CELL_KEYS = ("n", "m", "mean", "d", "alpha", "delta", "seed", "S", "total", "profile")
+_METHOD_KEYS = ("n_basis", "width")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A cell, the sweep it belongs to and the coordinates that vary there."""
+
+    sweep: str
+    coordinates: tuple[tuple[str, Any], ...]
+    cell: Cell | RealCell
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What one configuration asks for."""
+
+    name: str
+    title: str
+    source: str
+    points: tuple[Point, ...]
+    quick: bool
+
+
+def names() -> list[str]:
+    """The experiments, in the order of the paper."""
+    found = [entry.name[:-5] for entry in _folder().iterdir() if entry.name.endswith(".toml")]
+    return sorted(found, key=lambda name: _raw(name).get("order", 99))
+
+
+def load(name: str, *, quick: bool = False, swan: str | None = None, adaptive_at_most: int | None = None) -> Experiment:
+    """The experiment called `name`; `swan` is the user's own copy of the paper's data.
+
+    `adaptive_at_most` caps the repetitions of the default method, which takes nearly all of the time.
+    """
+    settings = _raw(_validate.choice("experiment", name, names()))
+    if quick:
+        settings = merged(settings, settings.get("quick", {}))
+    if adaptive_at_most is not None and "adaptive" in settings["methods"]:
+        cap = min(settings["methods"]["adaptive"]["repetitions"], _validate.integer("repetitions", adaptive_at_most))
+        settings = merged(settings, {"methods": {"adaptive": {"repetitions": cap}}})
+    points: list[Point] = []
+    if "sweep" in settings:
+        for sweep, axes in settings["sweep"].items():
+            points.extend(_points(sweep, axes, settings))
+    if "real" in settings:
+        points.extend(_real_points(settings, swan))
+    return Experiment(name, settings["title"], settings["source"], tuple(points), quick)
+
+
+def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables merged key by key; anything else replaced."""
+    result = dict(base)
+    for key, value in changes.items():
+        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = merged(result[key], value) if both else value
+    return result
+
+
+def _folder() -> Any:
+    return resources.files("dpfda.reproduce") / "configs"
+
+
+def _raw(name: str) -> dict[str, Any]:
+    return tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _points(sweep: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> list[Point]:
+    """One point for each combination of the listed values."""
+    fixed = {**settings.get("data", {}), **axes}
+    wanted = fixed.pop("methods", list(settings["methods"]))
+    varying = [key for key, value in fixed.items() if isinstance(value, list)]
+    points = []
+    for values in itertools.product(*(fixed[key] for key in varying)):
+        chosen = {**fixed, **dict(zip(varying, values, strict=True))}
+        chosen = {key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()}
+        methods = tuple(_method(name, settings["methods"][name], chosen) for name in wanted)
+        coordinates = tuple((key, chosen[key]) for key in varying)
+        points.append(Point(sweep, coordinates, _cell(chosen, methods)))
+    return points
+
+
+def _cell(chosen: Mapping[str, Any], methods: tuple[Method, ...]) -> Cell:
+    unknown = set(chosen) - {*_CELL_KEYS, *_METHOD_KEYS, *CONSTANTS}
+    if unknown:
+        raise InvalidInput(f"sweep has the unknown setting {sorted(unknown)[0]!r}.")
+    values = {key: chosen[key] for key in _CELL_KEYS if key in chosen}
+    silos, total = values.pop("S", None), values.pop("total", None)
+    if silos is not None:
+        values["profile"] = (1.0,) * silos
+    if total is not None:
+        values["n"] = total // len(values["profile"])
+    if values["m"] == ROOT_OF_N:
+        values["m"] = max(1, round(values["n"] ** (1 / values.get("alpha", 3.0))))
+    _validate.choice("mean", values.get("mean", "mu_1"), list(MEANS))
+    return Cell(**values, methods=methods)
+
+
+def _method(name: str, table: Mapping[str, Any], chosen: Mapping[str, Any]) -> Method:
+    constants = {key: chosen.get(key, table.get(key)) for key in CONSTANTS}
+    given = {key: float(value) for key, value in constants.items() if value is not None}
+    low, high = table.get("y_bounds", (-4.0, 5.0))
+    middle, half = (low + high) / 2, (high - low) / 2 * chosen.get("width", 1.0)
+    return Method(
+        name,
+        tuple(float(epsilon) for epsilon in table["epsilon"]),
+        table["repetitions"],
+        basis=table.get("basis", "fourier"),
+        n_basis=chosen.get("n_basis", table.get("n_basis")),
+        y_bounds=(middle - half, middle + half),
+        constants=PublishedConstants(**given),
+    )
+
+
+def _real_points(settings: Mapping[str, Any], swan: str | None) -> list[Point]:
+    real = settings["real"]
+    methods: Sequence[Method] = [_method(name, table, {}) for name, table in settings["methods"].items()]
+    domain = (float(real["domain"][0]), float(real["domain"][1]))
+    cell = RealCell(real["dataset"], domain, real["n"], real["m"], real["delta"], real["seed"], tuple(methods))
+    points = [Point(real["dataset"], (), cell)]
+    if swan is not None:
+        own = dataclasses.replace(cell, dataset="swan", domain=datasets.SWAN_DOMAIN, n=None, swan=swan)
+        points.append(Point("swan", (), own))
+    return points

@@ -1,0 +1,1 @@
+"""The numerical claims of the paper, and verdicts on each."""

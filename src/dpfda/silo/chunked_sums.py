@@ -1,0 +1,183 @@
+"""Curves of one process: prepared and packed chunk by chunk, in memory or, for curves that live in a mapped file, in files.
+
+A chunk holds whole curves and is small against memory, so that working memory does not grow with their number. Packs
+are made at the first question about a range of curves and kept until another range is asked for: the default method asks
+about all curves in every round, the published one about each batch once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from dpfda._typing import Integers, Words
+from dpfda.basis.basis import Basis
+from dpfda.curves.curves import Curves
+from dpfda.privacy.exact import no_words
+from dpfda.protocol.terms import Scaling
+from dpfda.silo.kernels.arena import drop_pages, file_of
+from dpfda.silo.kernels.packed import PackedCurves
+from dpfda.silo.prepared import PreparedCurves, prepare_batch
+from dpfda.silo.sums import Ask, PackedAsk, PreparedAsk
+
+_Item = TypeVar("_Item")
+_Part = TypeVar("_Part")
+
+CHUNK_POINTS, LARGEST_CHUNK_POINTS = 1 << 17, 1 << 19
+CHUNK_CURVES = 1 << 16
+_CHUNKS = 32  # of large data: enough for threads to share evenly
+_POINTS_FOR_THREADS = 1_000_000  # below, starting threads costs more than it gains
+
+
+def sums_of_curves(curves: Curves, basis: Basis, scaling: Scaling, *, threads: int | None = None) -> ChunkedSums:
+    """The sums of raw curves under the public maps of a plan."""
+    file = file_of(curves.x)
+
+    def prepared(positions: range) -> PreparedCurves:
+        return prepare_batch(curves, positions, basis, scaling)
+
+    def forget(positions: range) -> None:
+        here = slice(positions.start, positions.stop)
+        points = slice(int(curves.offsets[here.start]), int(curves.offsets[here.stop]))
+        for part in (curves.x[points], curves.y[points], curves.offsets[here], curves.design[here]):
+            drop_pages(part)
+
+    return ChunkedSums(
+        prepared,
+        curves.offsets,
+        basis,
+        folder=None if file is None else str(Path(file).parent),
+        forget=None if file is None else forget,
+        threads=threads,
+    )
+
+
+def sums_of_prepared(curves: PreparedCurves, basis: Basis, *, threads: int | None = None) -> ChunkedSums:
+    """The sums of curves that are in the units of a plan already."""
+    return ChunkedSums(curves.batch, curves.offsets, basis, threads=threads)
+
+
+class ChunkedSums:
+    """`curve_sums.CurveSums` of curves that this process can read.
+
+    `prepared` gives the curves of a range, `offsets` their places before points were dropped; with a folder, packs go to
+    nameless files in it; `forget` is told which curves were read.
+    """
+
+    def __init__(
+        self,
+        prepared: Callable[[range], PreparedCurves],
+        offsets: Integers,
+        basis: Basis,
+        *,
+        folder: str | None = None,
+        forget: Callable[[range], None] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.prepared = prepared
+        self._offsets = offsets
+        self._basis = basis
+        self._folder = folder
+        self._forget = forget or (lambda positions: None)
+        self._threads = threads
+        self._kept: tuple[range, list[PackedCurves]] = (range(0), [])
+
+    @property
+    def n(self) -> int:
+        return int(self._offsets.size) - 1
+
+    def words(self, ask: Ask, positions: range) -> Words:
+        """The sum over the curves at these positions; silent about overflow, since a warning would depend on the data."""
+        total = no_words(ask.width)
+        for words in (
+            self._packed_parts(ask, positions) if isinstance(ask, PackedAsk) else self._prepared_parts(ask, positions)
+        ):
+            total += words
+        return total
+
+    def _packed_parts(self, ask: PackedAsk, positions: range) -> Iterable[Words]:
+        def part(packed: PackedCurves) -> Words:
+            words = ask.packed_words(packed)
+            packed.drop_pages()
+            return words
+
+        return self._run(part, self._packs(positions), positions)
+
+    def _prepared_parts(self, ask: PreparedAsk, positions: range) -> Iterable[Words]:
+        for chunk in self._chunks(positions):
+            with np.errstate(all="ignore"):
+                yield ask.prepared_words(self.prepared(chunk))
+            self._forget(chunk)
+
+    def _packs(self, positions: range) -> list[PackedCurves]:
+        if self._kept[0] != positions:
+            self._kept = (range(0), [])  # free their memory first
+            self._kept = (positions, self._run(self._pack, list(self._chunks(positions)), positions))
+        return self._kept[1]
+
+    def _pack(self, chunk: range) -> PackedCurves:
+        with np.errstate(all="ignore"):
+            curves = self.prepared(chunk)
+        packed = PackedCurves.pack(curves.u, curves.y, curves.offsets, curves.design, self._basis, folder=self._folder)
+        packed.drop_pages()
+        self._forget(chunk)
+        return packed
+
+    def _chunks(self, positions: range) -> Iterator[range]:
+        """Consecutive ranges of bounded size that cover the positions; a longer curve is a chunk of its own."""
+        start = positions.start
+        most = min(max(CHUNK_POINTS, self._points(positions) // _CHUNKS), LARGEST_CHUNK_POINTS)
+        while start < positions.stop:
+            ends = self._offsets[start + 1 : min(start + CHUNK_CURVES, positions.stop) + 1]
+            within = int(np.searchsorted(ends, int(self._offsets[start]) + most, side="right"))
+            stop = start + max(within, 1)
+            yield range(start, stop)
+            start = stop
+
+    def _points(self, positions: range) -> int:
+        """How many points the curves have, before some are dropped."""
+        return int(self._offsets[positions.stop] - self._offsets[positions.start])
+
+    def _run(self, work: Callable[[_Item], _Part], items: list[_Item], positions: range) -> list[_Part]:
+        """Call `work` on every item, in threads if that pays; integers make the order irrelevant."""
+        threads = self._threads
+        if threads is None:
+            threads = 1 if self._points(positions) < _POINTS_FOR_THREADS else _processors()
+        if threads == 1 or len(items) < 2:
+            return [work(item) for item in items]
+        return _in_threads(work, items, min(threads, len(items)))
+
+
+def _in_threads(work: Callable[[_Item], _Part], items: list[_Item], threads: int) -> list[_Part]:
+    """The items taken in turn by this thread and threads - 1 new ones."""
+    found: dict[int, _Part] = {}
+    failures: list[BaseException] = []
+    numbers = itertools.count()  # its next() is one step of the interpreter
+
+    def take() -> None:
+        try:
+            while not failures and (number := next(numbers)) < len(items):
+                found[number] = work(items[number])
+        except BaseException as error:  # raised again below, by the thread that asked
+            failures.append(error)
+
+    helpers = [threading.Thread(target=take) for _ in range(threads - 1)]
+    for helper in helpers:
+        helper.start()
+    take()
+    for helper in helpers:
+        helper.join()
+    if failures:
+        raise failures[0]
+    return [found[number] for number in range(len(items))]
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

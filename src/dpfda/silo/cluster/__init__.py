@@ -1,0 +1,5 @@
+"""One silo spread over the workers of a Dask cluster inside its organisation."""
+
+from dpfda.silo.cluster.dask_curves import SpreadCurves
+
+__all__ = ["SpreadCurves"]

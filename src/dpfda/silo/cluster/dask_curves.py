@@ -1,0 +1,163 @@
+"""`SpreadCurves`: the curves of one silo on the workers of a Dask cluster.
+
+The silo's head has the ledger and draws the noise. Workers read the rows, and send back sums as exact integers, which
+the head adds: the same bits as in one process, however the curves are spread. The head sees neither rows nor ids. Sums
+are not private before noise was added, so scheduler, workers and head belong to one organisation and one trust border.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpfda.curves.curves import Curves
+from dpfda.curves.tables.loading import refused_or_noted
+from dpfda.curves.tables.source import find_source
+from dpfda.errors import DpfdaError, InvalidInput, SourceError
+from dpfda.privacy.exact import no_words
+from dpfda.silo.cluster.part import Part, facts_of, words_of
+from dpfda.silo.cluster.shares import recipe, shares_of
+
+if TYPE_CHECKING:
+    from dpfda._typing import Words
+    from dpfda.basis.basis import Basis
+    from dpfda.curves.tables.reading import Reading
+    from dpfda.protocol.terms import Scaling
+from dpfda.silo.sums import Ask
+
+_LOOK_AGAIN = 5.0  # seconds between looks whether there are workers at all
+_MOST_LOOKS = 12
+
+
+class SpreadCurves:
+    """Curves in parts, each in a process of a Dask cluster. Give it to a `Silo` in the place of `Curves`.
+
+    A worker that dies is no loss: Dask reads its part again elsewhere and asks again. If that fails too, the round ends in
+    one sentence before anything of it was spent.
+    """
+
+    def __init__(self, client: Any, loads: Sequence[Callable[[], Curves]]) -> None:
+        """`loads` are picklable functions without arguments, each giving one part's curves; no curve is in two parts."""
+        if not loads:
+            raise InvalidInput("loads must hold at least one function that loads curves.")
+        self._start(client, [client.submit(_Plain, load, pure=False) for load in loads])
+
+    @classmethod
+    def from_source(
+        cls,
+        client: Any,
+        location: str | os.PathLike[str],
+        reading: Reading,
+        *,
+        query: str | None = None,
+        parts: int | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+    ) -> SpreadCurves:
+        """A long table that every worker can read; each keeps its own range of ids.
+
+        `parts` is the number of workers if left out; `scratch` a folder on every worker for what does not fit into memory.
+        """
+        if reading.wide:
+            raise InvalidInput("A table is spread over workers in long format only; reshape it or use one process.")
+        source = find_source(os.fspath(location), query)
+        parts = parts or max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        shares = client.submit(shares_of, source, reading, parts, pure=False)
+        count = _asked(client, [client.submit(len, shares, pure=False)])[0]
+        folder = None if scratch is None else os.fspath(scratch)
+        self = cls.__new__(cls)
+        self._start(
+            client, [client.submit(recipe, source, reading, shares, part, folder, pure=False) for part in range(count)]
+        )
+        self.owner_notes = refused_or_noted(self._findings, reading)
+        return self
+
+    def _start(self, client: Any, recipes: list[Any]) -> None:
+        self._client = client
+        self._parts = [client.submit(Part, each, pure=False) for each in recipes]
+        facts = _asked(client, [client.submit(facts_of, part, pure=False) for part in self._parts])
+        self._findings = [finding for _, _, finding in facts if finding is not None]
+        if len({p for _, p, _ in facts}) > 1:
+            raise InvalidInput("All parts must have the same design columns.")
+        self.owner_notes: tuple[str, ...] = ()
+        self.p: int = facts[0][1]
+        self._bounds = [0]
+        for n, _, _ in facts:
+            self._bounds.append(self._bounds[-1] + n)
+
+    @property
+    def n(self) -> int:
+        """The number of curves."""
+        return self._bounds[-1]
+
+    def sums(self, basis: Basis, scaling: Scaling) -> SpreadSums:
+        """Their sums under the public maps of a plan, made by the workers."""
+        return SpreadSums(self, uuid.uuid4().hex, basis, scaling)
+
+    def words(self, study: str, basis: Basis, scaling: Scaling, ask: Ask, positions: range) -> Words:
+        """Ask every part for its share of the positions, and add."""
+        asked = []
+        for part, first, last in zip(self._parts, self._bounds[:-1], self._bounds[1:], strict=True):
+            low, high = max(first, positions.start), min(last, positions.stop)
+            if low < high:
+                question = (part, study, basis, scaling, ask, low - first, high - first)
+                asked.append(self._client.submit(words_of, *question, pure=False))
+        return sum(_asked(self._client, asked), no_words(ask.width))
+
+    def __repr__(self) -> str:
+        return f"SpreadCurves(n={self.n}, p={self.p}, parts={len(self._parts)})"
+
+
+@dataclass(frozen=True)
+class SpreadSums:
+    """`curve_sums.CurveSums` of spread curves for one study."""
+
+    curves: SpreadCurves
+    study: str
+    basis: Basis
+    scaling: Scaling
+
+    @property
+    def n(self) -> int:
+        return self.curves.n
+
+    def words(self, ask: Ask, positions: range) -> Words:
+        """The sum over the curves at these positions."""
+        return self.curves.words(self.study, self.basis, self.scaling, ask, positions)
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """A loader of curves without findings."""
+
+    load: Callable[[], Curves]
+
+    def __call__(self) -> tuple[Curves, None]:
+        return self.load(), None
+
+
+def _asked(client: Any, futures: list[Any]) -> list[Any]:
+    """The answers; what went wrong on a worker is one sentence here."""
+    import distributed
+
+    wait: Any = distributed.wait
+    looks = 0
+    while True:
+        try:
+            wait(futures, timeout=_LOOK_AGAIN)
+            return list(client.gather(futures))
+        except distributed.TimeoutError:
+            looks = 0 if client.scheduler_info(n_workers=-1)["workers"] else looks + 1
+            if looks >= _MOST_LOOKS:
+                raise SourceError(
+                    "No worker of the Dask cluster is alive; start workers and ask again. Nothing was spent."
+                ) from None
+        except DpfdaError:
+            raise
+        except Exception as error:
+            raise SourceError(
+                f"A worker of the Dask cluster failed ({type(error).__name__}); look at its log. Nothing was spent on "
+                "this round."
+            ) from None

@@ -1,0 +1,94 @@
+"""One block of memory for the arrays of a chunk, in memory or in a file without a name.
+
+The file is made by `tempfile.TemporaryFile`: readable by its owner only, and gone when the process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import mmap
+import tempfile
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LINE = 8  # doubles in a cache line: a vector across two lines is read at half speed
+_HUGE = 1 << 21  # bytes of a huge page: one fault in place of 512
+
+
+class Arena:
+    """Arrays of `sizes` doubles, all zero, each starting at a cache line."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = tuple(sizes)
+        self._in_file = False
+        self._hold(*_in_memory(self.nbytes))  # not from the heap, which would keep it when it is freed
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays."""
+        return 8 * sum(map(_rounded, self._sizes))
+
+    def move_to_file(self, folder: str) -> None:
+        """Go on as a map of a file. Written at once, which is cheaper than page by page as arrays are filled."""
+        here = np.frombuffer(self._map, dtype=np.uint8, count=self.nbytes, offset=self._start)
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            rest = here.data
+            while rest:
+                rest = rest[file.write(rest) :]
+            file.truncate(max(self.nbytes, 64))
+            # private: nothing is written any more, and arrays that could be written to need no other compiled code
+            self._hold(mmap.mmap(file.fileno(), max(self.nbytes, 64), flags=mmap.MAP_PRIVATE), 0)
+        self._in_file = True
+
+    def _hold(self, memory: mmap.mmap, start: int) -> None:
+        self._map, self._start = memory, start
+        room = np.frombuffer(memory, dtype=np.float64, offset=start)
+        starts = itertools.accumulate(map(_rounded, self._sizes), initial=0)
+        self.parts = tuple(room[begin : begin + size] for begin, size in zip(starts, self._sizes, strict=False))
+
+    def drop_pages(self) -> None:
+        """Let the system take back the memory of a file; what was written stays in it."""
+        if self._in_file and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
+
+def _rounded(size: int) -> int:
+    return -(-size // _LINE) * _LINE
+
+
+def _in_memory(nbytes: int) -> tuple[mmap.mmap, int]:
+    """A map and where in it to begin: at a huge page, where the system has them."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    whole = nbytes // _HUGE * _HUGE
+    if not whole or not hasattr(mmap, "MADV_HUGEPAGE"):
+        return mmap.mmap(-1, max(nbytes, 64), flags=flags), 0
+    memory = mmap.mmap(-1, nbytes + _HUGE, flags=flags)
+    start = -np.frombuffer(memory, dtype=np.uint8).ctypes.data % _HUGE
+    with contextlib.suppress(OSError):  # a system without huge pages
+        memory.madvise(mmap.MADV_HUGEPAGE, start, whole)
+    return memory, start
+
+
+def file_of(array: NDArray[np.generic]) -> str | None:
+    """The file that an array is a map of, or None."""
+    part: object = array
+    while isinstance(part, np.ndarray):
+        if isinstance(part, np.memmap) and part.filename is not None:
+            return str(part.filename)
+        part = part.base
+    return None
+
+
+def drop_pages(array: NDArray[np.generic]) -> None:
+    """Let the system take back the memory of a part of a mapped file; other arrays are left alone."""
+    part: object = array
+    while isinstance(part, np.ndarray):
+        part = part.base
+    if not isinstance(part, mmap.mmap) or not array.nbytes or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    begin = array.ctypes.data - np.frombuffer(part, dtype=np.uint8).ctypes.data
+    first = begin // mmap.PAGESIZE * mmap.PAGESIZE
+    part.madvise(mmap.MADV_DONTNEED, first, min(begin + array.nbytes, len(part)) - first)

@@ -1,0 +1,121 @@
+"""Curves in the units of a plan, and their gradients; the mean is the case of the design vector 1.
+
+Everything here still belongs to single curves: nothing of it may leave a silo before `privacy/` has bounded it, summed
+it and added noise. Silos compute gradients by `kernels/`; `curve_gradients` is the plain formula that those are held
+against, by tests and by the auditor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda._typing import Floats
+from dpfda.basis.basis import Basis
+from dpfda.curves.curves import Curves
+from dpfda.protocol.terms import Scaling
+
+_CHUNK_POINTS = 1 << 17
+
+
+@dataclass(frozen=True)
+class PreparedCurves:
+    """Curves in the units of the algorithm: u in [0, 1], y clamped and scaled, design clamped, bad points gone.
+
+    | curve | what becomes of it |
+    |---|---|
+    | a point with x outside the domain | the point is dropped |
+    | y outside y_bounds | clamped to the nearer bound |
+    | a design entry outside design_bounds | clamped to the nearer bound |
+    | no point left | stays, its design set to zero: it contributes zero to every gradient, moment and product |
+    """
+
+    u: Floats
+    y: Floats
+    offsets: NDArray[np.int64]
+    design: Floats
+
+    @property
+    def n(self) -> int:
+        return self.offsets.size - 1
+
+    def batch(self, positions: range) -> PreparedCurves:
+        """The curves at consecutive positions."""
+        offsets = self.offsets[positions.start : positions.stop + 1]
+        points = slice(int(offsets[0]), int(offsets[-1]))
+        design = self.design[positions.start : positions.stop]
+        return PreparedCurves(self.u[points], self.y[points], offsets - offsets[0], design)
+
+    def chunks(self) -> Iterator[PreparedCurves]:
+        """Consecutive batches of bounded size, so that working memory does not grow with n."""
+        start = 0
+        while start < self.n:
+            limit = int(self.offsets[start]) + _CHUNK_POINTS
+            stop = max(start + 1, int(np.searchsorted(self.offsets, limit, side="right")) - 1)
+            yield self.batch(range(start, stop))
+            start = stop
+
+
+def prepare(curves: Curves, basis: Basis, scaling: Scaling) -> PreparedCurves:
+    """Apply the public maps of the plan, curve by curve."""
+    return prepare_batch(curves, range(curves.n), basis, scaling)
+
+
+def prepare_batch(curves: Curves, positions: range, basis: Basis, scaling: Scaling) -> PreparedCurves:
+    """The curves at consecutive positions under the public maps of the plan; nothing else of `curves` is read."""
+    places = curves.offsets[positions.start : positions.stop + 1]
+    points, offsets = slice(int(places[0]), int(places[-1])), np.asarray(places - places[0])
+    x, y = np.asarray(curves.x[points]), np.asarray(curves.y[points])
+    low, high = basis.domain
+    keep = (x >= low) & (x <= high)
+    if not keep.all():
+        offsets = np.concatenate([[0], np.cumsum(keep)])[offsets]
+        x, y = x[keep], y[keep]
+    u = x - low
+    u /= high - low
+    y = np.clip(y, *scaling.y_bounds)
+    y -= scaling.y_shift
+    y /= scaling.y_scale
+    bounds = np.asarray(scaling.design_bounds)
+    design = np.clip(curves.design[positions.start : positions.stop], bounds[:, 0], bounds[:, 1])
+    design -= np.asarray(scaling.design_shift)
+    design /= np.asarray(scaling.design_scale)
+    design[np.diff(offsets) == 0] = 0.0
+    return PreparedCurves(u, y, offsets, design)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # rows that overflow become zero; a warning would depend on the data
+def curve_gradients(curves: PreparedCurves, basis: Basis, iterate: Floats) -> Floats:
+    """Gradients g_i(B) = G_i (x) (1/m_i) sum_j Phi(x_ij) {G_i' B Phi(x_ij) - y_ij}, one row of (d+1) r per curve."""
+    features = basis.evaluate_unit(curves.u)
+    counts = np.diff(curves.offsets)
+    owner = np.repeat(np.arange(curves.n), counts)
+    slopes = rowwise_product(curves.design, iterate)
+    fitted = np.einsum("jl,jl->j", features, slopes[owner])
+    scores = mean_per_curve(features * (fitted - curves.y)[:, None], curves.offsets)
+    return (curves.design[:, :, None] * scores[:, None, :]).reshape(curves.n, -1)
+
+
+def rowwise_product(rows: Floats, matrix: Floats) -> Floats:
+    """rows @ matrix, added up column by column: the bits of a row depend on that row only.
+
+    A BLAS product may add in another order when another row's curve is longer or shorter, and an iterate that makes terms
+    cancel would blow that difference up: a change of one curve would then move the contributions of others.
+    """
+    product = np.zeros((len(rows), matrix.shape[1]))
+    for column, values in zip(rows.T, matrix, strict=True):
+        product += column[:, None] * values
+    return product
+
+
+def mean_per_curve(values: Floats, offsets: NDArray[np.int64]) -> Floats:
+    """Average the rows of each curve; an empty curve gives zero."""
+    counts = np.diff(offsets)
+    filled = counts > 0
+    means = np.zeros((counts.size, values.shape[1]))
+    if filled.any():
+        means[filled] = np.add.reduceat(values, offsets[:-1][filled], axis=0) / counts[filled, None]
+    return means

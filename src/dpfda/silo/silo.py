@@ -1,0 +1,264 @@
+"""The silo: owner of curves, budget and ledger. Its sole exit is `release(Query) -> Release`.
+
+Read this file and `privacy/` to sign off on the guarantee. The order inside `release` is fixed: check the question,
+bound every curve's contribution, ask the ledger; then, in one durable transaction, write the debit, draw the noise and
+write the answer. What leaves is what that transaction wrote.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda import _validate
+from dpfda.curves.curves import Curves
+from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
+from dpfda.privacy.accounting import mu_for, mu_squared
+from dpfda.privacy.clipping import BoundedSum, combine
+from dpfda.privacy.gaussian import release_gaussian
+from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
+from dpfda.protocol.clip_radius import ClipRule, SharedCount, clip_rule, follow, released_count
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.silo.chunked_sums import sums_of_curves
+from dpfda.silo.release_statistics import Question, measure
+from dpfda.silo.sums import CurveSource, CurveSums
+
+DEFAULT_NAME = "silo-1"
+LARGEST_ENTRY = 1e6  # of a query: iterates are of order 1 in the scaled units of a plan
+SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # of a plan: nothing within them overflows, whatever the data
+MOST_NUMBERS, MOST_ROUNDS, MOST_STUDIES = 100_000, 10_000, 100  # per release, per plan, joined at one time
+
+
+@dataclass(frozen=True)
+class _Study:
+    """A plan that this silo has agreed to, sums over its curves in that plan's units, and counts that it has released."""
+
+    plan: Plan
+    curves: CurveSums
+    counts: dict[int, SharedCount | None] = field(default_factory=dict)
+
+
+class Silo:
+    """One organisation's curves behind a privacy border.
+
+    Parameters
+    ----------
+    curves : Curves or CurveSource
+        The raw data. One curve is one protected subject.
+    epsilon, delta : float
+        The most that one study may spend here, for the whole transcript.
+    name : str, optional
+        How plans and ledgers call this silo; numbered by position in `fit` when left out.
+    points_per_curve : float, optional
+        A PUBLIC typical number of points per curve, used by the published method's truncation radii. Never taken from
+        the data.
+    ledger : Ledger or path, optional
+        Where spending is recorded; one ledger serves one silo. A path to a file that does not exist yet makes a ledger
+        whose total budget is (epsilon, delta). Without one, an in-memory ledger of that budget is used: fits on the same
+        silo object together never exceed it.
+    random_state : int, optional
+        A seed makes the noise predictable: for simulations only, every result is marked ``private=False``.
+
+    Guarantee
+    ---------
+    The sequence of all releases of a study is (epsilon, delta)-differentially private for the replacement of any one
+    curve, whatever the queries were; the number of curves is public. The ledger bounds the sum over studies.
+    """
+
+    def __init__(
+        self,
+        curves: Curves | CurveSource,
+        *,
+        epsilon: float,
+        delta: float,
+        name: str | None = None,
+        points_per_curve: float | None = None,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        if not isinstance(curves, Curves | CurveSource):
+            raise InvalidInput(f"curves must be a Curves object (see Curves.from_long), got {type(curves).__name__}.")
+        self.epsilon, self.delta = _validate.privacy_pair(epsilon, delta)
+        if points_per_curve is not None:
+            points_per_curve = _validate.positive("points_per_curve", points_per_curve)
+        self.points_per_curve = points_per_curve
+        self._curves = curves
+        self._name = None if name is None else _validate.name("name", name)
+        self._durable = ledger is not None
+        self.ledger = _open_ledger(ledger, self.epsilon, self.delta)
+        self._seed = None if random_state is None else self._checked_seed(random_state)
+        self._studies: dict[str, _Study] = {}
+
+    def __repr__(self) -> str:
+        return f"Silo({self.name!r}, n={self._curves.n}, epsilon={self.epsilon:g}, delta={self.delta:g})"
+
+    @property
+    def name(self) -> str:
+        """The silo's name in plans, releases and ledgers."""
+        return self._name if self._name is not None else DEFAULT_NAME
+
+    def in_fit(self, name: str, random_state: int | None) -> Silo:
+        """The silo as one call of `fit` sees it: numbered if unnamed, seeded if asked; same curves, same ledger."""
+        view = copy.copy(self)
+        view._name = name if self._name is None else self._name
+        view._studies = {}
+        if random_state is not None:
+            view._seed = self._checked_seed(random_state)
+        return view
+
+    @property
+    def n_coefficients(self) -> int:
+        """Length of the design vectors (1 for a mean): part of the public model, not of the data."""
+        return self._curves.p
+
+    def terms(self) -> SiloTerms:
+        """What this silo declares in public."""
+        return SiloTerms(self.name, self._curves.n, self.epsilon, self.delta, self.points_per_curve)
+
+    def _checked_seed(self, seed: int) -> int:
+        """A seed makes noise predictable. Refused where a durable ledger says that the data are real."""
+        if self._durable:
+            raise InvalidInput(
+                "random_state makes noise predictable and voids the guarantee; a silo with a ledger= refuses it, "
+                "so leave out random_state or the ledger."
+            )
+        return _validate.integer("random_state", seed, minimum=0)
+
+    def join(self, plan: Plan, run: str) -> None:
+        """Agree to a study, or refuse it before anything is spent.
+
+        The plan must state this silo's own terms, its events must fit into (epsilon, delta) for the whole transcript,
+        and they must fit into what the ledger has left.
+        """
+        mine, stated = self.terms(), plan.terms(self.name)
+        if (stated.n, stated.epsilon, stated.delta) != (mine.n, mine.epsilon, mine.delta):
+            raise ProtocolError(f"The plan misstates the terms of silo {self.name!r}.")
+        if plan.n_coefficients != self._curves.p:
+            raise ProtocolError(
+                f"The plan's design has {plan.n_coefficients} columns, the curves have {self._curves.p}."
+            )
+        if run in self._studies and self._studies[run].plan.digest() != plan.digest():
+            raise ProtocolError("The plan of a study cannot change once a silo has joined it.")
+        _refuse_absurd(plan)
+        events = plan.events(self.name)
+        if not mu_squared(events) <= mu_for(self.epsilon, self.delta) ** 2 * (1 + 1e-12):
+            raise BudgetExceeded(f"The plan costs more than epsilon={self.epsilon:g}, delta={self.delta:g}.")
+        self.ledger.check(events, run)
+        while len(self._studies) >= MOST_STUDIES and run not in self._studies:
+            del self._studies[next(iter(self._studies))]  # it can be joined again; the ledger keeps its terms
+        self._studies[run] = _Study(plan, self._sums(plan))
+
+    def _sums(self, plan: Plan) -> CurveSums:
+        if isinstance(self._curves, Curves):
+            return sums_of_curves(self._curves, plan.basis, plan.scaling)
+        return self._curves.sums(plan.basis, plan.scaling)
+
+    def release(self, query: Query) -> Release:
+        """Answer one round of a joined study, once.
+
+        The same question again returns the stored answer and costs nothing; another question for the same round is
+        refused; rounds go forward only.
+        """
+        study = self._checked(query)
+        digest = f"{self.name}:{study.plan.digest()}:{query.digest()}"
+        stored = self.ledger.stored(query.run, query.round, digest)
+        if stored is not None:
+            return Release.decode(stored)
+        bounded, size = self._bounded_sum(study, query)
+        event = study.plan.event(self.name, query.round)
+        meanwhile = self.ledger.begin(query.run, query.round, event, digest)
+        if meanwhile is not None:
+            return Release.decode(meanwhile)
+        noise = self._noise(query.round)
+
+        def draw() -> bytes:
+            noisy = release_gaussian(bounded.total, bounded.sensitivity, event.mu, noise)
+            values, sd = noisy.values / size, noisy.sd / size
+            return Release(query.run, query.round, self.name, values, sd, noise.private).encode()
+
+        return Release.decode(self.ledger.commit(query.run, query.round, event, digest, draw, silo=self.name))
+
+    def _checked(self, query: Query) -> _Study:
+        study = self._studies.get(query.run)
+        if study is None:
+            raise ProtocolError("This silo has not joined that study.")
+        if not 0 <= query.round < len(study.plan.rounds):
+            raise ProtocolError("The plan has no such round.")
+        if {name: array.size for name, array in query.arrays.items()} != study.plan.query_sizes(query.round):
+            raise ProtocolError("The query does not hold the vectors that this round asks for.")
+        if not all((np.abs(array) <= LARGEST_ENTRY).all() for array in query.arrays.values()):
+            raise ProtocolError("The query holds numbers that are not finite or absurdly large.")
+        return study
+
+    def _bounded_sum(self, study: _Study, query: Query) -> tuple[BoundedSum, int]:
+        """The sum over the round's curves, each bounded first, with its sensitivity; and the number of curves."""
+        planned = study.plan.rounds[query.round]
+        batch = planned.batch(study.curves.n)
+        question = Question(study.plan, query.arrays, self._clip_rule(study, query))
+        sums = measure(planned.measures, study.curves, batch, question)
+        return combine(sums, study.plan.measure_mus(self.name, query.round)), len(batch)
+
+    def _clip_rule(self, study: _Study, query: Query) -> ClipRule | None:
+        """The silo's own radius, from the counts that it released in earlier rounds of the run (radius.py)."""
+        if "moves" not in query.arrays:
+            return None
+        counted = study.plan.counted_before(query.round)
+        if not study.counts.keys() >= set(counted):  # what is on record never changes
+            stored = self.ledger.releases(query.run)
+            for index in stored.keys() & set(counted) - study.counts.keys():
+                release = Release.decode(stored[index])
+                study.counts[index] = released_count(study.plan, index, release, self._curves.n)
+        counts = [study.counts.get(index) for index in counted]
+        lengths = follow(query.arrays["length_prior"].tolist(), query.arrays["moves"].tolist(), counts)
+        return clip_rule(lengths, study.plan.terms(self.name).clip_factor)
+
+    def _noise(self, round_: int) -> NoiseSource:
+        if self._seed is None:
+            return OpenDPNoise()
+        return SeededNoise(self._seed).stream(self.name, round_)
+
+
+def _refuse_absurd(plan: Plan) -> None:
+    """Refuse public numbers at which arithmetic could overflow or memory run out.
+
+    Whether it does would depend on the curves, and an error before the debit would tell about them for free.
+    """
+    try:
+        columns, size = plan.n_coefficients, plan.n_coefficients * plan.basis.size
+        limits, shifts, scales = _numbers(plan.scaling)
+        widths = [sum(plan.width(kind) for kind in planned.measures) for planned in plan.rounds]
+        fits = limits.shape == (columns + 1, 2) and shifts.shape == scales.shape == (columns + 1,)
+        moderate = all((np.abs(numbers) <= LARGEST_SCALE).all() for numbers in (limits, shifts, scales))
+        small = len(widths) <= MOST_ROUNDS and max([size, *widths]) <= MOST_NUMBERS
+        sane = fits and moderate and small and bool((scales >= SMALLEST_SCALE).all())
+    except (TypeError, ValueError, KeyError, OverflowError):
+        sane = False
+    if not sane:
+        raise ProtocolError("The plan's scaling or size is malformed, not finite or absurd.")
+
+
+def _numbers(scaling: Scaling) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The bounds, shifts and scales of y and of the design columns."""
+    return (
+        np.array([scaling.y_bounds, *scaling.design_bounds], dtype=np.float64),
+        np.array([scaling.y_shift, *scaling.design_shift], dtype=np.float64),
+        np.array([scaling.y_scale, *scaling.design_scale], dtype=np.float64),
+    )
+
+
+def _open_ledger(ledger: Any, epsilon: float, delta: float) -> Ledger:
+    if ledger is None:
+        return Ledger.in_memory(epsilon, delta)
+    if isinstance(ledger, Ledger):
+        return ledger
+    if not isinstance(ledger, str | os.PathLike):
+        raise InvalidInput(f"ledger must be a Ledger or a path, got {type(ledger).__name__}.")
+    return Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, epsilon, delta)

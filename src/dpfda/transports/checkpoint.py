@@ -1,0 +1,151 @@
+"""A transport that records each round's releases durably, and replays them when a study is resumed.
+
+The engine's loop is deterministic given the releases, so resuming is replaying the transcript and going on. Releases are
+already private: the transcript may be kept, copied and shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from dpfda.errors import ProtocolError, TransportError
+from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.transport import Transport
+
+_MAGIC = b"dpfda-round-1\n"
+_SEAL = 32
+
+
+class Transcript:
+    """One file per round in a folder, each written whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def rounds(self) -> int:
+        """The number of rounds on record, from the first without a gap."""
+        count = 0
+        while self._path(count).exists():
+            count += 1
+        return count
+
+    def record(self, query: Query, releases: Mapping[str, Release]) -> None:
+        """Keep the answers of one round."""
+        messages = [release.encode() for release in releases.values()]
+        header = {"round": query.round, "query": query.digest(), "sizes": [len(message) for message in messages]}
+        body = _MAGIC + json.dumps(header).encode() + b"\n" + b"".join(messages)
+        _write_whole(self._path(query.round), body + hashlib.sha256(body).digest())
+
+    def recorded(self, query: Query) -> dict[str, Release] | None:
+        """The answers of one round, if they are on record and were answers to this very question."""
+        path = self._path(query.round)
+        if not path.exists():
+            return None
+        digest, messages = _read(path)
+        if digest != query.digest():
+            raise ProtocolError(f"The record of round {query.round} belongs to another question; use a fresh folder.")
+        releases = [Release.decode(message) for message in messages]
+        return {release.silo: release for release in releases}
+
+    def answers(self) -> dict[str, int]:
+        """How many rounds each silo answered."""
+        counts: dict[str, int] = {}
+        for index in range(self.rounds()):
+            for message in _read(self._path(index))[1]:
+                silo = Release.decode(message).silo
+                counts[silo] = counts.get(silo, 0) + 1
+        return counts
+
+    def _path(self, round_: int) -> Path:
+        return self._folder / f"round-{round_:06d}.bin"
+
+
+class CheckpointTransport:
+    """Wraps a transport: rounds on record are replayed, new ones are asked and recorded before anybody sees them."""
+
+    def __init__(self, inner: Transport, folder: Path) -> None:
+        self._inner = inner
+        self._folder = folder
+        self._transcript = Transcript(folder)
+
+    def open(self, plan: Plan, run: str) -> None:
+        """Bind the folder to this plan; ask the silos only if rounds are left."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        bind(self._folder, plan, run)
+        if self._transcript.rounds() < len(plan.rounds):
+            self._inner.open(plan, run)
+
+    def gather(self, query: Query) -> Mapping[str, Release]:
+        """Replay or ask."""
+        known = self._transcript.recorded(query)
+        if known is not None:
+            return known
+        releases = self._inner.gather(query)
+        self._transcript.record(query, releases)
+        return releases
+
+
+class ReplayTransport:
+    """A finished study's transcript as a transport: the engine computes the same result again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._transcript = Transcript(folder)
+
+    def open(self, plan: Plan, run: str) -> None:
+        """The folder must hold this plan's study, to its end."""
+        bind(self._folder, plan, run)
+        done = self._transcript.rounds()
+        if done < len(plan.rounds):
+            raise TransportError(f"The study is at round {done} of {len(plan.rounds)}; there is no result yet.")
+
+    def gather(self, query: Query) -> Mapping[str, Release]:
+        """What is on record."""
+        known = self._transcript.recorded(query)
+        if known is None:
+            raise TransportError(f"Round {query.round} is not on record.")
+        return known
+
+
+def bind(folder: Path, plan: Plan, run: str) -> None:
+    """A folder belongs to one run of one plan, for good."""
+    mark, path = {"run": run, "plan": plan.digest()}, folder / "plan.json"
+    if not path.exists():
+        if not folder.exists():
+            raise TransportError("This study has not begun.")
+        _write_whole(path, json.dumps(mark).encode())
+    if json.loads(path.read_bytes()) != mark:
+        raise ProtocolError("The folder holds the record of another study; use a fresh one.")
+
+
+def _read(path: Path) -> tuple[str, list[bytes]]:
+    content = path.read_bytes()
+    body, seal = content[:-_SEAL], content[-_SEAL:]
+    if not body.startswith(_MAGIC) or hashlib.sha256(body).digest() != seal:
+        raise TransportError(f"The record {path.name} is damaged; restore it from a backup.")
+    line, _, rest = body[len(_MAGIC) :].partition(b"\n")
+    header, messages = json.loads(line), []
+    for size in header["sizes"]:
+        messages.append(rest[:size])
+        rest = rest[size:]
+    return str(header["query"]), messages
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
