@@ -127,7 +127,7 @@ do. Targets were set on a prototype at delta = 1e-3; delta = 1e-5 is measured ag
 method cannot run (too few curves in a silo).
 """
 
-_FORECAST = """`estimator.plan(n=..., m=...)` predicts the error from public inputs only. Here it was told the
+_FORECAST = """`estimator.forecast(n=..., m=...)` predicts the error from public inputs only. Here it was told the
 true spread, noise and shape, which a planner would guess; 1 is a perfect forecast, within 0.5 to 2 is the promise.
 """
 

@@ -8,7 +8,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -97,7 +96,6 @@ def chromium() -> str:
 def flare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """One FLARE server and three sites as real processes with mutual TLS, for all tests of a session."""
     pytest.importorskip("nvflare", reason="the extra dpfda[federated] is not installed")
-    sys.path.insert(0, str(Path(__file__).parent / "flare"))
     from world import FlareWorld
 
     world = FlareWorld(tmp_path_factory.mktemp("flare"))

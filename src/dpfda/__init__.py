@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dpfda.errors import (
         BudgetExceeded,
         DpfdaError,
-        HopelessBudgetWarning,
+        InsufficientBudgetWarning,
         InvalidInput,
         LedgerError,
         NotPrivateWarning,
@@ -32,7 +32,7 @@ __all__ = [
     "BudgetExceeded",
     "Curves",
     "DpfdaError",
-    "HopelessBudgetWarning",
+    "InsufficientBudgetWarning",
     "InvalidInput",
     "Ledger",
     "LedgerError",

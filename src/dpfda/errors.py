@@ -38,5 +38,5 @@ class NotPrivateWarning(UserWarning):
     """The result was produced without a privacy guarantee (a seed, or a non-private reference)."""
 
 
-class HopelessBudgetWarning(UserWarning):
+class InsufficientBudgetWarning(UserWarning):
     """The budget is too small for the data: expect an error of the order of the signal."""

@@ -12,7 +12,7 @@ from dpfda import _validate
 from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
-from dpfda.errors import HopelessBudgetWarning, InvalidInput, NotPrivateWarning
+from dpfda.errors import InsufficientBudgetWarning, InvalidInput, NotPrivateWarning
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters
@@ -22,8 +22,8 @@ from dpfda.planning.expected_error import (
     TYPICAL_POINTS,
     ExpectedError,
     expected_error_of,
-    found_hopeless_text,
-    hopeless_text,
+    found_insufficient_text,
+    insufficient_text,
     silo_terms,
 )
 from dpfda.protocol.plan import Plan
@@ -108,7 +108,7 @@ class CurveEstimator(FittedFunctions, Parameters):
             return self._fit_reference(X)
         silos = self._as_silos(X)
         plan = self._plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients, build=_known_plan)
-        warned = self._warn_if_hopeless(plan)
+        warned = self._warn_if_insufficient(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
         with one_blas_thread():
             outcome = run_study(plan, InProcessTransport(silos), name, progress)
@@ -116,11 +116,11 @@ class CurveEstimator(FittedFunctions, Parameters):
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.plan_ = plan
         self._remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
-        if not warned and self.expected_error_ is not None and self.expected_error_.hopeless:
-            warnings.warn(found_hopeless_text(self.expected_error_), HopelessBudgetWarning, 2)
+        if not warned and self.expected_error_ is not None and self.expected_error_.insufficient:
+            warnings.warn(found_insufficient_text(self.expected_error_), InsufficientBudgetWarning, 2)
         return self
 
-    def plan(
+    def forecast(
         self, *, n: int | Sequence[SiloTerms], m: float, S: int = 1, d: int | None = None, **guesses: Any
     ) -> ExpectedError:
         """The error to expect BEFORE anything is spent: bias, sampling, privacy, total. No data are involved.
@@ -138,21 +138,21 @@ class CurveEstimator(FittedFunctions, Parameters):
         """
         self._check_parameters()
         if self.method != "adaptive":
-            raise InvalidInput("method must be 'adaptive' for plan: other methods have no forecast of their error.")
+            raise InvalidInput("method must be 'adaptive' for forecast: other methods have no forecast of their error.")
         terms = silo_terms(n, S, self.epsilon, self.delta)
         return expected_error_of(self._plan(terms, columns=self._planned_columns(d)), m, **guesses)
 
     def _planned_columns(self, d: int | None) -> int:
         return 1 if d is None else 1 + _validate.integer("d", d, minimum=0)
 
-    def _warn_if_hopeless(self, plan: Plan) -> bool:
+    def _warn_if_insufficient(self, plan: Plan) -> bool:
         """Say so before anything is spent, from public numbers alone, when the budget cannot show a plausible curve."""
         if plan.method != "adaptive":
             return False
         expected = _known_forecast(plan, max(1.0, self.points_per_curve or TYPICAL_POINTS))
-        if expected.hopeless:
-            warnings.warn(hopeless_text(expected), HopelessBudgetWarning, 3)
-        return expected.hopeless
+        if expected.insufficient:
+            warnings.warn(insufficient_text(expected), InsufficientBudgetWarning, 3)
+        return expected.insufficient
 
     def _check_parameters(self) -> None:
         _validate.choice("method", self.method, METHODS)

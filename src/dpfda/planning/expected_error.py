@@ -30,7 +30,7 @@ from dpfda.protocol.terms import Scaling, SiloTerms
 
 Function = Callable[[Floats], Floats]
 
-HOPELESS_SHARE = 0.5  # an error beyond this share of the signal's variance leaves little of its shape
+INSUFFICIENT_SHARE = 0.5  # an error beyond this share of the signal's variance leaves little of its shape
 TYPICAL_POINTS = 5.0  # per curve, where nobody says
 _LEAST_EPSILON, _MOST_EPSILON = 1e-3, 100.0
 _MOST_SUBJECTS = 10**9
@@ -40,7 +40,7 @@ _MOST_SUBJECTS = 10**9
 class ExpectedError:
     """Expected squared L2 error by source, in units of y squared, x scaled to [0, 1]; summed over coefficient functions.
 
-    `signal` is the variance that a plausible signal has around its level, the yardstick for `hopeless`.
+    `signal` is the variance that a plausible signal has around its level, the yardstick for `insufficient`.
     """
 
     bias: float
@@ -53,9 +53,9 @@ class ExpectedError:
         return self.bias + self.sampling + self.privacy
 
     @property
-    def hopeless(self) -> bool:
+    def insufficient(self) -> bool:
         """Whether the estimate would show little of the signal's shape."""
-        return self.total > HOPELESS_SHARE * self.signal
+        return self.total > INSUFFICIENT_SHARE * self.signal
 
     def __str__(self) -> str:
         return (
@@ -174,23 +174,23 @@ def _guess(name: str, value: float | None, plan: Plan) -> float:
     return number / plan.scaling.y_scale
 
 
-def hopeless_text(expected: ExpectedError) -> str:
+def insufficient_text(expected: ExpectedError) -> str:
     """What to tell somebody whose budget is too small."""
     return (
         f"This budget is too small for so few subjects: the expected squared error {expected.total:.2g} (of which privacy "
         f"{expected.privacy:.2g}) is of the order of what a plausible curve varies by ({expected.signal:.2g}), judged by "
-        "y_bounds. Expect a level, not a shape; estimator.plan(n=..., m=...) tells what more subjects or a larger epsilon "
-        "would bring."
+        "y_bounds. Expect a level, not a shape; estimator.forecast(n=..., m=...) tells what more subjects or a larger "
+        "epsilon would bring."
     )
 
 
-def found_hopeless_text(expected: ExpectedError) -> str:
+def found_insufficient_text(expected: ExpectedError) -> str:
     """The same after a fit, judged by what was released."""
     return (
         "The estimate shows little more than a level: by what was released, its expected squared error is "
         f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about "
-        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.plan(n=..., m=...) tells by how "
-        "much."
+        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.forecast(n=..., m=...) tells "
+        "by how much."
     )
 
 

@@ -120,7 +120,7 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
 
 def _for_the_command_line(sentence: str) -> str:
     """A sentence of the library with the words of this command."""
-    said = sentence.replace("estimator.plan(n=..., m=...)", "dpfda plan")
+    said = sentence.replace("estimator.forecast(n=..., m=...)", "dpfda plan")
     return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
 
 

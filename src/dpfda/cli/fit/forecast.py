@@ -18,7 +18,7 @@ def forecast(request: FitRequest, *, n: int) -> dict[str, float] | None:
     """
     if request.options["method"] != "adaptive":
         return None
-    parts = request.estimator().plan(n=n, m=max(1.0, points_per_curve(request)))
+    parts = request.estimator().forecast(n=n, m=max(1.0, points_per_curve(request)))
     return {name: float(getattr(parts, name)) for name in ERROR_PARTS}
 
 

@@ -173,7 +173,7 @@ def _forecast(study: Study) -> dict[str, Any]:
 def _parts(found: ExpectedError) -> dict[str, Any]:
     names = ("bias", "sampling", "privacy", "total")
     parts: dict[str, Any] = {name: float(getattr(found, name)) for name in names}
-    return {**parts, "typical_distance": math.sqrt(parts["total"]), "hopeless": bool(found.hopeless)}
+    return {**parts, "typical_distance": math.sqrt(parts["total"]), "hopeless": bool(found.insufficient)}
 
 
 def _doubling(study: Study) -> list[dict[str, Any]]:

@@ -1,0 +1,112 @@
+"""Sites that freeze, withdraw and come back: above the minimum the study goes on with the right weights, below it waits."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+from numpy.testing import assert_array_equal
+
+pytest.importorskip("nvflare")
+
+from hospitals import PATIENT, Study
+from world import environment
+
+from dpfda.errors import TransportError
+from dpfda.federation.flare.processes import wait_until
+from dpfda.federation.flare.run_study import RunOptions
+
+pytestmark = pytest.mark.slow
+ROUNDS = 50
+HASTY = RunOptions(for_sites=90.0, for_late_sites=8.0, after_enough=8.0, in_all=25.0)
+HELD = RunOptions(for_sites=120.0, for_late_sites=15.0, after_enough=8.0, in_all=180.0)
+
+
+@pytest.fixture
+def study(tmp_path):
+    with environment(HOME=str(tmp_path)):
+        made = Study(tmp_path, 2, n=160, c_t=8.0, rounds=ROUNDS)
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+def check_partial(study, absent):
+    """The result is that of the sites that answered, round by round; `absent` missed some rounds and was used again."""
+    present = study.present()
+    missed = [round_ for round_, names in enumerate(present) if absent not in names]
+    assert missed, "the site was never missed: the test shows nothing"
+    assert any(absent in names for names in present[missed[0] :]), "the site was not used again"
+    assert all(len(names) >= 2 for names in present), "a round below the minimum"
+    study.check_ledgers()
+    assert_array_equal(study.coefficients(), study.expected())
+    return present
+
+
+def test_a_frozen_site_is_left_out_and_used_again_when_it_thaws(study):
+    study.start()
+    site = study.sites["south"]
+    frozen = study.in_round(3, lambda: site.signal(signal.SIGSTOP))
+    thawed = study.in_round(8, lambda: (frozen.join(), site.signal(signal.SIGCONT)))
+    study.to_end(PATIENT)
+    thawed.join(60)
+    assert "south" in check_partial(study, "south")[0]
+
+
+def test_a_site_that_withdraws_may_come_back(study):
+    """`dpfda site run` ended as by Ctrl-C, and started again after some rounds without it."""
+    south = str(study.sites["south"].kit)
+    command = [sys.executable, "-m", "dpfda.cli.main", "--quiet", "site", "run", south]
+    started = [subprocess.Popen(command)]
+    assert wait_until((study.sites["south"].kit / "site.pid").exists, 60)
+    study.sites["north"].start()
+    study.sites["middle"].start()
+
+    def withdraw():
+        started[0].send_signal(signal.SIGINT)
+        study.hold_until_back("south", lambda: (started[0].wait(60), started.append(subprocess.Popen(command))))
+
+    leaving = study.in_round(3, withdraw)
+    try:
+        study.to_end(HELD)
+        leaving.join(60)
+    finally:
+        for process in started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+    assert [process.wait(30) for process in started] == [0, 0]
+    assert not [each for each in psutil.process_iter(["cmdline"]) if south in (each.info["cmdline"] or ())]
+    assert "south" in check_partial(study, "south")[0]
+
+
+def test_a_site_killed_in_the_first_round_comes_back(study):
+    """kill -9 of everything that the site runs; whether it is back in time for that round depends on the machine."""
+    south = study.start().sites["south"]
+    striking = study.in_round(0, lambda: (south.kill(), study.hold_until_back("south", south.start)))
+    study.to_end(HELD)
+    striking.join(60)
+    assert "south" in study.present()[-1]
+    assert all(len(names) >= 2 for names in study.present())
+    study.check_ledgers()
+    assert_array_equal(study.coefficients(), study.expected())
+
+
+def test_below_the_minimum_the_study_stops_and_can_be_resumed(study):
+    study.start()
+    away = [study.sites[name] for name in ("middle", "south")]
+    frozen = study.in_round(3, lambda: [site.signal(signal.SIGSTOP) for site in away])
+    with pytest.raises(TransportError, match=r"1 of 3 sites answered, the minimum is 2; missing: .*dpfda study resume"):
+        study.to_end(HASTY)
+    frozen.join(60)
+    before = study.folder.rounds_done()
+    assert 3 <= before < ROUNDS
+    for site in away:
+        site.signal(signal.SIGCONT)
+    study.to_end(PATIENT)
+    assert study.folder.rounds_done() == ROUNDS
+    study.check_ledgers()
+    assert_array_equal(study.coefficients(), study.expected())

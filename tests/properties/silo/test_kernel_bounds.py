@@ -1,0 +1,170 @@
+"""Whatever is in the data, compiled sums stay within bounds, and replacing a curve moves them by what is declared."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from kernel_sums import Packed
+
+from dpfda.basis.basis import Cosine, Fourier, FourierExtension
+from dpfda.privacy.exact import Grid, no_words, sum_slack
+from dpfda.silo.kernels.packed import PackedCurves
+
+SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e-160, 1e155, 1.0, -1.0]
+ENTRY = st.one_of(st.sampled_from(SPECIAL), st.floats(-10, 10), st.floats(allow_nan=True, allow_infinity=True))
+POSITION = st.one_of(st.floats(0, 1), st.sampled_from([*SPECIAL, 0.25, 0.5, 0.75]))
+PUBLIC = st.one_of(st.floats(-5, 5), st.sampled_from([0.0, 1e6, -1e6, 1e-300]))
+RADIUS = st.one_of(st.floats(1e-3, 1e3), st.sampled_from([1e-100, 1e-30, 1e30, 1e100, 1.0, 0.5]))
+BASES = st.sampled_from([Fourier(1), Fourier(2), Fourier(5), Cosine(3), FourierExtension(3)])
+
+
+@st.composite
+def curve(draw, p):
+    """(u, y, design vector), from no point to more than one block of eight."""
+    points = draw(st.sampled_from([0, 1, 1, 2, 3, 5, 9]))
+    u = draw(st.lists(POSITION, min_size=points, max_size=points))
+    y = draw(st.lists(ENTRY, min_size=points, max_size=points))
+    return u, y, [1.0, *draw(st.lists(ENTRY, min_size=p - 1, max_size=p - 1))]
+
+
+@st.composite
+def problems(draw):
+    """A basis, data sets that differ in one curve, an iterate and which path long curves take."""
+    basis, p = draw(BASES), draw(st.integers(1, 2))
+    curves = draw(st.lists(curve(p), min_size=1, max_size=10))
+    other = list(curves)
+    other[draw(st.integers(0, len(curves) - 1))] = draw(curve(p))
+    size = p * basis.size
+    iterate = np.array(draw(st.lists(PUBLIC, min_size=size, max_size=size))).reshape(p, -1)
+    return basis, curves, other, iterate, draw(st.sampled_from([None, 0, 3, 100]))
+
+
+def pack(curves, basis, longest):
+    lengths = [len(u) for u, _, _ in curves]
+    packed = PackedCurves.pack(
+        np.array([x for u, _, _ in curves for x in u], dtype=float),
+        np.array([x for _, y, _ in curves for x in y], dtype=float),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.array([design for _, _, design in curves]),
+        basis,
+        longest_direct=longest,
+    )
+    return Packed(packed)
+
+
+def norm(change) -> Fraction:
+    """The square of the length in rational arithmetic, so that the test itself does not round."""
+    return sum((Fraction(float(x)) ** 2 for x in change), Fraction(0))
+
+
+def difference(a, b) -> list[Fraction]:
+    return [Fraction(float(x)) - Fraction(float(y)) for x, y in zip(a, b, strict=True)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(), st.data())
+def test_truncated_sums(problem, data):
+    basis, curves, other, iterate, longest = problem
+    radii = np.array(data.draw(st.lists(RADIUS, min_size=iterate.size, max_size=iterate.size)))
+    sums = [pack(x, basis, longest).truncated(iterate, radii) for x in (curves, other)]
+    slack = Fraction(sum_slack(len(curves), 1))
+    for total in sums:
+        assert np.isfinite(total).all()
+        assert all(
+            abs(Fraction(t)) <= len(curves) * Fraction(r) * (1 + slack) for t, r in zip(total, radii, strict=True)
+        )
+    for change, radius in zip(difference(*sums), radii, strict=True):
+        assert abs(change) <= 2 * Fraction(radius) * (1 + slack)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems(), st.data())
+def test_whitened_sums(problem, data):
+    basis, curves, other, iterate, longest = problem
+    size, n = iterate.size, len(curves)
+    entries = data.draw(st.lists(PUBLIC, min_size=size * size, max_size=size * size))
+    whitener = np.array(entries).reshape(size, size)
+    radius, reach, threshold = data.draw(RADIUS), data.draw(st.floats(0.1, 10)), data.draw(RADIUS)
+    direction = np.array(data.draw(st.lists(PUBLIC, min_size=size, max_size=size)))
+    assume(reach * radius <= 1e100)
+    assume(reach * radius >= 1e-100)
+    answers = [
+        pack(x, basis, longest).whitened(
+            iterate, whitener, radius, threshold=threshold, spread=True, direction=direction, reach=reach
+        )
+        for x in (curves, other)
+    ]
+    allowed = Fraction(2 * radius) * (1 + Fraction(sum_slack(n, size)))
+    assert sum(x**2 for x in difference(answers[0][0], answers[1][0])) <= allowed**2
+    assert abs(answers[0][1] - answers[1][1]) <= 1
+    assert 0 <= answers[0][1] <= n
+    change = sum(x**2 for x in difference(answers[0][2].ravel(), answers[1][2].ravel()))
+    assert change <= 2 * (1 + Fraction(sum_slack(n, size * (size + 1) // 2))) ** 2
+    rest = difference([answers[0][3]], [answers[1][3]])[0]
+    assert abs(rest) <= 2 * Fraction(reach * radius) * (1 + Fraction(sum_slack(n, 1)))
+    for total, _, spread, _ in answers:
+        assert norm(total) <= (n * Fraction(radius) * (1 + Fraction(sum_slack(n, size)))) ** 2
+        assert np.trace(spread) <= n * (1 + 1e-12)
+        assert (spread == spread.T).all()
+
+
+def test_a_whitened_gradient_near_overflow_stays_within_the_slack():
+    """Its factor into the ball and the scaling against overflow would make a denormal number together."""
+    packed = pack([([0.0, 0.0], [0.0, 1e308], [1.0])], Cosine(3), None)
+    whitener, radius = np.diag([0.0, 0.0, 1.0]), 0.001
+    total, _, _, _ = packed.whitened(np.zeros((1, 3)), whitener, radius)
+    assert norm(total) <= (Fraction(radius) * (1 + Fraction(sum_slack(1, 3)))) ** 2
+
+
+@settings(max_examples=150, deadline=None)
+@given(problems(), RADIUS)
+def test_moment_sums_and_levels(problem, radius):
+    basis, curves, other, _, longest = problem
+    width = basis.moment_count * (2 if basis.sines else 1)
+    packed = [pack(x, basis, longest) for x in (curves, other)]
+    sums = [x.moments(np.full(width, 0.2), radius) for x in packed]
+    allowed = Fraction(2 * radius) * (1 + Fraction(sum_slack(len(curves), max(width, 1))))
+    assert sum(x**2 for x in difference(*sums)) <= allowed**2
+    counts = [x.levels(5) for x in packed]
+    assert np.abs(counts[0] - counts[1]).sum() <= 2
+    assert counts[0].sum() <= len(curves)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), st.data())
+def test_a_curve_adds_the_same_bits_in_any_company(problem, data):
+    basis, curves, _, iterate, longest = problem
+    size = iterate.size
+    radii, radius = np.full(size, data.draw(RADIUS)), data.draw(RADIUS)
+    whitener = np.array(data.draw(st.lists(PUBLIC, min_size=size * size, max_size=size * size))).reshape(size, size)
+
+    def sums(some):
+        packed = pack(some, basis, longest)
+        return np.concatenate([packed.truncated(iterate, radii), packed.whitened(iterate, whitener, radius)[0]])
+
+    alone = np.array([sums([one]) for one in curves])
+    assert sums(curves).tolist() == [math.fsum(column) for column in alone.T]
+    assert (sums(data.draw(st.permutations(curves))) == sums(curves)).all()
+
+
+@given(st.lists(RADIUS, min_size=1, max_size=4), st.data())
+def test_totals_are_rounded_once(radii, data):
+    grid = Grid.of(np.array(radii))
+    word = st.integers(-(2**40), 2**40)
+    parts = data.draw(st.lists(st.lists(word, min_size=2 * len(radii), max_size=2 * len(radii)), max_size=4))
+    words = [np.array(part, dtype=np.int64).reshape(2, -1) for part in parts]
+    totals = grid.total(sum(words, no_words(len(radii))))
+    for entry, total in enumerate(totals.tolist()):
+        number = sum((part[entry] << 32) + part[len(radii) + entry] for part in parts)
+        assert total == float(Fraction(number) * Fraction(2) ** int(grid.exponents[entry]))
+
+
+@pytest.mark.parametrize("size", range(1, 200))
+def test_the_slack_of_outer_products_covers_its_proof(size):
+    q = size * (size + 1) // 2
+    assert math.sqrt(2) * (8 * math.sqrt(q) + 4 * (q + 8)) >= math.sqrt(2) * 2 * (size + 8) + 16 * size + 2

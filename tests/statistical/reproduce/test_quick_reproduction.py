@@ -1,0 +1,55 @@
+"""The quick version of every experiment, as `dpfda reproduce all --quick` runs it, and its verdicts.
+
+Levels are those of `reproduce/claims/verdicts.py`: a direction of the published method counts as seen when EACH of its
+one-sided tests has p < 1e-4 (p < 0.01 with fewer than 60 repetitions); where nothing is true a row of several comparisons
+would hold with probability far below that. What did not reproduce is asserted as found. The default method has few
+repetitions here: none of its rows may be refuted, and some may be undecided. Everything is seeded: a run is the
+same every time.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from dpfda.reproduce import catalogue
+from dpfda.reproduce.claims.verdicts import FAILS, HOLDS, claims_of
+from dpfda.reproduce.running import run_all
+from dpfda.reproduce.store import Store
+
+DIRECTIONS = {
+    "mean-1": ("Error falls as eps grows", "Error falls with visits", "Error falls with subjects"),
+    "mean-2": ("Error falls as eps grows", "Error falls with visits", "Error falls with subjects"),
+    "dense": (
+        "Average fitted gradient in the private dense regime",
+        "In the private dense regime the error falls like",
+    ),
+    "heat": ("For fixed m the error falls", "m = 2 to 6 helps clearly", "Visits help most"),
+    "visits": (),
+    "sensitivity": ("A larger C_R raises the error", "The effect of C_R is smaller for larger eps"),
+    "federated": ("Error falls with S", "Splitting 2000 subjects"),
+    "covariates": ("Error grows with the number d", "Error falls with n", "Error falls with S"),
+    "real-data": ("Distance to the non-private curve", "The 90% band", "Single private curves"),
+}
+NOT_REPRODUCED = {
+    "dense": ("Past the break the error no longer depends on eps",),
+    "sensitivity": ("C_T matters little", "rho matters little", "Anisotropic noise is substantially smaller"),
+    "federated": ("A silo with a tenth of the budget does no harm",),
+}
+
+
+def test_every_experiment_is_here():
+    assert set(DIRECTIONS) == set(catalogue.names())
+
+
+@pytest.mark.parametrize("name", DIRECTIONS)
+def test_the_quick_version_shows_the_claims(name, tmp_path):
+    results = run_all([catalogue.load(name, quick=True)], Store(tmp_path), jobs=1, progress=lambda done, total: None)
+    rows = claims_of(results[0])
+    for wanted, verdict in ((DIRECTIONS, HOLDS), (NOT_REPRODUCED, FAILS)):
+        for start in wanted.get(name, ()):
+            found = [row for row in rows if row.method == "published" and row.claim.startswith(start)]
+            assert found, start
+            assert [row.verdict for row in found] == [verdict] * len(found), found
+    refuted = [row for row in rows if row.method == "adaptive" and row.verdict == FAILS]
+    assert refuted == []
+    assert all(row.why for row in rows if row.method == "published" and row.verdict == FAILS)

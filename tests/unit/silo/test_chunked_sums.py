@@ -1,0 +1,170 @@
+"""Sums over chunks: the same bits in memory, from files and over parts; bounded memory; nothing left behind."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import kernel_oracle as oracle
+import numpy as np
+import pytest
+
+from dpfda.basis.basis import Cosine
+from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
+from dpfda.privacy.cones import OuterProductBound
+from dpfda.protocol.terms import Scaling
+from dpfda.silo import chunked_sums as chunked
+from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
+from dpfda.silo.kernels.arena import Arena, drop_pages, file_of
+from dpfda.silo.sums import GradientSum, ProductSum, ShareSum, SquareSum, WhitenedSums
+
+BASIS = Cosine(5)
+SCALING = Scaling((-1.0, 1.0), ((1.0, 1.0), (-1.0, 1.0)))
+SIZE = 2 * BASIS.size
+
+
+def asks():
+    rng = np.random.default_rng(0)
+    iterate, whitener = rng.normal(size=(2, BASIS.size)), rng.normal(size=(SIZE, SIZE))
+    ball, rest = EllipsoidBound(np.ones(SIZE), 1.0), EntrywiseBound(np.array([0.5]))
+    return [
+        GradientSum(iterate, EntrywiseBound(np.full(SIZE, 0.2))),
+        WhitenedSums(iterate, whitener, ball, 1.0, rng.normal(size=SIZE), rest, OuterProductBound(SIZE, 1.0)),
+        SquareSum(EntrywiseBound(np.array([0.5]))),
+        ProductSum(np.array([1.0, 0.5]), OuterProductBound(2, 1.5)),
+        ShareSum(0.1, EntrywiseBound(np.array([0.5]))),
+    ]
+
+
+def raw_curves(n=600):
+    curves = oracle.some_curves(np.random.default_rng(1), n, 2, 0, 12)
+    return SimpleNamespace(x=curves.u, y=curves.y, offsets=curves.offsets, design=curves.design, n=n)
+
+
+def mapped(curves, folder):
+    """The same curves in files."""
+
+    def on_disk(name, array):
+        file = folder / name
+        array.tofile(file)
+        return np.memmap(file, array.dtype, "r", shape=array.shape)
+
+    arrays = {name: on_disk(name, getattr(curves, name)) for name in ("x", "y", "offsets", "design")}
+    return SimpleNamespace(**arrays, n=curves.n)
+
+
+def numbers(words):
+    """What words stand for: how a number is split into high and low depends on the way it was added up."""
+    return [(high << 32) + low for high, low in zip(*words.tolist(), strict=True)]
+
+
+@pytest.mark.parametrize("ask", asks(), ids=lambda ask: type(ask).__name__)
+@pytest.mark.parametrize("positions", [range(600), range(100, 300), range(7, 7)], ids=str)
+def test_files_parts_and_threads_give_the_same_words(ask, positions, tmp_path, monkeypatch):
+    curves = raw_curves()
+    expected = sums_of_curves(curves, BASIS, SCALING).words(ask, positions)
+    monkeypatch.setattr(chunked, "CHUNK_POINTS", 500)
+    sums = sums_of_curves(mapped(curves, tmp_path), BASIS, SCALING, threads=2)
+    for _ in range(2):
+        assert numbers(sums.words(ask, positions)) == numbers(expected)
+    middle = (positions.start + positions.stop) // 2
+    parts = [sums.words(ask, range(positions.start, middle)), sums.words(ask, range(middle, positions.stop))]
+    assert numbers(parts[0] + parts[1]) == numbers(expected)
+    assert expected.shape == (2, ask.width)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["design", "offsets", "x", "y"]
+
+
+def test_batches_are_packed_when_asked_for_and_only_the_last_is_kept():
+    curves = oracle.some_curves(np.random.default_rng(2), 50, 2, 1, 9)
+    asked = []
+    sums = sums_of_prepared(curves, BASIS)
+    prepared = sums.prepared
+    sums.prepared = lambda positions: asked.append(positions) or prepared(positions)
+    for positions in (range(10), range(10), range(10, 20), range(10)):
+        sums.words(asks()[0], positions)
+    assert asked == [range(10), range(10, 20), range(10)]
+
+
+@pytest.mark.parametrize("ask", asks(), ids=lambda ask: type(ask).__name__)
+def test_an_ask_can_be_sent_to_a_worker(ask):
+    curves = oracle.some_curves(np.random.default_rng(3), 50, 2, 1, 9)
+    sums = sums_of_prepared(curves, BASIS)
+    assert (sums.words(pickle.loads(pickle.dumps(ask)), range(50)) == sums.words(ask, range(50))).all()
+
+
+def test_chunks_hold_whole_curves_and_are_bounded(monkeypatch):
+    curves = oracle.some_curves(np.random.default_rng(4), 0, 1, 0, 0, lengths=[])
+    assert list(sums_of_prepared(curves, BASIS)._chunks(range(0))) == []
+    curves = oracle.some_curves(np.random.default_rng(4), 40, 1, 0, 0, lengths=[0] * 20 + [100, 3, 3, 0, 50] + [4] * 15)
+    monkeypatch.setattr(chunked, "CHUNK_POINTS", 20)
+    monkeypatch.setattr(chunked, "CHUNK_CURVES", 8)
+    chunks = list(sums_of_prepared(curves, BASIS)._chunks(range(40)))
+    assert [position for chunk in chunks for position in chunk] == list(range(40))
+    for chunk in chunks:
+        points = curves.offsets[chunk.stop] - curves.offsets[chunk.start]
+        assert len(chunk) <= 8
+        assert points <= 20 or len([i for i in chunk if curves.offsets[i + 1] > curves.offsets[i]]) == 1
+
+
+def test_an_arena_in_a_file_keeps_what_was_written(tmp_path):
+    arena = Arena([3, 0, 1000])
+    arena.parts[2][:] = np.arange(1000)
+    arena.move_to_file(str(tmp_path))
+    assert [part.size for part in arena.parts] == [3, 0, 1000]
+    arena.drop_pages()
+    assert (arena.parts[2] == np.arange(1000)).all()
+    assert (arena.parts[0] == 0).all()
+    assert list(tmp_path.iterdir()) == []
+    del arena
+    gc.collect()
+
+
+def test_the_file_of_an_array(tmp_path):
+    whole = np.memmap(tmp_path / "x", np.float64, "w+", shape=(5000,))
+    whole[:] = 1.0
+    assert file_of(np.asarray(whole)[10:20]) == str(tmp_path / "x")
+    assert file_of(np.ones(3)) is None
+    for part in (whole[4000:], np.asarray(whole)[10:20], whole[:0], np.ones(3)):
+        drop_pages(part)
+    assert (whole == 1.0).all()
+
+
+_GROWTH = """
+import resource, sys, numpy as np
+from types import SimpleNamespace
+from dpfda.basis.basis import Cosine
+from dpfda.silo.sums import GradientSum
+from dpfda.protocol.terms import Scaling
+from dpfda.silo.chunked_sums import sums_of_curves
+from dpfda.privacy.clipping import EntrywiseBound
+n, folder = int(sys.argv[1]), sys.argv[2]
+def made(name, shape, kind=np.float64):
+    array = np.memmap(f"{folder}/{name}", kind, "w+", shape=shape)
+    for start in range(0, shape[0], 1 << 16):
+        here = array[start : start + (1 << 16)]
+        here[...] = np.arange(start, start + len(here)) * 10 if kind == np.int64 else 1.0 if len(shape) == 2 else 0.5
+    array.flush()
+    array._mmap.madvise(4)  # MADV_DONTNEED
+    return array
+curves = SimpleNamespace(x=made("x", (10 * n,)), y=made("y", (10 * n,)), design=made("d", (n, 1)),
+                         offsets=made("o", (n + 1,), np.int64), n=n)
+sums = sums_of_curves(curves, Cosine(5), Scaling((-1.0, 1.0), ((1.0, 1.0),)), threads=1)
+ask = GradientSum(np.ones((1, 5)), EntrywiseBound(np.ones(5)))
+sums.words(ask, range(n // 20))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+for _ in range(2):
+    sums.words(ask, range(n))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak memory in kilobytes")
+def test_memory_does_not_grow_with_curves_in_files(tmp_path):
+    """2 million points, 64 MB of files: packing and two passes add at most a few chunks to the peak."""
+    done = subprocess.run(
+        [sys.executable, "-c", _GROWTH, "200000", str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 16_000

@@ -1,0 +1,106 @@
+"""Workers of a real local cluster that are killed (SIGKILL) in the middle of a round: the same bits, or one clear error."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from dask_cluster import two_workers
+
+from dpfda.curves.curves import Curves
+from dpfda.errors import SourceError
+from dpfda.estimators import PrivateMean
+from dpfda.silo.silo import Silo
+
+pytest.importorskip("distributed", reason="the extra dpfda[dask] is not installed")
+
+
+@pytest.fixture
+def client(tmp_path_factory):
+    """A cluster for one test: workers that were told to die must not meet other tests."""
+    with two_workers(tmp_path_factory.mktemp("dask")) as client:
+        yield client
+
+
+def some_curves(seed: int) -> Curves:
+    rng = np.random.default_rng(seed)
+    return Curves.from_long(np.arange(200), rng.random(200), rng.normal(size=200))
+
+
+def curves_of_a_worker_that_dies(seed: int, flag: str, call: int, moment: str, deaths: int) -> Curves:
+    """Curves; the process that loads them kills itself while it answers question `call`, until it died `deaths` times."""
+    from dpfda.silo.cluster.part import Part
+
+    answer, calls = Part.words, itertools.count()
+
+    def words(self: Part, *question: object):
+        last = next(calls) == call and len(os.listdir(flag)) < deaths
+        if last and moment == "before the sum":
+            die()
+        found = answer(self, *question)
+        if last:
+            die()
+        return found
+
+    def die() -> None:
+        open(os.path.join(flag, str(os.getpid())), "x").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if len(os.listdir(flag)) < deaths:
+        Part.words = words
+    return some_curves(seed)
+
+
+def two_silos(client, flag, call: int, moment: str, deaths: int):
+    """One whose second worker dies, and its twin in one process."""
+    from dpfda.silo.cluster import SpreadCurves
+
+    dying = partial(curves_of_a_worker_that_dies, 2, str(flag), call, moment, deaths)
+    one, two = some_curves(1), some_curves(2)
+    whole = Curves(np.concatenate([one.x, two.x]), np.concatenate([one.y, two.y]), np.arange(401), np.ones((400, 1)))
+    spread = SpreadCurves(client, [partial(some_curves, 1), dying])
+    return [Silo(curves, epsilon=2.0, delta=1e-5) for curves in (spread, whole)]
+
+
+def fit_with(silo: Silo):
+    public = {"domain": (0.0, 1.0), "y_bounds": (-3.0, 3.0), "random_state": 7}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return PrivateMean(2.0, 1e-5, **public).fit(silo)
+
+
+def charged(silo: Silo) -> list[tuple[int, int, str, float]]:
+    """Every debit in the ledger."""
+    return [(entry.round, entry.attempt, entry.label, entry.mu) for entry in silo.ledger.log()]
+
+
+@pytest.mark.parametrize(("call", "moment"), [(0, "before the sum"), (5, "after the sum")])
+def test_a_worker_killed_in_mid_round_changes_no_bit_and_no_debit(call, moment, client, tmp_path) -> None:
+    spread, alone = two_silos(client, tmp_path, call, moment, deaths=1)
+    assert fit_with(spread).coef_.tobytes() == fit_with(alone).coef_.tobytes()
+    assert len(os.listdir(tmp_path)) == 1  # it was killed, once
+    assert spread.ledger.spent() == alone.ledger.spent()
+    assert charged(spread) == charged(alone)
+
+
+def test_workers_that_keep_dying_end_the_round_before_its_debit(client, tmp_path) -> None:
+    def allow(failures: int) -> None:
+        client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", failures))
+
+    usual = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.allowed_failures)
+    spread, alone = two_silos(client, tmp_path, 5, "after the sum", deaths=100)
+    allow(0)
+    try:
+        with pytest.raises(SourceError, match="Nothing was spent on this round"):
+            fit_with(spread)
+    finally:
+        allow(usual)
+    fit_with(alone)
+    answered = len(charged(spread))
+    assert 0 < answered < len(charged(alone))
+    assert charged(spread) == charged(alone)[:answered]  # the rounds before it, each once
