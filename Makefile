@@ -32,9 +32,10 @@ demo: setup      ## a private mean curve of 15,205 real subjects, with a picture
 demo-federated: setup  ## one server and three sites with real data and mutual TLS, from kits to result
 	$(BIN)/dpfda federate-demo
 
-test: setup      ## the test suite (tests marked slow are left to test-all)
+test: setup      ## the test suite with the docstrings' examples (tests marked slow are left to test-all)
 	$(BIN)/python -m pytest -q -n 2 -m "not slow and not federation"
 	$(BIN)/python -m pytest -q -m "not slow and federation"
+	$(BIN)/python -m pytest -q -n 2 --doctest-modules src/dpfda
 
 test-all: setup  ## every test
 	$(BIN)/python -m pytest -q -n 2 -m "not federation"

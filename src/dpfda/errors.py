@@ -4,13 +4,23 @@ from __future__ import annotations
 
 
 class DpfdaError(Exception):
-    """Root of all errors raised by dpfda."""
+    """Root of all errors raised by dpfda.
+
+    Examples
+    --------
+    >>> from dpfda import Curves, DpfdaError
+    >>> try:
+    ...     Curves.from_long([], [], [])
+    ... except DpfdaError as error:
+    ...     print(error)
+    ids must hold at least one row.
+    """
 
 
 class InvalidInput(DpfdaError, ValueError):
     """A user's mistake: the message is one sentence that names the argument and the fix.
 
-    Raised before any budget is spent.
+    Raised before any budget is spent. It is a `ValueError`, too.
     """
 
 

@@ -35,7 +35,33 @@ _QUARTER = (
 
 @dataclass(frozen=True)
 class Basis:
-    """The first `size` functions of a trigonometric basis on the public interval `domain`."""
+    """The first `size` functions of a trigonometric basis on the public interval `domain`.
+
+    Abstract: make one with `make_basis`.
+
+    Parameters
+    ----------
+    size : int
+        Number of functions.
+    domain : (low, high)
+        PUBLIC interval, mapped to [0, 1].
+
+    References
+    ----------
+    eq. (eq_fourier_basis) and (eq_sobolev_eq1) of Xue, Lin and Yu; docs/notation.md.
+
+    Examples
+    --------
+    >>> from dpfda.basis import make_basis
+    >>> basis = make_basis("cosine", 3, (20, 80))
+    >>> basis.evaluate([20, 80]).round(3)
+    array([[ 1.   ,  1.414,  1.414],
+           [ 1.   , -1.414,  1.414]])
+    >>> basis.gram().round(12)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
 
     size: int
     domain: tuple[float, float] = (0.0, 1.0)
@@ -279,7 +305,29 @@ _KINDS: dict[str, Callable[..., Basis]] = {
 
 
 def make_basis(name: str, size: int, domain: tuple[float, float] = (0.0, 1.0), factor: float = 1.5) -> Basis:
-    """The basis called `name`; `factor` matters to "fourier-extension" only."""
+    """The basis called `name`.
+
+    Parameters
+    ----------
+    name : {"cosine", "fourier", "fourier-extension"}
+        Cosine for most functions, Fourier for periodic ones, its extension as in the paper's data example.
+    size : int
+        Number of functions.
+    domain : (low, high)
+        PUBLIC interval.
+    factor : float
+        How many times longer than the domain the period of "fourier-extension" is; unused by the others.
+
+    Returns
+    -------
+    Basis
+
+    Examples
+    --------
+    >>> from dpfda.basis import make_basis
+    >>> make_basis("fourier-extension", 5, (46, 63))
+    FourierExtension(size=5, domain=(46.0, 63.0), factor=1.5)
+    """
     kind = _KINDS[_validate.choice("basis", name, list(_KINDS))]
     return kind(size, domain, factor) if name == FourierExtension.name else kind(size, domain)
 

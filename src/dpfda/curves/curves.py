@@ -23,11 +23,21 @@ ONES_ALREADY = "design has a column of ones already; drop it or do not add an in
 class Curves:
     """n curves, each observed at its own points, with one design vector for each curve.
 
-    Curve i holds x[offsets[i]:offsets[i + 1]] and the y of the same places; design[i] is its vector G_i,
-    which is (1) for a mean. Build it with `from_long`, `from_frame` or `from_skfda`. Curves are in order of
-    id, or of first appearance if the ids cannot be sorted; points keep the order of the input.
+    Build it with `from_long`, `from_frame`, `from_source` or `from_skfda`. Curves are in order of id, or of first
+    appearance if the ids cannot be sorted; points keep the order of the input.
 
-    The number of curves is public, so no value of the data may change it:
+    Parameters
+    ----------
+    x, y : array of shape (number of points,)
+        The points of all curves, one curve after the other: curve i holds ``x[offsets[i]:offsets[i + 1]]``.
+    offsets : array of shape (n + 1,)
+        Where each curve begins, from 0 to the number of points.
+    design : array of shape (n, p)
+        One vector G_i for each curve, which is (1) for a mean.
+
+    Notes
+    -----
+    One curve is the unit that is protected. The number of curves is public, so no value of the data may change it:
 
     | input                               | what becomes of it                                              |
     |-------------------------------------|-----------------------------------------------------------------|
@@ -39,6 +49,22 @@ class Curves:
     | a design that varies within a curve | refused (`InvalidInput`)                                        |
     | a missing id (None, NaN, NA, NaT)   | refused: the row belongs to nobody                              |
     | no rows                             | refused                                                         |
+
+    Examples
+    --------
+    Four rows of three subjects. Bob's second value is missing: the point goes, the curve stays.
+
+    >>> from dpfda import Curves
+    >>> curves = Curves.from_long(["ann", "bob", "bob", "cy"], [30, 41, 52, 47], [1.2, 1.5, float("nan"), 1.1])
+    >>> curves
+    Curves(n=3, p=1)
+    >>> curves.counts
+    array([1, 1, 1])
+
+    Slices, masks and index arrays select whole curves.
+
+    >>> curves[1:].x
+    array([41., 47.])
     """
 
     x: Floats

@@ -67,8 +67,25 @@ def load_frame(name: str) -> pd.DataFrame:
 def load_dataset(name: str, covariates: Sequence[str] = ()) -> Curves:
     """The data as `Curves`, without the points outside the public domain.
 
-    With `covariates` the design is an intercept and these covariates, clamped to their public bounds and scaled
-    to [0, 1]; a subject with a missing covariate becomes an empty curve.
+    Parameters
+    ----------
+    name : str
+        One of `list_datasets()`.
+    covariates : sequence of str
+        With any, the design is an intercept and these covariates, clamped to their public bounds and scaled to [0, 1]; a
+        subject with a missing covariate becomes an empty curve.
+
+    Returns
+    -------
+    Curves
+
+    Examples
+    --------
+    >>> from dpfda.curves.datasets import dataset_info, load_dataset
+    >>> load_dataset("pbcseq", ["age", "female"])
+    Curves(n=312, p=3)
+    >>> dataset_info("pbcseq").domain, dataset_info("pbcseq").y_bounds
+    ((0.0, 15.0), (-3.0, 4.0))
     """
     info, frame = dataset_info(name), load_frame(name)
     for covariate in covariates:

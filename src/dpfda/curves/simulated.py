@@ -121,8 +121,37 @@ def simulate_mean(
 ) -> Curves:
     """n curves of the paper's mean model: y = mean(x) + Matern process + noise.
 
-    `m` is the number of points of every curve or an array with one number for each curve (0 gives an empty
-    curve). `design_density` is a name in `DESIGN_DENSITIES` or a function (rng, size) -> points in [0, 1].
+    Parameters
+    ----------
+    n : int
+        Number of curves.
+    m : int or array of n ints
+        Points of every curve, or of each (0 gives an empty curve).
+    rng : Generator or int
+        A numpy Generator, or a seed for one.
+    mean : function
+        The mean function on [0, 1].
+    design_density : str or function
+        A name in `DESIGN_DENSITIES`, or a function (rng, size) -> points in [0, 1].
+    noise : str
+        A name in `NOISE_KINDS`.
+    noise_sd, process_sd : float
+        Standard deviations of the noise and of a curve around the mean.
+
+    Returns
+    -------
+    Curves
+
+    References
+    ----------
+    Xue, Lin and Yu, appendix on numerical details.
+
+    Examples
+    --------
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> curves = simulate_mean(100, 6, rng=1)
+    >>> curves.n, curves.n_points
+    (100, 600)
     """
     x, residual, offsets = _points_and_residuals(n, m, rng, design_density, noise, noise_sd, process_sd)
     return Curves(x, mean(x) + residual, offsets, np.ones((offsets.size - 1, 1)))
@@ -143,7 +172,26 @@ def simulate_vcm(
 ) -> Curves:
     """n curves of the varying-coefficient model: y = G^T beta(x) + noise, with G_0 = 1 and |G_k| <= 1.
 
-    G_1, ..., G_d are uniform on [-1, 1], from normal variables with the given common correlation.
+    Parameters
+    ----------
+    n, m, rng, design_density, noise, noise_sd, process_sd
+        As of `simulate_mean`.
+    d : int
+        Covariates besides the intercept, uniform on [-1, 1].
+    coefficients : list of d + 1 functions, optional
+        beta_0, ..., beta_d on [0, 1]; `vcm_coefficients(d)` if left out.
+    correlation : float
+        Common correlation of the normal variables that the covariates are made from.
+
+    Returns
+    -------
+    Curves
+
+    Examples
+    --------
+    >>> from dpfda.curves.simulated import simulate_vcm
+    >>> simulate_vcm(100, 6, 2, rng=1)
+    Curves(n=100, p=3)
     """
     d = _validate.integer("d", d, minimum=0)
     functions = vcm_coefficients(d) if coefficients is None else list(coefficients)
@@ -183,6 +231,12 @@ def squared_l2_error(
 
     Both are functions of an array of points, or lists of as many functions, whose errors are added. A function
     may return several values for each point (points along the first axis), whose errors are added too.
+
+    Examples
+    --------
+    >>> from dpfda.curves.simulated import mean_1, mean_2, squared_l2_error
+    >>> round(squared_l2_error(mean_1, mean_2), 4)
+    0.7911
     """
     if not callable(estimate) or not callable(truth):
         if callable(estimate) or callable(truth) or len(estimate) != len(truth):

@@ -102,6 +102,11 @@ class CurveEstimator(FittedFunctions, Parameters):
             replays the rounds that were answered, free of charge, and goes on. A fresh name is drawn when left out.
         progress : callable, optional
             Called as ``progress(rounds_done, rounds_planned)``.
+
+        Returns
+        -------
+        self
+            Fitted. Nothing was spent if an error was raised before the first round; see `Silo.ledger` otherwise.
         """
         self._check_parameters()
         if self.method == "nonprivate":
@@ -135,6 +140,10 @@ class CurveEstimator(FittedFunctions, Parameters):
             Covariates besides the intercept, where `design_bounds` does not tell.
         spread, noise_sd, signal, density, design_moments : optional
             Public guesses that sharpen the forecast, see `dpfda.planning.expected_error.expected_error`.
+
+        Returns
+        -------
+        ExpectedError
         """
         self._check_parameters()
         if self.method != "adaptive":

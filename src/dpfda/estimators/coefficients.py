@@ -19,8 +19,10 @@ from dpfda.protocol.plans import PublishedConstants
 class PrivateVaryingCoefficients(CurveEstimator):
     """Coefficient functions of y = G' beta(x) + noise under user-level (epsilon, delta)-differential privacy.
 
-    Parameters are those of `PrivateMean`, and:
-
+    Parameters
+    ----------
+    epsilon, delta, domain, y_bounds, basis, n_basis, alpha, method, random_state
+        As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants and projection.
     design_bounds : sequence of (low, high)
         PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
         the pair of column 0 may be left out. A single pair holds for every column but the intercept.
@@ -35,6 +37,37 @@ class PrivateVaryingCoefficients(CurveEstimator):
     expected_error_ : ExpectedError or None
         The squared L2 error that the released quantities let expect, summed over the functions: bias, sampling, privacy,
         total; None for methods that cannot tell.
+    privacy_, plan_
+        As of `PrivateMean`.
+
+    Notes
+    -----
+    Guarantee: that of `PrivateMean`. A subject's covariates are protected with its curve.
+
+    References
+    ----------
+    docs/method.md for method="adaptive". Algorithms 3 and 4 of Xue, Lin and Yu for method="published", line by line in
+    docs/notation.md.
+
+    Examples
+    --------
+    y = beta_0(x) + G beta_1(x) + noise, with a covariate G between -1 and 1.
+
+    >>> from dpfda import PrivateVaryingCoefficients
+    >>> from dpfda.curves.simulated import simulate_vcm, vcm_coefficients
+    >>> curves = simulate_vcm(4000, 6, 1, rng=1)
+    >>> model = PrivateVaryingCoefficients(
+    ...     epsilon=1, delta=1e-5, domain=(0, 1), y_bounds=(-4, 4), design_bounds=[(-1, 1)], random_state=1
+    ... )
+    >>> model.fit(curves).predict_coefficients([0.5]).round(1)
+    array([[0.2, 0.1]])
+    >>> [float(beta([0.5])[0].round(2)) for beta in vcm_coefficients(1)]
+    [0.2, 0.15]
+
+    The expected y at x = 0.5 of a subject with G = 0.2:
+
+    >>> model.predict([0.5], [[1, 0.2]]).round(1)
+    array([0.2])
     """
 
     def __init__(

@@ -38,15 +38,48 @@ def private_quantiles(
 ) -> PrivateQuantiles:
     """Release quantiles of y over a PUBLIC range `search`, every subject weighing the same.
 
-    Guarantee: all releases together are (epsilon, delta)-DP with the silo's epsilon and delta, debited to its ledger
-    like a fit. With the `run` of an earlier call that was stopped, its answers are replayed from the ledger and nothing
-    is paid twice.
+    Parameters
+    ----------
+    silo : Silo
+        Whose data are asked; its (epsilon, delta) is spent as a whole.
+    levels : sequence of float
+        Between 0 and 1, each once.
+    domain : (low, high)
+        PUBLIC range of x; points outside do not count.
+    search : (low, high)
+        PUBLIC range of y in which to search; the resolution of the result is its length over 2^`STEPS`.
+    run : str, optional
+        Names the search in the ledger. With the name of a search that was stopped, its answers are replayed from the
+        ledger and nothing is paid twice.
+    progress : callable, optional
+        Called as ``progress(rounds_done, rounds_planned)``.
+
+    Returns
+    -------
+    PrivateQuantiles
+
+    Notes
+    -----
+    Guarantee: all releases together are (epsilon, delta)-differentially private with the silo's epsilon and delta, debited
+    to its ledger like a fit.
 
     | input | result |
     |---|---|
     | a value outside `search` | counts as the nearer end |
     | a subject without points | counts half below, half above every threshold |
     | one subject | noise; the guarantee holds |
+
+    Examples
+    --------
+    >>> from dpfda import Silo
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> from dpfda.estimators.quantiles import private_quantiles
+    >>> silo = Silo(simulate_mean(2000, 6, rng=1), epsilon=1, delta=1e-5, random_state=1)
+    >>> found = private_quantiles(silo, [0.1, 0.5, 0.9], domain=(0, 1), search=(-10, 10))
+    >>> [round(value, 1) for value in found.values]
+    [-0.4, 0.8, 2.0]
+    >>> round(found.share_sd, 3)
+    0.01
     """
     checked = [_validate.fraction("levels", level) for level in levels]
     if len(set(checked)) != len(checked) or not checked:

@@ -27,7 +27,34 @@ class SiloPrivacy:
 
 @dataclass(frozen=True)
 class PrivacyStatement:
-    """Who is protected, against what, at which price."""
+    """Who is protected, against what, at which price; every fitted estimator carries one as `privacy_`.
+
+    Attributes
+    ----------
+    private : bool
+        False if a seed or a non-private method voids the guarantee.
+    unit, neighbours : str
+        What is protected (one curve) and which data sets are compared (one curve replaced by any other).
+    mechanism : str
+        The algorithm and its noise.
+    silos : tuple of SiloPrivacy
+        Promise and exact cost of every silo.
+    public_inputs : mapping
+        What was taken as public, with its values.
+    epsilon, delta : float
+        The largest that a silo promised.
+
+    Examples
+    --------
+    >>> from dpfda import PrivateMean
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> fit = PrivateMean(epsilon=1, delta=1e-5, domain=(0, 1), y_bounds=(-4, 4)).fit(simulate_mean(1000, 6, rng=1))
+    >>> print(fit.privacy_)
+    Protected unit: one curve (all points of one subject); neighbours: replace-one.
+    Mechanism: adaptive mean, 6 rounds of Gaussian noise (exact calibration).
+    silo-1: 1000 curves, (epsilon, delta) = (1, 1e-05) for everything released; exact cost epsilon = 0.99... at that delta.
+    Taken as public: domain = (0.0, 1.0), y_bounds = (-4.0, 4.0), basis = cosine (...), number of curves = 1000.
+    """
 
     private: bool
     unit: str

@@ -67,10 +67,43 @@ class Silo:
     random_state : int, optional
         A seed makes the noise predictable: for simulations only, every result is marked ``private=False``.
 
-    Guarantee
-    ---------
-    The sequence of all releases of a study is (epsilon, delta)-differentially private for the replacement of any one
-    curve, whatever the queries were; the number of curves is public. The ledger bounds the sum over studies.
+    Attributes
+    ----------
+    ledger : Ledger
+        What was spent, and what is left.
+
+    Notes
+    -----
+    Guarantee: the sequence of all releases of a study is (epsilon, delta)-differentially private for the replacement of
+    any one curve, whatever the queries were; the number of curves is public. The ledger bounds the sum over studies.
+
+    References
+    ----------
+    docs/guarantee.md says what is promised to whom; docs/proofs/transcript.md proves it.
+
+    Examples
+    --------
+    Two organisations, each with its own promise. Leave out `random_state` for real data.
+
+    >>> from dpfda import PrivateMean, Silo
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> curves = simulate_mean(2000, 6, rng=1)
+    >>> north = Silo(curves[:1200], epsilon=1, delta=1e-5, name="north", random_state=1)
+    >>> south = Silo(curves[1200:], epsilon=0.5, delta=1e-5, name="south", random_state=2)
+    >>> north
+    Silo('north', n=1200, epsilon=1, delta=1e-05)
+    >>> fit = PrivateMean(domain=(0, 1), y_bounds=(-4, 4)).fit([north, south])
+    >>> [silo.name for silo in fit.privacy_.silos]
+    ['north', 'south']
+
+    The budget is spent, and another study is refused before it is asked anything.
+
+    >>> 0.99 < north.ledger.spent().epsilon <= 1
+    True
+    >>> fit.fit([north, south])
+    Traceback (most recent call last):
+        ...
+    dpfda.errors.BudgetExceeded: This would bring mu^2 to ...
     """
 
     def __init__(

@@ -98,6 +98,12 @@ def delta_condition(
 
     Theorem 3 (mean, CDP), Theorem 5.2 (mean, FDP), Corollary 1 (VCM, CDP), Theorem 7.2 (VCM, FDP;
     it prints log(delta) for log(1/delta)). CDP pools the curves; LDP is FDP with one curve per server.
+
+    Examples
+    --------
+    >>> condition = delta_condition("mean", "fdp", n=1000, m=3, S=5, epsilon=0.5, alpha=3)
+    >>> condition.source, round(condition.bound, 4)
+    ('Theorem 5.2', 0.0014)
     """
     setting = Setting(problem, privacy, n, m, alpha, S, d, epsilon)
     if setting.privacy == "none":

@@ -105,6 +105,12 @@ def heterogeneous_upper(sites: Sequence[Site], r: float, *, m: float, alpha: flo
 
     Theorem 4.2: r^2 / sum_s min(r n m, n^2 m eps^2, r^2 n, r^2 n^2 eps^2) + r^(-2 alpha); Theorem 6.2 with d.
     A further server, however poor, never increases it.
+
+    Examples
+    --------
+    >>> sites = [Site(1000, 0.5), Site(300, 1)]
+    >>> [round(weight, 2) for weight in heterogeneous_upper(sites, 4, m=3, alpha=3).weights]
+    [0.77, 0.23]
     """
     check_alpha(alpha)
     precisions = site_precisions(sites, r, m=m, d=d)

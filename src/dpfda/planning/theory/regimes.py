@@ -91,7 +91,18 @@ def regime(
     d: float = 1,
     epsilon: float | None = None,
 ) -> Regime:
-    """The dominating term and, per variable, how far it must move before another term dominates."""
+    """The dominating term and, per variable, how far it must move before another term dominates.
+
+    Parameters are those of `rate`.
+
+    Examples
+    --------
+    >>> here = regime("mean", "fdp", n=1000, m=3, S=5, epsilon=0.5, alpha=3)
+    >>> here.dominant
+    'non-private sparse'
+    >>> [(way.variable, round(way.value, 3), way.next_dominant) for way in here.exits if way.variable == "epsilon"]
+    [('epsilon', 0.063, 'private sparse')]
+    """
     rate = rate_of(Setting(problem, privacy, n, m, alpha, S, d, epsilon))
     axes = [variable for variable in PLANNED if variable in rate.setting.values]
     found = (_exit(rate, variable, direction) for variable in axes for direction in (-1, 1))
@@ -130,7 +141,19 @@ def cost_of_privacy(
     S: float = 1,
     d: float = 1,
 ) -> CostOfPrivacy:
-    """The row of the cost-of-privacy table that holds, and the factor privacy puts on the rate."""
+    """The row of the cost-of-privacy table that holds, and the factor privacy puts on the rate.
+
+    Parameters are those of `rate`.
+
+    References
+    ----------
+    table_transition_boundary_5 of Xue, Lin and Yu.
+
+    Examples
+    --------
+    >>> round(cost_of_privacy("mean", "fdp", n=1000, m=3, S=5, epsilon=0.5, alpha=3).ratio, 2)
+    1.03
+    """
     if privacy == "none":
         raise InvalidInput("privacy must not be 'none': then it costs nothing.")
     setting = Setting(problem, privacy, n, m, alpha, S, d, epsilon)

@@ -77,7 +77,45 @@ class LogEntry:
 
 
 class Ledger:
-    """A total budget (epsilon, delta), fixed at creation, and the debits against it."""
+    """A total budget (epsilon, delta), fixed at creation, and the debits against it.
+
+    Make one with `create`, `open` or `in_memory`; a `Silo` writes to it.
+
+    Parameters
+    ----------
+    store : Store
+        Where rows are kept: a SQLite file, PostgreSQL, or memory.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The total budget.
+    budget_mu_squared : float
+        The same as mu^2 of Gaussian differential privacy, in which spending adds up.
+
+    Notes
+    -----
+    Guarantee: all releases of all runs together are (epsilon, delta)-differentially private with the total budget, across
+    processes, restarts and kills at any moment (see the module).
+
+    References
+    ----------
+    docs/proofs/composition.md; Dong, Roth and Su (2022), "Gaussian differential privacy".
+
+    Examples
+    --------
+    >>> from dpfda import Ledger, Silo
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> ledger = Ledger.create("clinic.ledger", epsilon=2, delta=1e-5, note="lipids, 2020-2024")
+    >>> silo = Silo(simulate_mean(500, 6, rng=1), epsilon=1, delta=1e-5, ledger=ledger)
+
+    A file remembers: whoever opens it sees the same spending, and `verify` checks every row of it.
+
+    >>> again = Ledger.open("clinic.ledger")
+    >>> again.verify()
+    >>> again.spent().epsilon, again.spent().total_epsilon
+    (0.0, 2.0)
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -1,0 +1,20 @@
+"""Examples in docstrings: each runs in a folder of its own, and its seeds need no warning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.DoctestItem):
+            item.add_marker(pytest.mark.filterwarnings("ignore::dpfda.errors.NotPrivateWarning"))
+
+
+@pytest.fixture(autouse=True)
+def _own_folder_of_an_example(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if isinstance(request.node, pytest.DoctestItem):
+        folder: Path = request.getfixturevalue("tmp_path")
+        monkeypatch.chdir(folder)
