@@ -21,32 +21,111 @@ class InvalidInput(DpfdaError, ValueError):
     """A user's mistake: the message is one sentence that names the argument and the fix.
 
     Raised before any budget is spent. It is a `ValueError`, too.
+
+    Examples
+    --------
+    >>> from dpfda import PrivateMean
+    >>> PrivateMean(epsilon=1, delta=1e-5, domain=(80, 20), y_bounds=(0, 150)).forecast(n=100, m=5)
+    Traceback (most recent call last):
+        ...
+    dpfda.errors.InvalidInput: domain must ...
     """
 
 
 class BudgetExceeded(DpfdaError):
-    """A release would take a ledger beyond its total budget; nothing was spent."""
+    """A release would take a ledger beyond its total budget; nothing was spent.
+
+    Examples
+    --------
+    >>> from dpfda import Ledger
+    >>> from dpfda.privacy.accounting import GaussianEvent
+    >>> Ledger.in_memory(epsilon=1, delta=1e-5).check([GaussianEvent(mu=2)], "a-study")
+    Traceback (most recent call last):
+        ...
+    dpfda.errors.BudgetExceeded: This would bring mu^2 to 4, but the budget (epsilon=1, delta=1e-05) is 0.07...
+    """
 
 
 class ProtocolError(DpfdaError):
-    """A query breaks the protocol (unknown run, wrong round, changed iterate, bad values); nothing was spent."""
+    """A query breaks the protocol (unknown run, wrong round, changed iterate, bad values); nothing was spent.
+
+    Examples
+    --------
+    >>> from dpfda import Silo
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> from dpfda.protocol.messages import Query
+    >>> Silo(simulate_mean(100, 5, rng=1), epsilon=1, delta=1e-5).release(Query("a-study", 0, {}))
+    Traceback (most recent call last):
+        ...
+    dpfda.errors.ProtocolError: This silo has not joined that study.
+    """
 
 
 class LedgerError(DpfdaError):
-    """The ledger cannot be read or written safely (locked, read-only, damaged)."""
+    """The ledger cannot be read or written safely (missing, locked, read-only, damaged).
+
+    Examples
+    --------
+    >>> from dpfda import Ledger
+    >>> Ledger.open("nowhere.ledger")
+    Traceback (most recent call last):
+        ...
+    dpfda.errors.LedgerError: ...
+    """
 
 
 class SourceError(DpfdaError):
-    """Data cannot be read for a reason outside the request (no permission, unreachable database); nothing was spent."""
+    """Data cannot be read for a reason outside the request (no permission, unreachable database); nothing was spent.
+
+    Examples
+    --------
+    >>> from dpfda.errors import DpfdaError, SourceError
+    >>> issubclass(SourceError, DpfdaError)
+    True
+    """
 
 
 class TransportError(DpfdaError):
-    """Too few silos answered, or a message could not be delivered."""
+    """Too few silos answered, or a message could not be delivered.
+
+    Examples
+    --------
+    >>> from dpfda import Silo
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> from dpfda.protocol.plans.quantiles import quantile_plan
+    >>> from dpfda.transports.in_process import InProcessTransport
+    >>> terms = Silo(simulate_mean(100, 5, rng=1), epsilon=1, delta=1e-5, name="north").terms()
+    >>> InProcessTransport([]).open(quantile_plan(terms, [0.5], (0, 1), (-4, 4)), "a-study")
+    Traceback (most recent call last):
+        ...
+    dpfda.errors.TransportError: The plan names silos that are not connected: north.
+    """
 
 
 class NotPrivateWarning(UserWarning):
-    """The result was produced without a privacy guarantee (a seed, or a non-private reference)."""
+    """The result was produced without a privacy guarantee (a seed, or a non-private reference).
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from dpfda import NotPrivateWarning, PrivateMean
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     fit = PrivateMean(method="nonprivate", domain=(0, 1), y_bounds=(-4, 4)).fit(simulate_mean(100, 5, rng=1))
+    >>> [warning.category.__name__ for warning in caught]
+    ['NotPrivateWarning']
+    >>> fit.privacy_.private
+    False
+    """
 
 
 class InsufficientBudgetWarning(UserWarning):
-    """The budget is too small for the data: expect an error of the order of the signal."""
+    """The budget is too small for the data: expect an error of the order of the signal.
+
+    Examples
+    --------
+    >>> from dpfda import PrivateMean
+    >>> PrivateMean(epsilon=0.01, delta=1e-5, domain=(0, 1), y_bounds=(-4, 4)).forecast(n=100, m=5).insufficient
+    True
+    """
