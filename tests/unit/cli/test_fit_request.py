@@ -1,0 +1,91 @@
+"""A fit that is asked for: what is checked, what it may cost, which run of the ledger it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_helpers import visits
+
+from dpfda import BudgetExceeded, InvalidInput, Ledger
+from dpfda.cli.fit import options
+from dpfda.cli.fit.dry_run import show_dry_run
+from dpfda.cli.fit.forecast import forecast, points_per_curve
+from dpfda.cli.fit.request import FitRequest, fit_request
+from dpfda.cli.fit.runs import can_go_on, choose_run
+from dpfda.cli.fit.spending import change, refuse_overspending, warn_of_large_delta
+from dpfda.cli.ledger_choice import HERE, VARIABLE, LedgerChoice, choose_ledger
+from dpfda.cli.settings import DEFAULTS, merged
+from dpfda.cli.terminal import Terminal
+
+
+@pytest.fixture
+def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FitRequest:
+    monkeypatch.chdir(tmp_path)
+    typed = {"source": str(visits(tmp_path / "visits.csv")), "id": "pid", "x": "age", "y": "hdl", "domain": "20:90"}
+    return fit_request(merged({**typed, "y_bounds": "0:150", "epsilon": 1.0, "delta": 1e-5}))
+
+
+def test_a_request_holds_the_estimator_that_was_asked_for(request_: FitRequest) -> None:
+    estimator = request_.estimator()
+    assert (estimator.epsilon, estimator.domain, estimator.y_bounds) == (1.0, (20.0, 90.0), (0.0, 150.0))
+
+
+def test_every_option_of_a_fit_has_a_default_that_toml_may_set() -> None:
+    panels = {"DATA", "MODEL", "PROMISE", "OUT"}
+    named = {name for name in vars(options) if name[0].isupper()} - panels - {"Annotated", "Any", "DryRun"}
+    dashed = {"".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)[1:] for name in named}
+    assert dashed == set(DEFAULTS)
+
+
+def test_the_forecast_takes_its_points_from_the_options_and_never_from_the_data(request_: FitRequest) -> None:
+    found = forecast(request_, n=1000)
+    assert found is not None
+    assert found["total"] == pytest.approx(found["bias"] + found["sampling"] + found["privacy"])
+    assert points_per_curve(request_) == 5.0
+
+
+def test_a_dry_run_prints_a_file_and_makes_no_ledger(
+    request_: FitRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_dry_run(request_, Terminal(quiet=True))
+    printed = capsys.readouterr().out
+    assert "# Would spend at most epsilon = 1" in printed
+    assert "epsilon = 1.0" in printed
+    assert not request_.ledger.exists
+
+
+def test_the_same_command_names_the_same_study(request_: FitRequest) -> None:
+    first, again = (choose_run(request_, None, Terminal(quiet=True)) for _ in range(2))
+    assert first == again
+    assert first.is_new
+    assert can_go_on(first.name)
+    assert not can_go_on("a-name-of-my-own")
+
+
+def test_a_budget_that_does_not_reach_is_refused_with_what_would_fit() -> None:
+    ledger, choice = Ledger.in_memory(0.5, 1e-5), LedgerChoice("visits.ledger")
+    refuse_overspending(ledger, choice, 0.5, 1e-5)
+    with pytest.raises(BudgetExceeded, match=r"--epsilon 0\.5 or less") as refused:
+        refuse_overspending(ledger, choice, 1.0, 1e-5)
+    assert "nothing was spent" in str(refused.value)
+    assert change(choice, ledger.spent(), ledger.spent()).total_epsilon == 0.5
+
+
+def test_a_delta_that_would_publish_somebody_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    warn_of_large_delta(1e-5, 1000, Terminal())
+    assert capsys.readouterr().err == ""
+    warn_of_large_delta(1e-2, 1000, Terminal())
+    assert "--delta 0.01 is large for 1,000 subjects" in capsys.readouterr().err
+
+
+def test_a_ledger_is_named_set_or_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert choose_ledger(None).location.endswith(HERE)
+    monkeypatch.setenv(VARIABLE, "set.ledger")
+    assert choose_ledger(None).location == "set.ledger"
+    assert choose_ledger("named.ledger").location == "named.ledger"
+    assert LedgerChoice("postgresql://me:secret@server/x").shown.count("secret") == 0
+    with pytest.raises(InvalidInput):
+        choose_ledger("named.ledger").open()
