@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 
@@ -14,7 +12,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _own_folder_of_an_example(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_folder_of_an_example(request: pytest.FixtureRequest) -> None:
     if isinstance(request.node, pytest.DoctestItem):
-        folder: Path = request.getfixturevalue("tmp_path")
-        monkeypatch.chdir(folder)
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
