@@ -192,9 +192,9 @@ All settings are the defaults: cosine basis, number of functions chosen from pub
 from `dpfda.curves.datasets`; delta = 1e-5. "Least squares" is the non-private fit with 7 cosines. Distances are roots of
 mean squared differences between the private and the non-private curve, in units of y, mean over seeds: "where the data are"
 weighs x by the density of the design, "whole domain" weighs all x alike. "Range" is how much the non-private curve varies
-between the 1% and the 99% quantile of the design. "Band" is the mean width of the simultaneous 95% band where the data are, "held"
-the share of the design over which it holds the non-private curve. "Expected" is the root of the squared error that
-`plan` forecasts before spending, from y_bounds alone (all coefficient functions together).
+between the 1% and the 99% quantile of the design. "Band" is the mean width of the simultaneous 95% band where the data are,
+"held" the share of the design over which it contains the non-private curve. "Expected" is the root of the squared error
+that `forecast` gives before anything is spent, from y_bounds alone (all coefficient functions together).
 
 In the pictures the thick line is the first seed, with its band; thin lines are five others; each grey end holds 1% of the
 design.

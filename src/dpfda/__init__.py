@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpfda.protocol.plans import PublishedConstants
     from dpfda.silo.silo import Silo
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "BudgetExceeded",

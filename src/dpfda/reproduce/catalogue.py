@@ -56,10 +56,10 @@ def load(name: str, *, quick: bool = False, swan: str | None = None, adaptive_at
     """
     settings = _raw(_validate.choice("experiment", name, names()))
     if quick:
-        settings = merged(settings, settings.get("quick", {}))
+        settings = merge_tables(settings, settings.get("quick", {}))
     if adaptive_at_most is not None and "adaptive" in settings["methods"]:
         cap = min(settings["methods"]["adaptive"]["repetitions"], _validate.integer("repetitions", adaptive_at_most))
-        settings = merged(settings, {"methods": {"adaptive": {"repetitions": cap}}})
+        settings = merge_tables(settings, {"methods": {"adaptive": {"repetitions": cap}}})
     points: list[Point] = []
     if "sweep" in settings:
         for sweep, axes in settings["sweep"].items():
@@ -69,12 +69,12 @@ def load(name: str, *, quick: bool = False, swan: str | None = None, adaptive_at
     return Experiment(name, settings["title"], settings["source"], tuple(points), quick)
 
 
-def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables merged key by key; anything else replaced."""
+def merge_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables merge_tables key by key; anything else replaced."""
     result = dict(base)
     for key, value in changes.items():
         both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
-        result[key] = merged(result[key], value) if both else value
+        result[key] = merge_tables(result[key], value) if both else value
     return result
 
 

@@ -19,9 +19,9 @@ from dpfda.estimators.least_squares import least_squares
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import adaptive_plan, published_n_basis, published_plan
 from dpfda.protocol.terms import Scaling, SiloTerms
-from dpfda.reproduce.adaptive_runs import AdaptiveRuns, shared_sums
+from dpfda.reproduce.adaptive_runs import AdaptiveRuns, prepare_sums
 from dpfda.reproduce.cells import Method
-from dpfda.reproduce.lanes import Lanes, Moments, curve_moments
+from dpfda.reproduce.published_runs import Moments, PublishedRuns, curve_moments
 from dpfda.silo.prepared import prepare
 
 _SILO, GRID_POINTS = "silo-1", 101
@@ -66,7 +66,7 @@ def run_real(cell: RealCell) -> dict[str, Floats]:
     splits = [rng.permutation(curves.n) for _ in range(repetitions)]
     for method in cell.methods:
         found[f"{method.name} distance"] = _distances(cell, method, curves, splits[: method.repetitions])
-        found[f"{method.name} curves"] = _repeated(cell, method, curves)
+        found[f"{method.name} curves"] = _repeat_mechanism(cell, method, curves)
     found["reference"] = _reference(cell, curves)
     found["n"] = np.array([float(curves.n)])
     return found
@@ -96,7 +96,7 @@ def _distances(cell: RealCell, method: Method, curves: Curves, splits: list[NDAr
     return found
 
 
-def _repeated(cell: RealCell, method: Method, curves: Curves) -> Floats:
+def _repeat_mechanism(cell: RealCell, method: Method, curves: Curves) -> Floats:
     """Curves on the grid: (budgets, repetitions, points)."""
     return _private_curves(cell, method, curves, seeds=[1000 * k + 17 for k in range(method.repetitions)])
 
@@ -114,16 +114,16 @@ def _private_curves(cell: RealCell, method: Method, curves: Curves, seeds: list[
 
 def _coefficients(plan: Plan, curves: Curves, seeds: list[int]) -> list[Floats]:
     if plan.method == "adaptive":
-        runs, sums = AdaptiveRuns(plan), shared_sums(plan, [curves])
+        runs, sums = AdaptiveRuns(plan), prepare_sums(plan, [curves])
         return [runs.run(sums, seed) for seed in seeds]
-    lanes = Lanes.of([plan])
+    published = PublishedRuns.of([plan])
     once = curve_moments(prepare(curves, plan.basis, plan.scaling), plan.basis)
     moments = Moments(
         np.broadcast_to(once.matrices, (len(seeds), *once.matrices.shape)),
         np.broadcast_to(once.vectors, (len(seeds), *once.vectors.shape)),
     )
-    normals = np.stack([lanes.draw(np.random.default_rng(seed)) for seed in seeds])
-    return [one.reshape(plan.shape) for one in lanes.run([moments], normals)[:, 0]]
+    normals = np.stack([published.draw(np.random.default_rng(seed)) for seed in seeds])
+    return [one.reshape(plan.shape) for one in published.run([moments], normals)[:, 0]]
 
 
 def _reference(cell: RealCell, curves: Curves) -> Floats:

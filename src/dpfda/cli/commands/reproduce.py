@@ -15,18 +15,18 @@ from dpfda.cli.new_app import example, new_app
 
 if TYPE_CHECKING:
     from dpfda.reproduce.catalogue import Experiment
-    from dpfda.reproduce.running import Progress
+    from dpfda.reproduce.compute import Progress
 
 app = new_app()
 
 _EXAMPLES = example(
     "dpfda reproduce all --quick",
-    "dpfda reproduce dense sensitivity --out results",
+    "dpfda reproduce dense sensitivity --out out/some",
     "dpfda reproduce real-data --swan swan.csv",
     "dpfda reproduce all --only published,nonprivate",
 )
 METHODS = ("published", "adaptive", "nonprivate")
-FULL, QUICK = "experiments", "out/experiments-quick"
+FULL, QUICK = "results", "out/results-quick"
 
 
 @app.command(epilog=_EXAMPLES)
@@ -55,7 +55,7 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and write figures, tables and RESULTS.md (RESULTS-name.md for some of them alone).
 
-    Interrupt it, and it goes on later.
+    An interrupted run resumes when the same command is given again.
     """
     from dpfda import _validate
     from dpfda.reproduce import catalogue
@@ -79,14 +79,14 @@ def reproduce(
 def _compute_only(ctx: typer.Context, experiments: list[Experiment], folder: Path, only: str, jobs: int) -> None:
     """Fill the store for some methods, so that a later run without --only finds them there."""
     from dpfda import _validate
-    from dpfda.reproduce.running import compute_missing, missing_points
+    from dpfda.reproduce.compute import compute_missing, find_missing
     from dpfda.reproduce.store import Store
 
     names = [_validate.choice("--only", name.strip(), METHODS) for name in only.split(",")]
     store = Store(folder / ".cache")
     with _progress(ctx) as advance:
         compute_missing(experiments, store, jobs=jobs, only=names, progress=advance)
-    left = len(missing_points(experiments, store))
+    left = len(find_missing(experiments, store))
     ctx.obj.say(f"Stored in {store.folder}; {left} cells still lack other methods: run it again without --only.")
 
 
@@ -108,21 +108,21 @@ def _progress(ctx: typer.Context) -> Iterator[Progress]:
         try:
             yield report
         except KeyboardInterrupt:
-            ctx.obj.say("Finished cells are stored; the same command goes on from there.")
+            ctx.obj.say("Finished cells are stored; give the same command again to resume.")
             raise
 
 
 def _run(ctx: typer.Context, experiments: list[Experiment], folder: Path, *, jobs: int, fresh: bool) -> None:
     import tempfile
 
-    from dpfda.reproduce.claims.verdicts import FAILS
+    from dpfda.reproduce.claims.claim import FAILS
+    from dpfda.reproduce.compute import find_missing, run_all
     from dpfda.reproduce.document import Run, write_all
-    from dpfda.reproduce.running import missing_points, run_all
     from dpfda.reproduce.store import Store
 
     with tempfile.TemporaryDirectory() as nowhere:
         store = Store(Path(nowhere) if fresh else folder / ".cache")
-        begun, count = time.monotonic(), len(missing_points(experiments, store))
+        begun, count = time.monotonic(), len(find_missing(experiments, store))
         cells = sum(len(one.points) for one in experiments)
         ctx.obj.say(f"{len(experiments)} experiments, {cells} cells, {count} of them still to be computed.")
         with _progress(ctx) as advance:
