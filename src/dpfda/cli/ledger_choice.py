@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.curves.tables.source import Source, without_password
+from dpfda.curves.tables.source import Source, redact_password
 from dpfda.errors import InvalidInput, LedgerError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class LedgerChoice:
     @property
     def shown(self) -> str:
         """Its place without a password."""
-        return without_password(self.location)
+        return redact_password(self.location)
 
     @property
     def exists(self) -> bool:

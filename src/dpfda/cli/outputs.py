@@ -50,10 +50,10 @@ class Outputs:
                 written.append(write_whole(self.report, _html(document)))
             written.extend(write_whole(figure, _figure(document, figure)) for figure in self.figures)
         except OSError as error:
-            raise self._rescued(error, document, written) from error
+            raise self._rescue(error, document, written) from error
         return written
 
-    def _rescued(self, error: OSError, document: Document, written: Sequence[str]) -> NotWritten:
+    def _rescue(self, error: OSError, document: Document, written: Sequence[str]) -> NotWritten:
         place = f"{error.filename} could not be written ({error.strerror or error})"
         kept = self.json if self.json in written else None
         if kept is None and self.json != "-":
@@ -126,6 +126,6 @@ def _html(document: Document) -> bytes:
 
 
 def _figure(document: Document, target: str) -> bytes:
-    from dpfda.report.figures import document_figure, figure_bytes
+    from dpfda.report.figures import draw_document, encode_figure
 
-    return figure_bytes(document_figure(document), Path(target).suffix[1:].lower())
+    return encode_figure(draw_document(document), Path(target).suffix[1:].lower())

@@ -118,7 +118,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         bounds = [_validate.interval(f"design_bounds[{index}]", pair) for index, pair in enumerate(given)]
         return ((1.0, 1.0), *bounds) if self.intercept else tuple(bounds)
 
-    def _planned_columns(self, d: int | None) -> int:
+    def _count_columns(self, d: int | None) -> int:
         if d is None:
             d = len(self._given_bounds(0))
             if d == 0:

@@ -54,7 +54,7 @@ class Answer:
     payload: bytes = b""
 
 
-def code_of(error: Exception) -> str:
+def choose_code(error: Exception) -> str:
     """The only thing that the coordinator learns of an error at a site."""
     if isinstance(error, BudgetExceeded):
         return BUDGET
@@ -63,7 +63,7 @@ def code_of(error: Exception) -> str:
     return UNAVAILABLE
 
 
-def error_for(code: str, site: str) -> BudgetExceeded | ProtocolError | TransportError:
+def make_error(code: str, site: str) -> BudgetExceeded | ProtocolError | TransportError:
     """The coordinator's error for a site's code."""
     if code == BUDGET:
         return BudgetExceeded(f"The budget of site {site!r} does not allow this.")

@@ -34,7 +34,7 @@ _LABELS = {"n": "subjects per site n", "m": "visits per subject m", "epsilon": "
 _CELLS, _DECADES = 240, 2.0
 
 
-def phase_figure(setting: Setting, against: Against = "m") -> Figure:
+def draw_phase_diagram(setting: Setting, against: Against = "m") -> Figure:
     """Regions of the dominating term over (n, m) at fixed eps, or over (n, eps) at fixed m; logarithmic axes."""
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure

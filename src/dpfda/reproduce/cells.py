@@ -14,7 +14,7 @@ from dpfda._blas import one_blas_thread
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis, make_basis
 from dpfda.curves.curves import Curves
-from dpfda.curves.simulated import Function, mean_1, mean_2, simulate_mean, simulate_vcm, vcm_coefficients
+from dpfda.curves.simulated import Function, make_vcm_coefficients, mean_1, mean_2, simulate_mean, simulate_vcm
 from dpfda.estimators.least_squares import least_squares
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import PublishedConstants, adaptive_plan, published_plan
@@ -66,7 +66,7 @@ class Cell:
     @property
     def truth(self) -> list[Function]:
         """The functions to be estimated."""
-        return [MEANS[self.mean], *vcm_coefficients(self.d)[1:]]
+        return [MEANS[self.mean], *make_vcm_coefficients(self.d)[1:]]
 
     def curves(self, repetition: int) -> list[Curves]:
         """The data of one repetition: a function of design, seed and number alone, whatever the methods are."""

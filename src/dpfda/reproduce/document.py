@@ -43,7 +43,7 @@ class Run:
 def write_all(folder: Path, results: Sequence[Results], run: Run) -> list[Path]:
     """Write everything; returns the files, the summary last. Some experiments alone leave the summary of all as it is."""
     names = [one.experiment.name for one in results]
-    which = "" if set(names) == set(catalogue.names()) else "-" + "-".join(names)
+    which = "" if set(names) == set(catalogue.list_experiments()) else "-" + "-".join(names)
     written: list[Path] = []
     claims: list[Claim] = []
     for one in results:

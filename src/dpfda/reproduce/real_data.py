@@ -43,7 +43,7 @@ class RealCell:
     @property
     def y_bounds(self) -> tuple[float, float]:
         """The public range of y."""
-        return datasets.SWAN_Y_BOUNDS if self.swan else datasets.dataset_info(self.dataset).y_bounds
+        return datasets.SWAN_Y_BOUNDS if self.swan else datasets.get_dataset_info(self.dataset).y_bounds
 
     def load(self) -> Curves:
         """Subjects with at least m visits in the domain, the first m of each, n of them at random: the paper's size."""
@@ -72,7 +72,7 @@ def run_real(cell: RealCell) -> dict[str, Floats]:
     return found
 
 
-def _plan(cell: RealCell, method: Method, n: int, epsilon: float) -> Plan:
+def _make_plan(cell: RealCell, method: Method, n: int, epsilon: float) -> Plan:
     (low, high), domain = cell.y_bounds, cell.domain
     terms = [SiloTerms(_SILO, n, epsilon, cell.delta, cell.m)]
     if method.name == "adaptive":
@@ -105,7 +105,7 @@ def _private_curves(cell: RealCell, method: Method, curves: Curves, seeds: list[
     """One private curve for every budget and seed, in the units of y."""
     fitted = []
     for index, epsilon in enumerate(method.epsilons):
-        plan = _plan(cell, method, curves.n, epsilon)
+        plan = _make_plan(cell, method, curves.n, epsilon)
         coefficients = _coefficients(plan, curves, [cell.seed + 100_000 * index + seed for seed in seeds])
         grid = plan.basis.evaluate_unit(np.linspace(0, 1, GRID_POINTS))
         fitted.append([(grid @ plan.scaling.to_user_units(one).T)[:, 0] for one in coefficients])

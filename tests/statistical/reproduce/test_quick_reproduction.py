@@ -39,12 +39,14 @@ NOT_REPRODUCED = {
 
 
 def test_every_experiment_is_here():
-    assert set(DIRECTIONS) == set(catalogue.names())
+    assert set(DIRECTIONS) == set(catalogue.list_experiments())
 
 
 @pytest.mark.parametrize("name", DIRECTIONS)
 def test_the_quick_version_shows_the_claims(name, tmp_path):
-    results = run_all([catalogue.load(name, quick=True)], Store(tmp_path), jobs=1, progress=lambda done, total: None)
+    results = run_all(
+        [catalogue.load_experiment(name, quick=True)], Store(tmp_path), jobs=1, progress=lambda done, total: None
+    )
     rows = judge_claims(results[0])
     for wanted, verdict in ((DIRECTIONS, HOLDS), (NOT_REPRODUCED, FAILS)):
         for start in wanted.get(name, ()):

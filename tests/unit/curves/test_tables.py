@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
-from dpfda.curves.tables.source import without_password
+from dpfda.curves.tables.source import redact_password
 from dpfda.errors import InvalidInput, SourceError
 
 pl = pytest.importorskip("polars")
@@ -259,7 +259,7 @@ def test_an_unreachable_database_is_the_systems_fault() -> None:
 
 
 def test_passwords_are_blotted_out() -> None:
-    shown = without_password("dpfda fit postgresql://me:s3cr:t@host/db --ledger postgresql://you:p@h/l")
+    shown = redact_password("dpfda fit postgresql://me:s3cr:t@host/db --ledger postgresql://you:p@h/l")
     assert shown == "dpfda fit postgresql://me:***@host/db --ledger postgresql://you:***@h/l"
 
 

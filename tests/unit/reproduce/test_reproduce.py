@@ -26,18 +26,18 @@ def nothing(done, total):
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_configuration_can_be_read_and_has_both_methods(quick):
-    assert len(catalogue.names()) == 9
-    for name in catalogue.names():
-        points = catalogue.load(name, quick=quick).points
+    assert len(catalogue.list_experiments()) == 9
+    for name in catalogue.list_experiments():
+        points = catalogue.load_experiment(name, quick=quick).points
         assert {method.name for point in points for method in point.cell.methods} >= {"published", "adaptive"}
 
 
 def test_the_paper_s_axes_are_in_the_configurations():
-    mean = catalogue.load("mean-1").points
+    mean = catalogue.load_experiment("mean-1").points
     assert [p.cell.m for p in mean if p.sweep == "visits"] == list(range(2, 21, 2))
     assert [p.cell.n for p in mean if p.sweep == "subjects"] == list(range(100, 501, 50))
     assert {m.repetitions for p in mean for m in p.cell.methods} == {100}
-    dense = [p.cell for p in catalogue.load("dense").points if p.sweep == "dense"]
+    dense = [p.cell for p in catalogue.load_experiment("dense").points if p.sweep == "dense"]
     assert [cell.n for cell in dense] == list(range(200, 3601, 200))
     assert [cell.m for cell in dense] == [round(cell.n ** (1 / 3)) for cell in dense]
     assert np.allclose(dense[0].methods[0].epsilons, np.arange(1, 81) / 10)
@@ -46,16 +46,16 @@ def test_the_paper_s_axes_are_in_the_configurations():
 
 def test_an_unknown_experiment_is_refused():
     with pytest.raises(InvalidInput, match="experiment must be one of"):
-        catalogue.load("figure-7")
+        catalogue.load_experiment("figure-7")
 
 
 def small(monkeypatch):
     """The sensitivity experiment with two repetitions of the published method only."""
-    raw = catalogue._raw("sensitivity")
+    raw = catalogue._read_config("sensitivity")
     raw["methods"]["published"]["repetitions"] = 3
     raw["sweep"] = {name: axes for name, axes in raw["sweep"].items() if axes["methods"] == ["published"]}
     monkeypatch.setattr(catalogue, "_raw", lambda name: raw)
-    return catalogue.load("sensitivity")
+    return catalogue.load_experiment("sensitivity")
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
@@ -97,7 +97,7 @@ def test_a_cell_that_fails_stops_no_other(tmp_path, monkeypatch):
 
 
 def test_methods_can_be_computed_one_after_the_other(tmp_path):
-    experiment = catalogue.load("federated", quick=True, adaptive_at_most=2)
+    experiment = catalogue.load_experiment("federated", quick=True, adaptive_at_most=2)
     points = tuple(point for point in experiment.points if len(point.cell.profile) <= 3)
     experiment = dataclasses.replace(experiment, points=points)
     store = Store(tmp_path / "staged")
@@ -111,7 +111,7 @@ def test_methods_can_be_computed_one_after_the_other(tmp_path):
 
 
 def test_results_of_the_default_method_do_not_outlive_its_code(tmp_path, monkeypatch):
-    experiment, store = catalogue.load("federated", quick=True), Store(tmp_path)
+    experiment, store = catalogue.load_experiment("federated", quick=True), Store(tmp_path)
     point = experiment.points[0]
     keys = {method.name: computing._key(point, method) for method in point.cell.methods}
     monkeypatch.setattr(computing, "adaptive_code", lambda: "changed")
@@ -129,7 +129,7 @@ def test_a_damaged_result_is_computed_again(tmp_path):
 
 
 def test_a_run_writes_figures_tables_and_verdicts(tmp_path):
-    experiment = catalogue.load("federated", quick=True, adaptive_at_most=2)
+    experiment = catalogue.load_experiment("federated", quick=True, adaptive_at_most=2)
     points = tuple(point for point in experiment.points if len(point.cell.profile) <= 4)
     experiment = type(experiment)(experiment.name, experiment.title, experiment.source, points, quick=True)
     results = run_all([experiment], Store(tmp_path / "cache"), jobs=1, progress=nothing)

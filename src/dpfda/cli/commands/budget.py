@@ -131,7 +131,7 @@ def _choice(ledger: str | None, data: str | None, *, new: bool = False) -> Ledge
 
 
 def _print_studies(entries: list[LogEntry], finished: set[str], delta: float, terminal: Terminal) -> None:
-    from dpfda.cli.fit.runs import can_go_on
+    from dpfda.cli.fit.runs import can_resume
     from dpfda.privacy.accounting import event_from_dict, price
 
     runs: dict[str, list[LogEntry]] = {}
@@ -140,7 +140,7 @@ def _print_studies(entries: list[LogEntry], finished: set[str], delta: float, te
     table = _table("when", "who", "what", "releases", "epsilon", "run")
     for run, lines in runs.items():
         cost = price([event_from_dict(line.event) for line in lines], delta)
-        stopped = " (stopped)" if can_go_on(run) and run not in finished else ""
+        stopped = " (stopped)" if can_resume(run) and run not in finished else ""
         table.add_row(lines[0].at, lines[0].actor, lines[0].silo, str(len(lines)), f"{cost:.4g}", run + stopped)
     terminal.out.print(table if runs else "nothing spent yet")
 

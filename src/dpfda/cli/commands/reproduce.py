@@ -61,12 +61,13 @@ def reproduce(
     from dpfda.reproduce import catalogue
 
     if names == ["list"]:
-        for name in catalogue.names():
-            typer.echo(f"{name:<12} {catalogue.load(name).title}")
+        for name in catalogue.list_experiments():
+            typer.echo(f"{name:<12} {catalogue.load_experiment(name).title}")
         return
-    wanted = catalogue.names() if "all" in names else list(dict.fromkeys(names))
+    wanted = catalogue.list_experiments() if "all" in names else list(dict.fromkeys(names))
     experiments = [
-        catalogue.load(name, quick=quick, swan=swan, adaptive_at_most=adaptive_repetitions) for name in wanted
+        catalogue.load_experiment(name, quick=quick, swan=swan, adaptive_at_most=adaptive_repetitions)
+        for name in wanted
     ]
     folder = Path(out or (QUICK if quick else FULL))
     jobs = _validate.integer("--jobs", jobs)

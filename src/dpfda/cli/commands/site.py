@@ -77,7 +77,7 @@ def status(ctx: typer.Context, kit: _Kit) -> None:
     """What was promised, spent and answered so far."""
     from rich.table import Table
 
-    from dpfda.federation.hardening import unsafe
+    from dpfda.federation.hardening import find_unsafe_settings
     from dpfda.federation.joining import site_folder, unpack
     from dpfda.federation.site import open_ledger
 
@@ -99,7 +99,7 @@ def status(ctx: typer.Context, kit: _Kit) -> None:
         ]
         table.add_row(document.id, str(len(document.plan.rounds)), *counts, mine[-1]["at"] if mine else "never")
     out.print(table)
-    for problem in unsafe(folder):
+    for problem in find_unsafe_settings(folder):
         out.print(f"[bold red]UNSAFE[/bold red]: {problem}")
 
 

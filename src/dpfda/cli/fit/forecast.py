@@ -18,10 +18,10 @@ def forecast(request: FitRequest, *, n: int) -> dict[str, float] | None:
     """
     if request.options["method"] != "adaptive":
         return None
-    parts = request.estimator().forecast(n=n, m=max(1.0, points_per_curve(request)))
+    parts = request.estimator().forecast(n=n, m=max(1.0, guess_points_per_curve(request)))
     return {name: float(getattr(parts, name)) for name in ERROR_PARTS}
 
 
-def points_per_curve(request: FitRequest) -> float:
+def guess_points_per_curve(request: FitRequest) -> float:
     """The public number of points of a subject that a forecast assumes."""
     return float(request.options.get("points_per_curve", TYPICAL_POINTS))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfda.curves.tables.source import without_password
+from dpfda.curves.tables.source import redact_password
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
 from dpfda.privacy.accounting import Event, event_from_dict, gaussian_epsilon, mu_squared
 
@@ -47,7 +47,7 @@ class Run:
 
 def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, kind: str = "fit") -> Run:
     """--run NAME; else the run of this very command that was stopped; else a new one. Says so where it is not new."""
-    stem, stamp = f"{kind}-{_settings_hash(request)}-", _last_change(request.source)
+    stem, stamp = f"{kind}-{_hash_settings(request)}-", _hash_last_change(request.source)
     known: dict[str, list[LogEntry]] = {}
     finished: set[str] = set()
     if ledger is not None:
@@ -64,16 +64,16 @@ def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, k
         if run.is_new and any(name.startswith(stem) and name not in finished for name in known):
             terminal.say("Note: this command was stopped before, but the data have changed since: it is a new study.")
     if not run.is_new:
-        terminal.say(_continued(run))
+        terminal.say(_describe_resumption(run))
     return run
 
 
-def can_go_on(run: str) -> bool:
+def can_resume(run: str) -> bool:
     """Whether a run of this name, if it was stopped, is gone on with by the command that began it."""
     return run.startswith(tuple(f"{kind}-" for kind in KINDS))
 
 
-def _continued(run: Run) -> str:
+def _describe_resumption(run: Run) -> str:
     if run.finished:
         return f"Run {run.name} is finished: its result is made again from the ledger, free of charge."
     return (
@@ -90,7 +90,7 @@ def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> N
     answered = set(ledger.releases(run.name))
     rest = [event for index, event in enumerate(planned) if index not in answered]
     whole = [*(event_from_dict(entry.event) for entry in run.entries), *rest]
-    left = ledger.budget_mu_squared - others(ledger, run.name)
+    left = ledger.budget_mu_squared - sum_other_runs(ledger, run.name)
     if mu_squared(whole) <= left + ledger.budget_mu_squared * 1e-12:
         return
     room = gaussian_epsilon(max(0.0, ledger.remaining()) ** 0.5, ledger.delta)
@@ -101,7 +101,7 @@ def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> N
     )
 
 
-def others(ledger: Ledger, run: str) -> float:
+def sum_other_runs(ledger: Ledger, run: str) -> float:
     """The mu^2 of all other runs."""
     events: dict[str, list[Event]] = {}
     for entry in ledger.log():
@@ -110,13 +110,13 @@ def others(ledger: Ledger, run: str) -> float:
     return sum(mu_squared(group) for group in events.values())
 
 
-def spent_without(ledger: Ledger, run: str) -> Spent:
+def compute_spent_before(ledger: Ledger, run: str) -> Spent:
     """What the ledger would show without this run: the state before it."""
-    total = others(ledger, run)
+    total = sum_other_runs(ledger, run)
     return replace(ledger.spent(), mu_squared=total, epsilon=gaussian_epsilon(total**0.5, ledger.delta))
 
 
-def same_study_or_refuse(run: Run, error: ProtocolError) -> InvalidInput:
+def explain_changed_terms(run: Run, error: ProtocolError) -> InvalidInput:
     """The sentence for a run whose terms differ from what is asked now."""
     return InvalidInput(
         f"Run {run.name} began with other settings, another number of subjects or another version of dpfda, so it cannot "
@@ -124,14 +124,14 @@ def same_study_or_refuse(run: Run, error: ProtocolError) -> InvalidInput:
     )
 
 
-def _settings_hash(request: FitRequest) -> str:
+def _hash_settings(request: FitRequest) -> str:
     source = request.source
-    place = without_password(source.location) if source.path is None else str(source.path.resolve())
+    place = redact_password(source.location) if source.path is None else str(source.path.resolve())
     settings = {name: value for name, value in request.settings.items() if name not in _NOT_OF_THE_STUDY}
     return _hash([place, settings])
 
 
-def _last_change(source: Source) -> str:
+def _hash_last_change(source: Source) -> str:
     """Stands for the state of the data: the latest time of change of its files; a server has none."""
     if source.path is None:
         return "0"

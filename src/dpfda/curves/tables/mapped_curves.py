@@ -38,10 +38,10 @@ class CurvesWriter:
         """All that was added. The files vanish with the arrays."""
         self._starts.append(np.array([self._points], dtype=np.int64))
         arrays = (
-            self._x.mapped("f8", (self._points,)),
-            self._y.mapped("f8", (self._points,)),
-            self._starts.mapped("i8", (self._n + 1,)),
-            self._design.mapped("f8", (self._n, self._columns)),
+            self._x.map_array("f8", (self._points,)),
+            self._y.map_array("f8", (self._points,)),
+            self._starts.map_array("i8", (self._n + 1,)),
+            self._design.map_array("f8", (self._n, self._columns)),
         )
         for file in (self._x, self._y, self._starts, self._design):
             file.close()

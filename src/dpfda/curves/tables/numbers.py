@@ -20,7 +20,7 @@ _SLASHED_DATE = r"^\d{1,4}[/.]\d{1,2}[/.]\d{1,4}"
 _DAY_LENGTH = 86_400_000_000  # microseconds
 
 
-def numbers(column: pl.Series, decimal: str = "point", *, rows_before: int = 0) -> NDArray[np.float64]:
+def parse_numbers(column: pl.Series, decimal: str = "point", *, rows_before: int = 0) -> NDArray[np.float64]:
     """The column as floats, missing values as NaN; anything else is refused.
 
     A column may come in parts: `rows_before` is the number of rows in earlier ones.
@@ -38,19 +38,19 @@ def numbers(column: pl.Series, decimal: str = "point", *, rows_before: int = 0) 
     return _floats(cast)
 
 
-def positions(
+def parse_positions(
     column: pl.Series, domain: Domain, decimal: str = "point", *, rows_before: int = 0
 ) -> NDArray[np.float64]:
     """The x of every row: numbers, or days since the first day of a domain of dates."""
     import polars as pl
 
-    moments = _moments(column, rows_before)
+    moments = _parse_dates(column, rows_before)
     if moments is None:
         if domain.origin is not None and not _all_missing(column):
             raise InvalidInput(
                 f"The column {column.name!r} holds no dates, but --domain does; give --domain as numbers."
             )
-        return numbers(column, decimal, rows_before=rows_before)
+        return parse_numbers(column, decimal, rows_before=rows_before)
     if domain.origin is None:
         raise InvalidInput(
             f"The column {column.name!r} holds dates; give --domain as dates too, for instance "
@@ -70,7 +70,7 @@ def _all_missing(column: pl.Series) -> bool:
     )
 
 
-def _moments(column: pl.Series, rows_before: int) -> pl.Series | None:
+def _parse_dates(column: pl.Series, rows_before: int) -> pl.Series | None:
     """The column as date-times if it holds dates, else None."""
     import polars as pl
 

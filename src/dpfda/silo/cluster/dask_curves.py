@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.loading import refused_or_noted
+from dpfda.curves.tables.loading import refuse_or_note
 from dpfda.curves.tables.source import find_source
 from dpfda.errors import DpfdaError, InvalidInput, SourceError
 from dpfda.privacy.exact import no_words
@@ -71,7 +71,7 @@ class DaskCurves:
         self._start(
             client, [client.submit(recipe, source, reading, shares, part, folder, pure=False) for part in range(count)]
         )
-        self.owner_notes = refused_or_noted(self._findings, reading)
+        self.owner_notes = refuse_or_note(self._findings, reading)
         return self
 
     def _start(self, client: Any, recipes: list[Any]) -> None:

@@ -13,7 +13,7 @@ from dpfda.planning.expected_error import ExpectedError
 from dpfda.protocol.terms import Scaling
 
 
-def achieved_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: ErrorParts) -> ExpectedError:
+def estimate_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: ErrorParts) -> ExpectedError:
     """Squared L2 error by source in the user's units; `coefficients` are the scaled ones.
 
     The yardstick `signal` is what the functions vary by, the uncertainty of that included, or the spread of the curves'
@@ -39,5 +39,5 @@ def _size(basis: Basis, scaling: Scaling, moments: Floats) -> float:
 def _metric(basis: Basis, scaling: Scaling, size: int) -> Floats:
     """The squared L2 length, in the user's units, as a quadratic form in `size` scaled coefficients."""
     mixing = scaling.mixing()
-    gram = basis.resized(size // len(mixing)).gram()
+    gram = basis.resize(size // len(mixing)).gram()
     return np.asarray(np.kron(mixing.T @ mixing, gram), dtype=np.float64)
