@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         LedgerError,
         NotPrivateWarning,
         ProtocolError,
+        SourceError,
         TransportError,
     )
     from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
@@ -42,6 +43,7 @@ __all__ = [
     "ProtocolError",
     "PublishedConstants",
     "Silo",
+    "SourceError",
     "TransportError",
 ]
 

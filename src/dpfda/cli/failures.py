@@ -12,14 +12,14 @@ from dpfda.errors import BudgetExceeded, DpfdaError, InvalidInput
 
 DONE, SYSTEM, USER, INTERRUPTED = 0, 1, 2, 130
 _INTERRUPTED = (
-    "Interrupted. Files are whole, and the ledger shows what was spent (dpfda budget log); a fit goes on where it was when "
-    "the same command is given again."
+    "Interrupted. No file is incomplete, and the ledger shows what was spent (dpfda budget log); give the same command "
+    "again to resume a fit where it stopped."
 )
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever Typer keeps it
 
 
 def run_for_exit_code(action: Callable[[], Any]) -> int:
-    """Do it; complain in one sentence if it fails."""
+    """Run it, and report a failure in one sentence."""
     try:
         outcome = action()
     except typer.Exit as stop:

@@ -21,7 +21,7 @@ HERE = "dpfda.ledger"
 
 @dataclass(frozen=True)
 class LedgerChoice:
-    """A ledger's place; `exists` is taken for granted for a server."""
+    """Where a ledger is; one on a server is assumed to exist."""
 
     location: str
 
@@ -74,7 +74,7 @@ def choose_ledger(named: str | None, source: Source | None = None) -> LedgerChoi
         choice = LedgerChoice(str(named or os.environ[VARIABLE]))
         folder = Path(choice.location).absolute().parent
         if not choice.is_url and not folder.is_dir():
-            raise InvalidInput(f"There is no folder {folder} for the ledger; make it, or correct --ledger.")
+            raise InvalidInput(f"There is no folder {folder} for the ledger; create it, or correct --ledger.")
         return choice
     beside = None if source is None else source.default_ledger
     if beside is not None and (beside.exists() or not Path(HERE).exists()):

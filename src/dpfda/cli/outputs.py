@@ -39,7 +39,7 @@ class Outputs:
                 check_target(target, self.overwrite)
 
     def write(self, document: Document) -> list[str]:
-        """Write everything, the JSON first; if something fails, the result itself is still handed over."""
+        """Write everything, the JSON first; if something fails, the result itself is still printed."""
         written: list[str] = []
         try:
             if self.json == "-":
@@ -114,9 +114,7 @@ def check_target(target: str, overwrite: bool) -> None:
         raise InvalidInput(f"{path} exists; choose another name, or add --overwrite.")
     folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InvalidInput(
-            f"The folder {folder} may not be written by this user; choose another place for {path.name}."
-        )
+        raise InvalidInput(f"This user may not write to the folder {folder}; choose another place for {path.name}.")
 
 
 def _html(document: Document) -> bytes:

@@ -91,7 +91,7 @@ def _resolve(folder: Path, value: Any) -> Any:
 
 
 def write_toml(settings: Mapping[str, Any]) -> str:
-    """The settings that differ from nothing, as a file that `dpfda fit` reads."""
+    """The settings that are set, as a file that `dpfda fit` reads."""
     plain = {
         name: value for name, value in settings.items() if value is not None and value is not False and value != []
     }

@@ -33,8 +33,8 @@ class PrivateVaryingCoefficients(CurveEstimator):
     coef_ : ndarray of shape (d + 1, r)
         One row per design column.
     expected_error_ : ExpectedError or None
-        The squared L2 error that the released quantities let expect, summed over the functions: bias, sampling, privacy,
-        total; None for methods that cannot tell.
+        The squared L2 error implied by the released quantities, summed over the functions: bias, sampling, privacy,
+        total; None for methods without such an estimate.
     """
 
     def __init__(

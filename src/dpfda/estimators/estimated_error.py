@@ -1,4 +1,4 @@
-"""The error to expect AFTER a fit, from what was released: post-processing, so it costs nothing and tells nothing new."""
+"""The error estimated AFTER a fit from what was released: post-processing, so it costs no privacy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dpfda.protocol.terms import Scaling
 def estimate_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: ErrorParts) -> ExpectedError:
     """Squared L2 error by source in the user's units; `coefficients` are the scaled ones.
 
-    The yardstick `signal` is what the functions vary by, the uncertainty of that included, or the spread of the curves'
-    levels if that is more: a flat mean that is known well is no failure.
+    The yardstick `signal` is how much the functions vary, including the uncertainty of that, or how much the curves'
+    levels vary if that is more: a flat mean that is known well is no failure.
     """
     total = _size(basis, scaling, parts.total)
     sampling, privacy = _size(basis, scaling, parts.sampling), _size(basis, scaling, parts.privacy)

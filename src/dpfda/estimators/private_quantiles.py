@@ -1,4 +1,4 @@
-"""Private quantiles of a column: a small, named share of the budget for bounds that are not known in public."""
+"""Private quantiles of a column: a small, stated share of the budget for bounds that are not publicly known."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def private_quantiles(
     """Release quantiles of y over a PUBLIC range `search`, every subject weighing the same.
 
     Guarantee: all releases together are (epsilon, delta)-DP with the silo's epsilon and delta, debited to its ledger
-    like a fit. With the `run` of an earlier call that was stopped, its answers are replayed from the ledger and nothing
-    is paid twice.
+    like a fit. With the `run` of an earlier call that stopped, its answers are replayed from the ledger, free of
+    charge.
 
     | input | result |
     |---|---|

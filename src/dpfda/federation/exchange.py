@@ -1,6 +1,6 @@
-"""The few fixed words that cross the border besides `Query` and `Release`: the invitation, and answers by code.
+"""The few fixed messages that cross the border besides `Query` and `Release`: the invitation, and answers by code.
 
-A refusal that reaches the coordinator is one of three codes. They tell the kind of error, which follows from the question,
+A refusal that reaches the coordinator is one of three codes. They state the kind of error, which follows from the question,
 the policy and the ledger; never its text, a path or anything computed from data.
 """
 

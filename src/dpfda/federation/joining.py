@@ -23,7 +23,7 @@ STUDY_FILE = "study.json"
 
 @dataclass(frozen=True)
 class Promise:
-    """What a site is about to promise, in numbers. For the site's eyes only."""
+    """What a site is about to promise, in numbers. For the site only."""
 
     document: StudyDocument
     site: str
@@ -134,7 +134,7 @@ def _try_one_round(silo: Silo, document: StudyDocument) -> None:
 
 
 def _price_after(ledger: Ledger, document: StudyDocument, site: str) -> tuple[bool, float]:
-    """Whether the study has begun here, and mu^2 when it will be over."""
+    """Whether the study has begun here, and the mu^2 of the ledger once it is over."""
     recorded = [entry for entry in ledger.log() if entry.run == document.id]
     total = ledger.spent().mu_squared
     planned = mu_squared(document.plan.events(site))

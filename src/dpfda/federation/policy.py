@@ -131,7 +131,7 @@ class SitePolicy:
 
 
 def _find_objections(allow: Allowed, document: StudyDocument) -> list[str]:
-    """The terms that leave what the policy allows."""
+    """The terms that go beyond what the policy allows."""
     terms, plan = document.terms, document.plan
     found = []
     for word, value, listed in (
@@ -144,7 +144,7 @@ def _find_objections(allow: Allowed, document: StudyDocument) -> list[str]:
             found.append(f"The policy does not allow the {word} {value!r}.")
     for word, inner, outer in (("domain", terms.domain, allow.domain), ("y_bounds", terms.y_bounds, allow.y_bounds)):
         if outer is not None and not (outer[0] <= inner[0] and inner[1] <= outer[1]):
-            found.append(f"The study's {word} {list(inner)} leaves the policy's {list(outer)}.")
+            found.append(f"The study's {word} {list(inner)} is not within the policy's {list(outer)}.")
     for word, count, most in (
         ("rounds", len(plan.rounds), allow.max_rounds),
         ("basis functions", plan.basis.size, allow.max_basis),

@@ -1,4 +1,4 @@
-"""Reading the two files that people write, `study.toml` and `site.toml`: every mistake is one sentence."""
+"""Reads the files that people write, such as `study.toml` and `site.toml`; every mistake is one sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def refuse_unknown_names(where: str, table: Any, names: Collection[str]) -> dict[str, Any]:
-    """The table, if every name in it is known; a typing mistake must not turn a promise off."""
+    """The table, if every name in it is known; a misspelt name must not disable a promise."""
     if not isinstance(table, Mapping):
         raise InvalidInput(f"{where} must be a table.")
     for name in table:

@@ -78,7 +78,7 @@ def init_study(study: Path, extra_classes: tuple[str, ...] = ()) -> tuple[StudyF
     terms, address = read_study(study)
     document, folder = make_document(terms), StudyFolder.of(study)
     if folder.root.exists():
-        raise InvalidInput(f"{folder.root} exists: this study was made already; remove the folder to start afresh.")
+        raise InvalidInput(f"{folder.root} exists: this study was already created; remove the folder to start over.")
     make_private_folder(folder.root)
     try:
         document.save(folder.study_path)

@@ -101,7 +101,7 @@ def make_result_document(
 def error_parts(fitted: Any) -> dict[str, float] | None:
     """The squared L2 error that the released quantities and the known noise imply: bias, sampling, privacy, total.
 
-    Added up over coefficient functions, each in its own units. None where the method cannot tell.
+    Added up over coefficient functions, each in its own units. None for methods without such an estimate.
     """
     parts = getattr(fitted, "expected_error_", None)
     return None if parts is None else {name: float(getattr(parts, name)) for name in ERROR_PARTS}

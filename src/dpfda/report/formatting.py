@@ -44,7 +44,7 @@ def describe_error(error: Mapping[str, float], unit: str, functions: int = 1) ->
 
 
 def typical_half_width(function: Mapping[str, Any]) -> float | None:
-    """Half the width of a function's band in the middle of all places: half of the domain is known better."""
+    """The median over the domain of half the width of a function's band."""
     if function["low"] is None:
         return None
     sides = zip(function["low"], function["high"], strict=True)

@@ -113,11 +113,11 @@ def _budget(budget: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _accuracy(document: Document) -> dict[str, Any] | None:
-    """Root-mean-square errors and the share of every source, before and after."""
+    """Root-mean-square errors and the share of every source: forecast and estimated."""
     error = document["error"]
     named = {
-        "expected before spending": error["expected"],
-        "after the fit, from what was released": error["achieved"],
+        "forecast, before spending": error["expected"],
+        "estimated, from what was released": error["achieved"],
     }
     rows = [_error_row(name, parts) for name, parts in named.items() if parts is not None]
     if not rows:
@@ -126,13 +126,13 @@ def _accuracy(document: Document) -> dict[str, Any] | None:
     sentences = [describe_error(best, document["study"]["y_label"], functions)]
     if error["achieved"] and error["expected"] and error["achieved"]["total"] > _SURPRISE * error["expected"]["total"]:
         sentences.append(
-            "That is more than was expected before: the forecast took points to be spread evenly over the domain, and "
-            "curves to differ as is typical."
+            "That is more than was forecast: the forecast assumed that points lie evenly over the domain and that "
+            "curves vary as is typical."
         )
     if document["functions"][0]["low"] is not None:
         sentences.append(
-            "The error takes curves to be as smooth where few were observed as elsewhere. The band does not rely on that: "
-            "in such places it is much wider, and it is the band that holds with the stated probability."
+            "This estimate assumes that curves are as smooth where few were observed as elsewhere. The band does not: in "
+            "such places it is much wider, and it is the band that holds with the stated probability."
         )
     return {
         "rows": rows,

@@ -1,4 +1,4 @@
-"""The privacy card: what the guarantee says, in words for people who do not do this for a living."""
+"""The privacy card: what the guarantee says, in words for readers who are not specialists."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _attempt_all(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, Ar
 
 
 def _attempt(point: Point) -> Arrays | Exception:
-    """The results of a cell, or why there are none: whatever it is, other cells go on, and it is named at the end."""
+    """The results of a cell, or its error: other cells are not affected, and the first error is raised at the end."""
     try:
         return _compute(point)
     except Exception as error:

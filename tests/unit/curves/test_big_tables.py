@@ -191,7 +191,7 @@ def broken(column: str, row: int, value: object):
 @pytest.mark.parametrize(
     ("column", "value", "sentence"),
     [
-        ("hdl", "high", "'hdl' has a text in row 3001"),
+        ("hdl", "high", "Row 3001 of 'hdl' is 'high', not a number"),
         ("age", "0,5", r"comma \(row 3001\)"),
         ("age", "03/04/2019", r"dates \(row 3001\)"),
         ("pid", "", "1 rows have no 'pid'"),
@@ -287,7 +287,7 @@ def test_a_full_disk_is_one_sentence(tmp_path) -> None:
     file = ScratchFile(tmp_path)
     with full.open("wb", buffering=0) as device:
         file._file = device
-        with pytest.raises(SourceError, match="is full; name one with more room by --scratch"):
+        with pytest.raises(SourceError, match="is full; name one with more space by --scratch"):
             file.append(np.zeros(10))
 
 

@@ -127,7 +127,7 @@ def test_coefficient_curves_are_captioned(vcm_document) -> None:
 def test_budget_and_accuracy_are_shown(document) -> None:
     html = render_report(document)
     assert "visits.ledger" in html
-    assert "expected before spending" in html
+    assert "forecast, before spending" in html
     assert format_number(0.3) in html
 
 
@@ -188,7 +188,7 @@ def test_the_error_sentence_names_its_sources() -> None:
     assert "of the 3 coefficient curves together" in describe_error(ERROR, "mg/dl", 3)
 
 
-def test_expected_and_achieved_errors_are_those_of_the_estimator() -> None:
+def test_forecast_and_estimated_errors_are_those_of_the_estimator() -> None:
     curves = simulate_vcm(120, 5, 2, rng=1)
     fitted = PrivateVaryingCoefficients(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5), design_bounds=(-1, 1)).fit(curves)
     study = StudyDescription("v.csv", "age", "hdl", ("intercept", "a", "b"), title="t", x_label="a", y_label="h")
@@ -197,7 +197,7 @@ def test_expected_and_achieved_errors_are_those_of_the_estimator() -> None:
     assert document["error"]["achieved"] == pytest.approx(
         {"bias": error.bias, "sampling": error.sampling, "privacy": error.privacy, "total": error.total}
     )
-    assert html.index("expected before spending") < html.index("after the fit, from what was released")
+    assert html.index("forecast, before spending") < html.index("estimated, from what was released")
     for share in (error.privacy / error.total, error.sampling / error.total):
         assert f"{share:.0%}" in html
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 app = new_app(group=True)
 
-_WHICH = "The data set whose ledger is meant; left out: dpfda.ledger here."
+_WHICH = "The data set whose ledger to use; dpfda.ledger in this folder if left out."
 _Data = Annotated[str | None, typer.Argument(help=_WHICH, show_default=False)]
 _Ledger = Annotated[str | None, typer.Option("--ledger", help="Ledger file or PostgreSQL URL.", show_default=False)]
 
@@ -79,7 +79,9 @@ def show(
     out.print(
         f"{'█' * filled}{'░' * (30 - filled)} {share:.1%} of the budget (mu^2) spent in {spent.debits:,} releases"
     )
-    out.print(f"spent: epsilon = {spent.epsilon:.4g}; one more study may use epsilon = {left:.4g} at that delta")
+    out.print(
+        f"spent: epsilon = {spent.epsilon:.4g}; one more study may use epsilon = {left:.4g} at delta = {spent.delta:g}"
+    )
 
 
 @app.command(epilog=example("dpfda budget log visits.csv --rounds"))

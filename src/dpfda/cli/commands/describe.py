@@ -1,4 +1,4 @@
-"""`dpfda describe`: how to choose bounds without leaking, and a private look for a price where nothing is known."""
+"""`dpfda describe`: how to choose bounds without leaking, and a range estimated privately where nothing is known."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ app = new_app()
 LEVELS = (0.01, 0.99)
 GUIDE = """\
 Domain and bounds are part of the promise, so they must be known without the data:
-  1. x: the study's design says it (ages that could enter, length of follow-up).
-  2. y: the instrument, the definition of the score or physiology says it; generous is fine, the method adapts inside.
+  1. x: see the study's design (ages that could enter, length of follow-up).
+  2. y: see the instrument, the definition of the score, or physiology; be generous, the method adapts to the data inside.
   3. Covariates: the questionnaire lists the levels; numbers have physical limits.
   4. Look it up: the protocol, the data dictionary, a published table of ANOTHER population.
   5. Do not look at minima, maxima, histograms or outliers of these data: every such look leaks and is not counted.
-Bounds that are twice too wide cost little; bounds that cut off real values bias the curve.
+Bounds ten times too wide cost the default method almost nothing; bounds that cut off real values bias the curve.
 """
 
 _EXAMPLES = example(
@@ -35,7 +35,9 @@ _EXAMPLES = example(
     "dpfda describe visits.csv --id pid --x age --y crp --search 0:500 --epsilon 0.1 --delta 1e-6",
 )
 _What = Annotated[str | None, typer.Argument(help="A measure (hdl, bmi, ...) or your table.", show_default=False)]
-_Search = Annotated[str | None, typer.Option("--search", help="PUBLIC range that surely holds y: releases quantiles.")]
+_Search = Annotated[
+    str | None, typer.Option("--search", help="PUBLIC range that certainly contains y: releases quantiles.")
+]
 
 
 @app.command(epilog=_EXAMPLES)
@@ -58,8 +60,8 @@ def describe(
     """Which public facts to look up, plausible ranges of common measures and, with --search, private quantiles of y.
 
     Without --search no value of the data is read: of a table only the names of its columns. With --search the 1% and
-    99% quantiles of y are released for the stated epsilon, debited to the ledger like a fit; choose it small. If it is
-    stopped, the same command goes on where it was, and nothing is paid twice.
+    99% quantiles of y are released for the stated epsilon, debited to the ledger like a fit; choose it small. A
+    stopped search resumes with the same command without spending budget twice.
     """
     if search is not None:
         _release(ctx.params, ctx.obj)
@@ -112,7 +114,7 @@ def _print_columns(what: str, query: str | None, terminal: Terminal) -> None:
 
 
 def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
-    """Private quantiles: checked, afforded, read, spent, in this order."""
+    """Release private quantiles: check, compare with the budget, read, spend, in this order."""
     from dpfda.cli import parsing
     from dpfda.cli.fit.request import make_request
     from dpfda.cli.fit.runs import choose_run, explain_changed_terms, refuse_unfinishable
@@ -162,7 +164,9 @@ def _print_quantiles(found: PrivateQuantiles, column: str, terminal: Terminal) -
         f"{format_number(found.resolution)}; the noise of one comparison is {100 * found.share_sd:.2g}% of the subjects)."
     )
     if found.share_sd > min(LEVELS):
-        terminal.out.print("The noise exceeds 1% of the subjects: these are rough; widen them, or spend more.")
+        terminal.out.print(
+            "The noise exceeds 1% of the subjects: these quantiles are rough; widen the bounds, or spend more."
+        )
     terminal.out.print(
         f"Suggested: --y-bounds={format_number(low - room).replace(',', '')}:{format_number(high + room).replace(',', '')}"
     )

@@ -74,8 +74,8 @@ def fit(
 
     Domain and bounds must be public facts: choose them by definition, never by looking at the data (dpfda describe
     helps). Every answer is written to the data set's ledger together with its cost; a fit that would overspend is refused
-    before the data are read. The same command again is a new study and costs again, unless the first was stopped before
-    its result was written: then it goes on where it was, and nothing is paid twice.
+    before the data are read. The same command again is a new study and costs again, unless the first stopped before its
+    result was written: then it resumes without spending budget twice.
     """
     from dpfda.cli.fit.request import make_request
     from dpfda.cli.settings import merge_settings
@@ -92,7 +92,7 @@ def fit(
 
 
 def run_fit(request: FitRequest, terminal: Terminal) -> Document:
-    """Check the budget, read, spend, write, tell: in this order."""
+    """Check the budget, read, spend, write, report: in this order."""
     from dpfda.cli.fit.runs import choose_run
     from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
     from dpfda.cli.summary import print_summary
@@ -119,7 +119,7 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
 
 
 def _for_the_command_line(sentence: str) -> str:
-    """A sentence of the library with the words of this command."""
+    """A sentence of the library in the terms of the command line."""
     said = sentence.replace("estimator.forecast(n=..., m=...)", "dpfda plan")
     return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
 

@@ -34,13 +34,15 @@ def plan(
     noise: Annotated[float | None, typer.Option("--noise", help="Guess: sd of one measurement.")] = None,
     signal: Annotated[float | None, typer.Option("--signal", help="Guess: sd of the mean around its level.")] = None,
     sites_file: Annotated[str | None, typer.Option("--sites-file", help="TOML with unequal [[site]] tables.")] = None,
-    error: Annotated[float | None, typer.Option("--error", help="Wanted typical distance, in units of y.")] = None,
+    error: Annotated[
+        float | None, typer.Option("--error", help="Target for the typical distance, in units of y.")
+    ] = None,
     json_file: Annotated[str | None, typer.Option("--json", help="Write the answers as JSON; - for stdout.")] = None,
     picture: Annotated[str | None, typer.Option("--picture", help="Phase diagram: .png, .svg or .pdf.")] = None,
     against: Annotated[str, typer.Option("--against", help="Second axis of the picture: m or epsilon.")] = "m",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
 ) -> None:
-    """Regime, what would help most, the price of privacy, predicted error, needed budget or subjects. Spends nothing."""
+    """Regime, what helps most, price of privacy, forecast error, budget or subjects needed. Spends nothing."""
     from dpfda.cli.outputs import check_target
     from dpfda.cli.plan.answers import answer
     from dpfda.cli.plan.sentences import print_answers

@@ -43,7 +43,7 @@ def reproduce(
         ),
     ] = None,
     adaptive_repetitions: Annotated[
-        int | None, typer.Option("--adaptive-repetitions", help="At most so many repetitions of the default method.")
+        int | None, typer.Option("--adaptive-repetitions", help="Maximum number of repetitions of the default method.")
     ] = None,
     only: Annotated[
         str | None,
@@ -93,7 +93,7 @@ def _compute_only(ctx: typer.Context, experiments: list[Experiment], folder: Pat
 
 @contextmanager
 def _progress(ctx: typer.Context) -> Iterator[Progress]:
-    """A bar on a terminal, a line for every tenth of the work in a log; a word about what an interruption leaves."""
+    """A bar on a terminal, a line for every tenth of the work in a log, and a note on resuming after an interruption."""
     said = 0
 
     with ctx.obj.progress("simulating (estimated seconds)") as advance:

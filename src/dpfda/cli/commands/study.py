@@ -64,7 +64,7 @@ def run(ctx: typer.Context, study: _Study, wait: _Wait = 600.0, late: _Late = 20
 def resume(
     ctx: typer.Context, study: _Study, wait: _Wait = 600.0, late: _Late = 20.0, patience: _Patience = 5.0
 ) -> None:
-    """Go on after a crash: recorded rounds are replayed, sites repeat stored answers, nothing is spent twice."""
+    """Resume after a crash: recorded rounds are replayed, sites repeat stored answers, nothing is spent twice."""
     from dpfda.federation.workspace import check_unchanged
 
     _to_end(check_unchanged(study), ctx.obj, wait, late, patience)
@@ -130,7 +130,7 @@ def result(
 
 
 def description(document: StudyDocument, level: float = 0.95) -> Any:
-    """The study as the report calls it."""
+    """The study's public description for the report."""
     from dpfda.report.document import StudyDescription
 
     terms = document.terms

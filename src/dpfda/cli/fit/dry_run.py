@@ -39,7 +39,7 @@ def _price(request: FitRequest, terminal: Terminal) -> list[str]:
     ledger = request.ledger.open()
     run = choose_run(request, ledger, terminal)
     if not run.is_new:
-        return [f"Would go on with run {run.name} of {request.ledger.shown}; what it has paid for is not paid again."]
+        return [f"Would resume run {run.name} of {request.ledger.shown} without paying twice for what it has released."]
     spent = ledger.spent()
     after = gaussian_epsilon((spent.mu_squared + cost) ** 0.5, spent.delta)
     lines = [
@@ -49,7 +49,7 @@ def _price(request: FitRequest, terminal: Terminal) -> list[str]:
     try:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     except BudgetExceeded:
-        lines.append("It would be REFUSED: the budget does not reach.")
+        lines.append("It would be REFUSED: the budget is not large enough.")
     return lines
 
 
@@ -57,10 +57,10 @@ def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
     subjects = f"{loaded.curves.n:,} subjects (their number is public)."
     expected = forecast(request, n=loaded.curves.n)
     if expected is None:
-        return [subjects, f"Expected error: the method {request.options['method']!r} gives none in advance."]
+        return [subjects, f"Expected error: the method {request.options['method']!r} has no forecast."]
     points = guess_points_per_curve(request)
     return [
         subjects,
         describe_error(expected, request.settings["y-label"] or request.reading.y or "y", len(loaded.functions)),
-        f"It assumes {points:g} points a subject (--points-per-curve), spread evenly over the domain, and typical curves.",
+        f"It assumes {points:g} points per subject (--points-per-curve), evenly over the domain, and typical curves.",
     ]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def forecast(request: FitRequest, *, n: int) -> dict[str, float] | None:
-    """Squared L2 error by source in the user's units, added up over coefficient functions, where the method can tell.
+    """Squared L2 error by source in the user's units, summed over functions; None for methods without a forecast.
 
     The number of points comes from --points-per-curve or is the typical one; it is never taken from the data.
     """

@@ -1,4 +1,4 @@
-"""Which run of the ledger a fit or a search for quantiles is: new, or one stopped before its result was written.
+"""The run in the ledger that a fit or a search for quantiles belongs to: a new one, or one that has stopped.
 
 The name of a run holds a hash of the settings that decide the releases and of the time at which the data were last changed,
 never of their content. The same command after a finished fit is a new study and costs again. After a fit that was killed,
@@ -46,7 +46,7 @@ class Run:
 
 
 def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, kind: str = "fit") -> Run:
-    """--run NAME; else the run of this very command that was stopped; else a new one. Says so where it is not new."""
+    """--run NAME; else the stopped run of this same command; else a new one. Says so unless it is new."""
     stem, stamp = f"{kind}-{_hash_settings(request)}-", _hash_last_change(request.source)
     known: dict[str, list[LogEntry]] = {}
     finished: set[str] = set()
@@ -69,16 +69,16 @@ def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, k
 
 
 def can_resume(run: str) -> bool:
-    """Whether a run of this name, if it was stopped, is gone on with by the command that began it."""
+    """Whether a stopped run of this name is resumed by the command that began it."""
     return run.startswith(tuple(f"{kind}-" for kind in KINDS))
 
 
 def _describe_resumption(run: Run) -> str:
     if run.finished:
-        return f"Run {run.name} is finished: its result is made again from the ledger, free of charge."
+        return f"Run {run.name} is finished: its result is rebuilt from the ledger, free of charge."
     return (
-        f"Resuming run {run.name}, which was stopped at round {1 + max(entry.round for entry in run.entries)}: what it "
-        "paid for is not paid again. (--run NAME would begin another study.)"
+        f"Resuming run {run.name}, which stopped at round {1 + max(entry.round for entry in run.entries)}: nothing is "
+        "paid for twice. (--run NAME would begin another study.)"
     )
 
 
@@ -95,7 +95,7 @@ def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> N
         return
     room = gaussian_epsilon(max(0.0, ledger.remaining()) ** 0.5, ledger.delta)
     raise BudgetExceeded(
-        f"The rest of run {run.name}, which was stopped, does not fit into the budget any more: other studies have spent "
+        f"The rest of run {run.name}, which was stopped, no longer fits into the budget: other studies have spent "
         "it, or an answer is missing from the ledger. Nothing was spent now; what is left allows a new study with about "
         f"epsilon = {room:.2g}: add --run NAME and a smaller --epsilon."
     )
@@ -132,7 +132,7 @@ def _hash_settings(request: FitRequest) -> str:
 
 
 def _hash_last_change(source: Source) -> str:
-    """Stands for the state of the data: the latest time of change of its files; a server has none."""
+    """A hash that stands for the state of the data: the time of change of every file; a server has none."""
     if source.path is None:
         return "0"
     files = [source.path, *(sorted(source.path.rglob("*")) if source.path.is_dir() else [])]

@@ -1,4 +1,4 @@
-"""What a fit may cost, whether the ledger allows it, and what the ledger shows afterwards."""
+"""The price of a fit: whether the ledger allows it, and what the ledger shows afterwards."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def refuse_overspending(ledger: Ledger, choice: LedgerChoice, epsilon: float, de
 
 
 def warn_of_large_delta(delta: float, n: int, terminal: Terminal) -> None:
-    """Say so if delta is not small for `n` subjects: such a promise alone would allow to publish one of them."""
+    """Warn if delta is not small for `n` subjects: such a promise would permit publishing one of their records."""
     if delta * n < 1:
         return
     terminal.say(
-        f"Warning: --delta {delta:g} is large for {n:,} subjects: such a promise would allow to publish the whole record of "
-        f"one of them. Choose it far below one over their number, for instance {_round_down(min(1e-5, 0.01 / n))}."
+        f"Warning: --delta {delta:g} is large for {n:,} subjects: this promise would permit publishing a whole record. "
+        f"Choose it far below one over the number of subjects, for instance {_round_down(min(1e-5, 0.01 / n))}."
     )
 
 

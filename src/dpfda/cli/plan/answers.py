@@ -1,4 +1,4 @@
-"""What `dpfda plan` knows about a study: regime, helpers, prices, predicted errors. Public numbers only."""
+"""What `dpfda plan` computes about a study: regime, what helps, prices, forecast errors. From public numbers only."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlannedStudy:
 
     @property
     def setting(self) -> Setting:
-        """The study for the theory; unequal sites enter by the harmonic form of their means."""
+        """The study for the theory; unequal sites are replaced by equal ones, see `average_sites`."""
         problem, privacy = ("vcm" if self.d else "mean"), ("fdp" if self.S > 1 else "cdp")
         return Setting(problem, privacy, self.n, self.m, self.alpha, self.S, max(self.d, 1), self.epsilon)  # type: ignore[arg-type]
 

@@ -50,7 +50,7 @@ def explain_errors(path: Path) -> Iterator[None]:
             f"{path.name} is not what its ending says ({_first_line(error)}); export it again."
         ) from None
     except PermissionError:
-        raise SourceError(f"{path} may not be read by this user; ask its owner for read permission.") from None
+        raise SourceError(f"This user may not read {path}; ask its owner for read permission.") from None
     except (EOFError, gzip.BadGzipFile):
         raise InvalidInput(f"{path.name} is not a complete gzip file; compress it again.") from None
     except OSError as error:

@@ -91,7 +91,7 @@ def split_texts(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
 
 
 def join_texts(offsets: NDArray[np.int64], content: NDArray[np.uint8]) -> pl.Series:
-    """The inverse of `text_parts`."""
+    """The inverse of `split_texts`."""
     import polars as pl
     import pyarrow as pa
 

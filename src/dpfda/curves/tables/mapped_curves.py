@@ -21,7 +21,7 @@ class CurvesWriter:
         self._columns = 1
 
     def add(self, piece: Curves, *, continues: bool = False) -> None:
-        """Append a piece; with `continues`, its first curve goes on with the points of the last one before."""
+        """Append a piece; with `continues`, its first curve continues the last one before it."""
         first = int(continues)
         if continues and piece.design[0].tobytes() != self._last_design:
             raise InvalidInput("design must be constant within a curve, but one of its columns varies; use one value.")

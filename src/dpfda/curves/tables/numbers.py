@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", ".", "-", "missing")
 _DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
+_LONGEST_SHOWN = 20
 _SLASHED_DATE = r"^\d{1,4}[/.]\d{1,2}[/.]\d{1,4}"
 _DAY_LENGTH = 86_400_000_000  # microseconds
 
@@ -99,7 +100,7 @@ def _text(column: pl.Series) -> pl.Series:
             column = pl.Series(column.name, [None if value is None else str(value) for value in column])
         elif column.dtype.is_nested() or column.dtype == pl.Binary:
             raise InvalidInput(
-                f"The column {column.name!r} holds {column.dtype} entries; it must hold one number a row."
+                f"The column {column.name!r} holds {column.dtype} entries; it must hold one number per row."
             )
     text = column.cast(pl.String).str.strip_chars()
     return text.set(text.str.to_lowercase().is_in(MISSING).fill_null(False), None)
@@ -115,8 +116,8 @@ def _refuse_text(text: pl.Series, cast: pl.Series, rows_before: int) -> None:
         raise InvalidInput(f"The column {name!r} writes numbers with a comma (row {row}); add --decimal comma.")
     if text.gather(bad[:1]).str.contains(_SLASHED_DATE)[0]:
         raise InvalidInput(f"The column {name!r} holds dates (row {row}); write them as 2019-01-31, year first.")
-    kind = "a text" if not any(letter.isdigit() for letter in sample) else "something that is no number"
-    raise InvalidInput(f"The column {name!r} has {kind} in row {row}; correct it, or empty it if it is missing.")
+    shown = sample if len(sample) <= _LONGEST_SHOWN else f"{sample[:_LONGEST_SHOWN]}..."
+    raise InvalidInput(f"Row {row} of {name!r} is {shown!r}, not a number; correct it, or empty it if it is missing.")
 
 
 def _floats(column: pl.Series) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""What the owner of the data should know before spending. NOT PRIVATE: counts of subjects, for the owner's eyes only."""
+"""What the owner of the data should know before spending. NOT PRIVATE: counts of subjects, for the owner only."""
 
 from __future__ import annotations
 

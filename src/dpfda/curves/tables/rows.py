@@ -1,4 +1,4 @@
-"""Rows of a long table as numbers: what one batch of a source becomes, and what is to be told about it."""
+"""Rows of a long table as numbers: what one batch of a source becomes, and the notes about it."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class RowReader:
 
 
 def explain_missing_ids(count: int, reading: Reading) -> InvalidInput:
-    """The sentence for rows that belong to nobody."""
+    """The error for rows without an id."""
     return InvalidInput(f"{count:,} rows have no {reading.id!r}: they belong to nobody; drop them or give them an id.")
 
 

@@ -89,5 +89,5 @@ def _opener(path: str, flags: int) -> int:
 
 def _explain(error: OSError, folder: Path) -> SourceError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return SourceError(f"The scratch folder {folder} is full; name one with more room by --scratch.")
+        return SourceError(f"The scratch folder {folder} is full; name one with more space by --scratch.")
     return SourceError(f"The scratch folder {folder} cannot be used ({error.strerror}); name another by --scratch.")

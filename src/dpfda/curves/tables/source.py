@@ -69,7 +69,7 @@ def find_source(location: str, query: str | None = None) -> Source:
 
 
 def redact_password(text: str) -> str:
-    """The text with the password of any URL in it blotted out."""
+    """The text with the password of any URL in it redacted."""
     return re.sub(r"(://[^/\s:@]*):[^/\s]*@", r"\1:***@", text)
 
 

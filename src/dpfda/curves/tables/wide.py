@@ -1,4 +1,4 @@
-"""Wide tables, as FDA people keep them: one row per subject with columns named by x, or one column per subject."""
+"""Wide tables, as usual for functional data: one row per subject with columns named by x, or one column per subject."""
 
 from __future__ import annotations
 

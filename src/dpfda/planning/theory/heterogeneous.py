@@ -25,7 +25,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SiteBudget:
-    """A server with `n` curves and budget `epsilon`."""
+    """The size `n` and the budget `epsilon` of one site (the paper's server)."""
 
     n: float
     epsilon: float

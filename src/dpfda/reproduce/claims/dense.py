@@ -109,7 +109,7 @@ def _breaks(fitted: dict[float, list[Line]]) -> Iterable[Claim]:
 
 
 def _in_budget(results: Results, method: str, low: float, high: float) -> Claim:
-    """The other exponent of the private dense rate: of eps, at every n, between two budgets where noise rules."""
+    """The other exponent of the private dense rate: of eps, at every n, between two budgets where noise dominates."""
     epsilons = [epsilon for epsilon in results.epsilons("dense", method) if low <= epsilon <= high]
     gradients = []
     for n in results.axis("dense", "n"):

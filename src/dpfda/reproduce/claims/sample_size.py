@@ -40,7 +40,7 @@ def _in_epsilon(results: Results, method: str) -> Claim:
     why = (
         ""
         if seen in (HOLDS, UNDECIDED)
-        else "where it does not, sampling rules the error at the smallest budget already"
+        else "where it does not, sampling already dominates the error at the smallest budget"
     )
     return Claim(results.experiment.name, "Error falls as eps grows, in every plot", method, text, seen, why)
 

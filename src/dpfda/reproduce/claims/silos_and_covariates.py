@@ -50,9 +50,8 @@ def _splitting(results: Results, method: str) -> Claim:
         ratio = line[-1].mean / line[0].mean
         good += ratio > 1
         parts.append(f"{ratio:.3g} (eps = {epsilon:g})")
-    text = (
-        f"error at S = {silos[-1]} over error at S = 1: {', '.join(parts)}; theory: up to {silos[-1]} where noise rules"
-    )
+    text = f"error at S = {silos[-1]} over error at S = 1: {', '.join(parts)}"
+    text += f"; theory: up to {silos[-1]} where noise dominates"
     few = min(one.errors.size for one in results.select("split", method))
     text, seen = mark_undecided(text, verdict(good, len(epsilons)), few)
     return Claim("federated", "Splitting 2000 subjects over silos costs (FDP against CDP)", method, text, seen)
