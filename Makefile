@@ -51,7 +51,8 @@ format: setup    ## let ruff fix and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup     ## benchmarks; tables go to docs/
+bench: setup     ## all benchmarks; tables go to docs/
+	$(BIN)/python -m benchmarks.coverage
 	$(BIN)/python -m benchmarks.utility --jobs 2
 	$(BIN)/python -m benchmarks.real_data
 	$(BIN)/python -m benchmarks.monte_carlo

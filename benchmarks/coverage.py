@@ -18,7 +18,7 @@ import numpy as np
 
 from dpfda import PrivateMean, PrivateVaryingCoefficients
 from dpfda.curves.curves import Curves
-from dpfda.curves.simulated import Function, mean_1, mean_2, simulate_mean, simulate_vcm, vcm_coefficients
+from dpfda.curves.simulated import Function, make_vcm_coefficients, mean_1, mean_2, simulate_mean, simulate_vcm
 
 TABLE = Path(__file__).parents[1] / "docs" / "coverage.md"
 GRID = np.linspace(0, 1, 101)
@@ -49,7 +49,7 @@ PROBLEMS = {
     ),
     "VCM d = 2, Fourier r = 3": Problem(
         lambda n, rng: simulate_vcm(n, 6, 2, rng=rng, process_sd=0.3),
-        tuple(vcm_coefficients(2)),
+        tuple(make_vcm_coefficients(2)),
         {"basis": "fourier", "n_basis": 3, "design_bounds": (-1, 1)},
     ),
 }

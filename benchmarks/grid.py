@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.simulated import Function, mean_1, mean_2, simulate_mean, simulate_vcm, vcm_coefficients
+from dpfda.curves.simulated import Function, make_vcm_coefficients, mean_1, mean_2, simulate_mean, simulate_vcm
 
 Floats = NDArray[np.float64]
 Generate = Callable[[np.random.Generator], Curves]
@@ -142,7 +142,7 @@ def _vcm(
     moments[0] = moments[:, 0] = 0.0
     np.fill_diagonal(moments, [1.0, *[1 / 3] * d])
     return Row(
-        name, generate, tuple(vcm_coefficients(d)), _one(n), m, r, target=target, deltas=deltas,
+        name, generate, tuple(make_vcm_coefficients(d)), _one(n), m, r, target=target, deltas=deltas,
         spread=process_sd, design_moments=moments,
     )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 It writes docs/monte-carlo.md. A repetition is: simulate the data, estimate at every budget, compute the errors. The plain
 loop does what a user would write: `simulate_mean`, then `PrivateMean(...).fit` for one budget after the other, then
-`squared_l2_error`. Both use the production plans; `tests/unit/test_experiments_engine.py` shows that their coefficients
+`squared_l2_error`. Both use the production plans; `tests/unit/reproduce/test_published_runs.py` shows that the coefficients
 agree to 1e-10.
 """
 
@@ -93,7 +93,7 @@ _INTRODUCTION = f"""# Speed of the Monte Carlo engine
 
 Written by `python -m benchmarks.monte_carlo`: repetitions per second of processor time, {len(BUDGETS)} budgets each, both
 sides in one run. The plain loop simulates, fits and measures one budget at a time with `PrivateMean`, as a user would
-write it. The engine shares data over budgets and methods. `tests/unit/test_experiments_engine.py` shows that both give
+write it. Runs share data over budgets and methods. `tests/unit/reproduce/test_published_runs.py` shows that both give
 the same: the published method to 1e-10, the default method to the bit.
 """
 _WHY_NOT = """

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dpfda import PrivateMean, PrivateVaryingCoefficients
 from dpfda.curves.curves import Curves
-from dpfda.curves.datasets import DatasetInfo, dataset_info, load_dataset
+from dpfda.curves.datasets import DatasetInfo, get_dataset_info, load_dataset
 
 Floats = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ class Fits:
 
 
 @dataclass(frozen=True)
-class Study:
+class Comparison:
     """Everything that page and picture show of one data set."""
 
     info: DatasetInfo
@@ -56,9 +56,9 @@ class Study:
     fits: tuple[Fits, ...]
 
 
-def study(name: str, covariates: tuple[str, ...], seeds: int) -> Study:
+def compare(name: str, covariates: tuple[str, ...], seeds: int) -> Comparison:
     """Fit one data set without privacy and, for every epsilon, privately with several seeds."""
-    info, curves = dataset_info(name), load_dataset(name, covariates)
+    info, curves = get_dataset_info(name), load_dataset(name, covariates)
     terms: dict[str, Any] = {"domain": info.domain, "y_bounds": info.y_bounds}
     if covariates:
         terms["design_bounds"] = [(0.0, 1.0)] * len(covariates)
@@ -80,7 +80,7 @@ def study(name: str, covariates: tuple[str, ...], seeds: int) -> Study:
             )
         )
     labels = (info.y,) if not covariates else ("intercept", *covariates)
-    return Study(info, labels, grid, _density(curves, grid), _values(reference, grid), tuple(fits))
+    return Comparison(info, labels, grid, _density(curves, grid), _values(reference, grid), tuple(fits))
 
 
 def _values(run: Any, grid: Floats) -> Floats:
@@ -100,7 +100,7 @@ def _density(curves: Curves, grid: Floats) -> Floats:
     return np.asarray(shares / shares.sum())
 
 
-def table(found: Study) -> list[str]:
+def table(found: Comparison) -> list[str]:
     """Rows of the page's table: distances to the non-private fit, mean over seeds."""
     lines = []
     even = np.full(_POINTS, 1 / _POINTS)
@@ -119,7 +119,7 @@ def table(found: Study) -> list[str]:
     return lines
 
 
-def _busy(found: Study) -> NDArray[np.bool_]:
+def _busy(found: Comparison) -> NDArray[np.bool_]:
     """Grid points between the 1% and the 99% quantile of the design."""
     below = np.cumsum(found.weights)
     return np.asarray((below >= 0.01) & (below <= 0.99))
@@ -130,7 +130,7 @@ def _distance(differences: Floats, weights: Floats) -> float:
     return float(np.sqrt((differences**2) @ weights).mean())
 
 
-def draw(found: Study, path: Path) -> None:
+def draw(found: Comparison, path: Path) -> None:
     """One panel for each epsilon and coefficient function."""
     import matplotlib as mpl
 
@@ -176,7 +176,7 @@ def draw(found: Study, path: Path) -> None:
     plt.close(figure)
 
 
-def _limits(found: Study, row: int) -> tuple[float, float]:
+def _limits(found: Comparison, row: int) -> tuple[float, float]:
     """Room for every curve where the data are, and half as much again."""
     busy = _busy(found)
     shown = [found.reference[busy, row], *(fits.private[:, busy, row].ravel() for fits in found.fits)]
@@ -192,9 +192,9 @@ All settings are the defaults: cosine basis, number of functions chosen from pub
 from `dpfda.curves.datasets`; delta = 1e-5. "Least squares" is the non-private fit with 7 cosines. Distances are roots of
 mean squared differences between the private and the non-private curve, in units of y, mean over seeds: "where the data are"
 weighs x by the density of the design, "whole domain" weighs all x alike. "Range" is how much the non-private curve varies
-between the 1% and the 99% quantile of the design. "Band" is the mean width of the simultaneous 95% band where the data are, "held"
-the share of the design over which it holds the non-private curve. "Expected" is the root of the squared error that
-`plan` forecasts before spending, from y_bounds alone (all coefficient functions together).
+between the 1% and the 99% quantile of the design. "Band" is the mean width of the simultaneous 95% band where the data are,
+"held" the share of the design over which it contains the non-private curve. "Expected" is the root of the squared error
+that `forecast` gives before anything is spent, from y_bounds alone (all coefficient functions together).
 
 In the pictures the thick line is the first seed, with its band; thin lines are five others; each grey end holds 1% of the
 design.
@@ -219,7 +219,7 @@ def main(arguments: list[str] | None = None) -> int:
     started, rows, pictures = time.perf_counter(), [], []
     (chosen.docs / "images").mkdir(parents=True, exist_ok=True)
     for name, covariates in STUDIES.items():
-        found = study(name, covariates, seeds)
+        found = compare(name, covariates, seeds)
         draw(found, chosen.docs / "images" / f"real-{name}.png")
         rows += table(found)
         pictures.append(f"![{found.info.title}](images/real-{name}.png)\n\nSource: {found.info.source}.")

@@ -56,7 +56,7 @@ def main() -> None:
         found: dict[int, dict[str, list[Cost]]] = {}
         for rows in sorted({int(rows) for rows in options.rows}):
             if rows * BYTES_A_ROW > min(1e9 * options.disk, shutil.disk_usage(folder).free):
-                lines.append(extrapolated(rows, found))
+                lines.append(extrapolate(rows, found))
             else:
                 file = make_table(folder / "visits.parquet", rows)
                 found[rows] = measure(folder, file, options.repeats, sort=rows * SORT_BYTES_A_ROW < memory())
@@ -77,7 +77,7 @@ def median(costs: list[Cost], figure: str) -> float:
     return statistics.median(getattr(cost, figure) for cost in costs)
 
 
-def extrapolated(rows: int, found: dict[int, dict[str, list[Cost]]]) -> str:
+def extrapolate(rows: int, found: dict[int, dict[str, list[Cost]]]) -> str:
     """A line for rows beyond the disk: a straight line through the fit's times of the two largest sizes."""
     if len(found) < 2:
         return f"| {rows:,} | no room on the disk, and no two sizes to extrapolate from | | | | | |"

@@ -66,7 +66,7 @@ def against_least_squares(repeats: int) -> Iterator[Row]:
     name = "one LinearRegression on given features"
     yield Row(f"{what}, against {name}, all processors, wall clock", limits.ratio(clocks, "given", "fit"), 3)
     yield Row(f"{what}, against {name}, processor time", limits.ratio(times, "given", "fit"))
-    used = grown(100_000, 15)
+    used = grow(100_000, 15)
     raw = RAW_BYTES * data.n_points
     yield Row(f"{what}, raw data and all that the fit adds, over id, x, y", used["bytes"] / raw, 2, at_most=True)
 
@@ -111,7 +111,7 @@ print(json.dumps({"seconds": time.process_time() - begun, "bytes": status("VmHWM
 """
 
 
-def grown(n: int, size: int) -> dict[str, float]:
+def grow(n: int, size: int) -> dict[str, float]:
     """Processor time of a fit, and the peak memory of the data and the fit, in a process of its own."""
     command = [sys.executable, "-c", _GROWN, str(n), str(size)]
     one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # of BLAS, as in the other lines
@@ -122,7 +122,7 @@ def grown(n: int, size: int) -> dict[str, float]:
 
 def growth(repeats: int, sizes: tuple[int, ...]) -> Iterator[Row]:
     """Time and memory against n, with a picture; a fit costs a + b n, and a is what the coordinator computes."""
-    found = {n: [grown(n, 15) for _ in range(repeats if n < 10**7 else 1)] for n in sizes}
+    found = {n: [grow(n, 15) for _ in range(repeats if n < 10**7 else 1)] for n in sizes}
     seconds = {n: statistics.median(one["seconds"] for one in runs) for n, runs in found.items()}
     memory = {n: statistics.median(one["bytes"] for one in runs) for n, runs in found.items()}
     span = f"n = {sizes[0]:.0e} to {sizes[-1]:.0e} x 10, r = 15"

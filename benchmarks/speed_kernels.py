@@ -32,9 +32,9 @@ class Data:
     def points(self) -> int:
         return self.u.size
 
-    def packed(self, size: int, longest_direct: int | None = None) -> PackedCurves:
+    def pack(self, size: int, longest_direct: int | None = None) -> PackedCurves:
         """One pack of all curves, for what the kernels alone do."""
-        return PackedCurves.pack(
+        return PackedCurves.packed(
             self.u, self.y, self.offsets, self.design, Fourier(size), longest_direct=longest_direct
         )
 
@@ -44,7 +44,7 @@ class Data:
         return sums_of_prepared(prepared, Fourier(size), threads=threads)
 
 
-def simulated(n: int, m: int, p: int = 1, *, ragged: bool = False) -> Data:
+def simulate(n: int, m: int, p: int = 1, *, ragged: bool = False) -> Data:
     """n curves with m points each, or 1..2m-1 of them."""
     rng = np.random.default_rng(n)
     lengths = rng.integers(1, 2 * m, n) if ragged else np.full(n, m)
@@ -112,11 +112,11 @@ def in_a_row(work: Callable[[], object], rounds: int) -> Callable[[], object]:
 def against_numpy(repeats: int, large: int) -> Iterator[Row]:
     """r = 15, ten points a curve."""
     for n, reach in ((10_000, 15), (large, 20)):
-        data = simulated(n, 10)
+        data = simulate(n, 10)
         works = {
             "ragged": numpy_ragged(data, 15, np.full((1, 15), 0.1), 0.5),
             "equal": numpy_equal(data, 10, 15, np.full((1, 15), 0.1), 0.5),
-            "kernel": kernel(data.packed(15), 15),
+            "kernel": kernel(data.pack(15), 15),
             "round": silo_round(data.sums(15), 15),
         }
         rounds = 20 if n == 10_000 else 1
@@ -129,8 +129,8 @@ def against_numpy(repeats: int, large: int) -> Iterator[Row]:
         yield Row(f"{name}, any lengths, with all that a silo does in a round", limits.ratio(times, "ragged", "round"))
         yield Row(f"{name}, time per point", 1e9 * statistics.median(times["kernel"]) / rounds / data.points, unit="ns")
     for name, data in (
-        ("equal lengths", simulated(large, 10)),
-        ("ragged, 1 to 19 points", simulated(large, 10, ragged=True)),
+        ("equal lengths", simulate(large, 10)),
+        ("ragged, 1 to 19 points", simulate(large, 10, ragged=True)),
     ):
         works = {"one": silo_round(data.sums(15), 15), "two": silo_round(data.sums(15, threads=2), 15)}
         times = limits.alternate(works, 3 * repeats, time.perf_counter)
@@ -143,12 +143,12 @@ def against_numpy(repeats: int, large: int) -> Iterator[Row]:
 
 def against_limits(repeats: int) -> Iterator[Row]:
     """Points rather than moments, so that the machine's limits apply."""
-    data = simulated(100_000, 10)
+    data = simulate(100_000, 10)
     for size in (3, 15, 51):
-        packed = data.packed(size, longest_direct=10)
+        packed = data.pack(size, longest_direct=10)
         works = {"kernel": kernel(packed, size), "peak": limits.peak, "sines": limits.sines}
         if size == 3:
-            works["rule"] = kernel(data.packed(size), size)
+            works["rule"] = kernel(data.pack(size), size)
         times = limits.alternate(works, 3 * repeats)
         if size == 3:
             per_point = limits.TURNS / data.points
@@ -166,7 +166,7 @@ def against_limits(repeats: int) -> Iterator[Row]:
 
 def varying_coefficients(repeats: int) -> Iterator[Row]:
     """d = 3: four coefficient functions."""
-    data = simulated(100_000, 10, 4)
+    data = simulate(100_000, 10, 4)
     works = {"numpy": numpy_ragged(data, 15, np.full((4, 15), 0.1), 0.5), "kernel": silo_round(data.sums(15), 15, 4)}
     times = limits.alternate(works, repeats)
     yield Row(
@@ -176,14 +176,14 @@ def varying_coefficients(repeats: int) -> Iterator[Row]:
 
 def packing(repeats: int) -> Iterator[Row]:
     """Moments, memory, and what packing costs."""
-    data = simulated(20_000, 100)
-    by_points, by_moments = data.packed(15, 100), data.packed(15)
+    data = simulate(20_000, 100)
+    by_points, by_moments = data.pack(15, 100), data.pack(15)
     times = limits.alternate({"points": kernel(by_points, 15), "moments": kernel(by_moments, 15)}, repeats)
     yield Row("r = 15, 2e4 x 100, moments against points, per round", limits.ratio(times, "points", "moments"))
     yield Row("the same, memory of moments over memory of points", by_moments.nbytes / by_points.nbytes)
-    short = simulated(100_000, 10)
+    short = simulate(100_000, 10)
     times = limits.alternate(
-        {"pack": lambda: short.packed(15), "records": lambda: data.packed(15), "round": kernel(short.packed(15), 15)},
+        {"pack": lambda: short.pack(15), "records": lambda: data.pack(15), "round": kernel(short.pack(15), 15)},
         repeats,
     )
     yield Row("packing 1e5 x 10 by points, in rounds of r = 15", limits.ratio(times, "pack", "round"))
@@ -192,5 +192,5 @@ def packing(repeats: int) -> Iterator[Row]:
     )
     raw = 24 * short.points  # id, x, y
     yield Row(
-        "memory of packed curves, 1e5 x 10, over id, x, y in raw form", short.packed(15).nbytes / raw, 2, at_most=True
+        "memory of packed curves, 1e5 x 10, over id, x, y in raw form", short.pack(15).nbytes / raw, 2, at_most=True
     )

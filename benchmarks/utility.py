@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> int:
     whole = not (chosen.quick or chosen.only or chosen.no_peers)
     out = chosen.out or (DOCUMENT if whole else None)
     results: list[Measured] = []
-    for measured in _measured(tasks, reps, chosen):
+    for measured in _measure(tasks, reps, chosen):
         results.append(measured)
         print(line(measured), flush=True)
         text = document(results, (time.perf_counter() - started) / 60)
@@ -176,17 +176,17 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _measured(tasks: list[tuple[Row, float]], reps: int, chosen: argparse.Namespace) -> Iterator[Measured]:
+def _measure(tasks: list[tuple[Row, float]], reps: int, chosen: argparse.Namespace) -> Iterator[Measured]:
     """One row after the other, by one process or several."""
     numbered = [(number, reps, chosen.no_peers, chosen.only) for number in range(len(tasks))]
     if chosen.jobs == 1:
-        yield from map(_numbered, numbered)
+        yield from map(_run_numbered, numbered)
         return
     with ProcessPoolExecutor(chosen.jobs) as pool:
-        yield from pool.map(_numbered, numbered)
+        yield from pool.map(_run_numbered, numbered)
 
 
-def _numbered(task: tuple[int, int, bool, tuple[str, ...]]) -> Measured:
+def _run_numbered(task: tuple[int, int, bool, tuple[str, ...]]) -> Measured:
     number, reps, without, only = task
     row, delta = [(row, delta) for row in rows(only=only) for delta in row.deltas][number]
     is_promised = row.target is not None and delta == PAPER_DELTA

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         LedgerError,
         NotPrivateWarning,
         ProtocolError,
+        SourceError,
         TransportError,
     )
     from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from dpfda.protocol.plans import PublishedConstants
     from dpfda.silo.silo import Silo
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "BudgetExceeded",
@@ -42,6 +43,7 @@ __all__ = [
     "ProtocolError",
     "PublishedConstants",
     "Silo",
+    "SourceError",
     "TransportError",
 ]
 

@@ -166,7 +166,7 @@ class Study:
         return seen.rounds
 
     def coefficients(self):
-        return self.folder.outcome_estimator().coef_
+        return self.folder.load_estimator().coef_
 
     def expected(self):
         """The result in process, where each round has the answers of those sites that gave one, and of no other."""

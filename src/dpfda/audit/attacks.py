@@ -43,7 +43,7 @@ class Membership:
 
 def membership_attacks(runs: int) -> list[Membership]:
     """On simulated curves and, where the example data are installed, on real ones."""
-    from dpfda.curves.datasets import dataset_info, load_dataset
+    from dpfda.curves.datasets import get_dataset_info, load_dataset
     from dpfda.curves.simulated import simulate_mean
     from dpfda.errors import InvalidInput
 
@@ -54,7 +54,7 @@ def membership_attacks(runs: int) -> list[Membership]:
         for epsilon in (1.0, 4.0)
     ]
     try:
-        info, curves = dataset_info("blackmore"), load_dataset("blackmore")
+        info, curves = get_dataset_info("blackmore"), load_dataset("blackmore")
     except InvalidInput:
         return found
     real = f"{info.name}, n = {info.subjects}"

@@ -124,12 +124,12 @@ class Basis:
         Leading axes are kept, so one row of moments for each curve gives one matrix for each curve. A basis
         without sines needs no `sin_moments`.
         """
-        cosines = self._checked_moments("cos_moments", cos_moments)
+        cosines = self._check_moments("cos_moments", cos_moments)
         if sin_moments is None:
             if self.sines:
                 raise InvalidInput(f"sin_moments must be given for the {self.name} basis.")
             sin_moments = np.zeros_like(cosines)
-        sines = self._checked_moments("sin_moments", sin_moments)
+        sines = self._check_moments("sin_moments", sin_moments)
         return self._product_means(self._quarters, cosines, sines)
 
     def gram(self) -> Floats:
@@ -148,7 +148,7 @@ class Basis:
         """l^(2 alpha), l = 1..size: the weights of the paper's ellipsoid (eq_sobolev_eq1)."""
         return np.arange(1, self.size + 1, dtype=np.float64) ** (2 * _validate.positive("alpha", alpha))
 
-    def resized(self, size: int) -> Basis:
+    def resize(self, size: int) -> Basis:
         """The same basis with another number of functions."""
         return basis_from_dict({**self.to_dict(), "size": size})
 
@@ -208,7 +208,7 @@ class Basis:
         cosines[0] = 1.0
         return cosines, np.zeros_like(cosines)
 
-    def _checked_moments(self, name: str, value: ArrayLike) -> Floats:
+    def _check_moments(self, name: str, value: ArrayLike) -> Floats:
         moments = _validate.numeric(name, value)
         if moments.shape[-1:] != (self.moment_count + 1,):
             needed = self.moment_count + 1

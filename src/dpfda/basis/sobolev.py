@@ -53,7 +53,7 @@ class Ellipsoid:
         weights = np.asarray(self.weights)
         multiplier = _boundary_multiplier(point, weights, np.full(point.shape[:-1], self.radius))
         nearest = point / (1 + multiplier[..., None] * weights)
-        return _pulled_inside(nearest, self._norm(nearest)[..., None], self.radius)
+        return _pull_inside(nearest, self._norm(nearest)[..., None], self.radius)
 
     def _norm(self, a: Floats) -> Floats:
         return _weighted_norm(a, np.asarray(self.weights))
@@ -101,16 +101,16 @@ class SobolevCone:
 
         largest = float(np.max(_weighted_norm(point, 1 / np.asarray(self.weights)) / np.asarray(self.bounds)))
         multiplier = brentq(
-            lambda t: self._size(self._shrunk(point, t)) - self.radius,
+            lambda t: self._size(self._shrink(point, t)) - self.radius,
             0.0,
             largest,
             xtol=1e-16 * largest,
             rtol=4 * np.finfo(float).eps,
         )
-        nearest = self._shrunk(point, float(multiplier))
-        return _pulled_inside(nearest, np.asarray(self._size(nearest)), self.radius)
+        nearest = self._shrink(point, float(multiplier))
+        return _pull_inside(nearest, np.asarray(self._size(nearest)), self.radius)
 
-    def _shrunk(self, point: Floats, multiplier: float) -> Floats:
+    def _shrink(self, point: Floats, multiplier: float) -> Floats:
         if multiplier == 0.0:
             return point
         dual = 1 / np.asarray(self.weights)
@@ -167,7 +167,7 @@ def _weighted_norm(a: Floats, weights: Floats) -> Floats:
     return np.asarray(scale * np.sqrt(((rooted / scale[..., None]) ** 2).sum(axis=-1)))
 
 
-def _pulled_inside(point: Floats, size: Floats, radius: float) -> Floats:
+def _pull_inside(point: Floats, size: Floats, radius: float) -> Floats:
     """Remove the last rounding error, so that the point is a member and projecting again changes nothing."""
     over = size > radius * (1 + _SLACK)
     return np.asarray(point * np.where(over, radius / np.where(over, size, 1.0), 1.0))

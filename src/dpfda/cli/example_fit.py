@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from dpfda.curves.datasets import DatasetInfo, dataset_info, load_dataset
+from dpfda.curves.datasets import DatasetInfo, get_dataset_info, load_dataset
 from dpfda.errors import NotPrivateWarning
 from dpfda.estimators import PrivateMean
-from dpfda.report.figures import mean_figure, save_figure
+from dpfda.report.figures import draw_mean, save_figure
 
 DATASET = "nafld-lipid"
 
 
 def show_example(folder: Path, epsilon: float = 1.0, delta: float = 1e-5) -> None:
     """Load, fit, print, draw."""
-    info = dataset_info(DATASET)
+    info = get_dataset_info(DATASET)
     curves = load_dataset(DATASET)
     print(f"{info.title}: {curves.n:,} subjects, {curves.n_points:,} measurements")
     started = time.perf_counter()
@@ -31,7 +31,7 @@ def show_example(folder: Path, epsilon: float = 1.0, delta: float = 1e-5) -> Non
     _print_table(private, reference)
     print(f"\nFitted in {seconds:.2f} s.\n\nPrivacy\n{private.privacy_}")
     title = f"{info.title}, {curves.n:,} subjects"
-    figure = mean_figure(private, reference=reference, title=title, x_label=info.x, y_label=info.y)
+    figure = draw_mean(private, reference=reference, title=title, x_label=info.x, y_label=info.y)
     print(f"\nPicture: {save_figure(figure, folder / 'demo.png')}")
     print(f"Report:  {_write_report(private, info, folder / 'demo.html')}")
 
@@ -48,10 +48,10 @@ def _print_table(private: PrivateMean, reference: PrivateMean) -> None:
 
 
 def _write_report(private: PrivateMean, info: DatasetInfo, path: Path) -> Path:
-    from dpfda.report.document import Study, result_document
+    from dpfda.report.document import StudyDescription, make_result_document
     from dpfda.report.html import render_report
 
-    study = Study(
+    study = StudyDescription(
         source=info.source,
         x=info.x,
         y=info.y,
@@ -60,5 +60,5 @@ def _write_report(private: PrivateMean, info: DatasetInfo, path: Path) -> Path:
         x_label=f"{info.x} (years)",
         y_label=f"{info.y} (mg/dl)",
     )
-    path.write_text(render_report(result_document(private, study, command="dpfda demo")), encoding="utf-8")
+    path.write_text(render_report(make_result_document(private, study, command="dpfda demo")), encoding="utf-8")
     return path

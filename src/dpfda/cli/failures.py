@@ -12,14 +12,14 @@ from dpfda.errors import BudgetExceeded, DpfdaError, InvalidInput
 
 DONE, SYSTEM, USER, INTERRUPTED = 0, 1, 2, 130
 _INTERRUPTED = (
-    "Interrupted. Files are whole, and the ledger shows what was spent (dpfda budget log); a fit goes on where it was when "
-    "the same command is given again."
+    "Interrupted. No file is incomplete, and the ledger shows what was spent (dpfda budget log); give the same command "
+    "again to resume a fit where it stopped."
 )
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever Typer keeps it
 
 
-def exit_code_after(action: Callable[[], Any]) -> int:
-    """Do it; complain in one sentence if it fails."""
+def run_for_exit_code(action: Callable[[], Any]) -> int:
+    """Run it, and report a failure in one sentence."""
     try:
         outcome = action()
     except typer.Exit as stop:
@@ -28,7 +28,7 @@ def exit_code_after(action: Callable[[], Any]) -> int:
         sys.stderr.close()
         return SYSTEM
     except (_UsageError, DpfdaError, OSError, KeyboardInterrupt, typer.Abort) as error:
-        sentence, code = _judged(error)
+        sentence, code = _judge(error)
         sys.stderr.write(f"dpfda: {' '.join(sentence.split())}\n")
         return code
     code = outcome if isinstance(outcome, int) else DONE
@@ -37,23 +37,23 @@ def exit_code_after(action: Callable[[], Any]) -> int:
     return code
 
 
-def _judged(error: BaseException) -> tuple[str, int]:
+def _judge(error: BaseException) -> tuple[str, int]:
     """The sentence, and whose mistake it was."""
     if isinstance(error, _UsageError):
-        return _usage(error), USER
+        return _describe_usage(error), USER
     if isinstance(error, DpfdaError):
         return str(error), USER if isinstance(error, InvalidInput | BudgetExceeded) else SYSTEM
     if isinstance(error, OSError):
-        return _system_sentence(error), SYSTEM
+        return _describe_system_error(error), SYSTEM
     return _INTERRUPTED, INTERRUPTED
 
 
-def _usage(error: Any) -> str:
+def _describe_usage(error: Any) -> str:
     sentence = error.format_message().rstrip(".")
     command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "dpfda"
     return f"{sentence}; see {command} --help."
 
 
-def _system_sentence(error: OSError) -> str:
+def _describe_system_error(error: OSError) -> str:
     place = f"{error.filename}: " if error.filename else ""
     return f"{place}{error.strerror or error}; nothing else was changed."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.curves.tables.source import Source, without_password
+from dpfda.curves.tables.source import Source, redact_password
 from dpfda.errors import InvalidInput, LedgerError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ HERE = "dpfda.ledger"
 
 @dataclass(frozen=True)
 class LedgerChoice:
-    """A ledger's place; `exists` is taken for granted for a server."""
+    """Where a ledger is; one on a server is assumed to exist."""
 
     location: str
 
@@ -33,7 +33,7 @@ class LedgerChoice:
     @property
     def shown(self) -> str:
         """Its place without a password."""
-        return without_password(self.location)
+        return redact_password(self.location)
 
     @property
     def exists(self) -> bool:
@@ -74,7 +74,7 @@ def choose_ledger(named: str | None, source: Source | None = None) -> LedgerChoi
         choice = LedgerChoice(str(named or os.environ[VARIABLE]))
         folder = Path(choice.location).absolute().parent
         if not choice.is_url and not folder.is_dir():
-            raise InvalidInput(f"There is no folder {folder} for the ledger; make it, or correct --ledger.")
+            raise InvalidInput(f"There is no folder {folder} for the ledger; create it, or correct --ledger.")
         return choice
     beside = None if source is None else source.default_ledger
     if beside is not None and (beside.exists() or not Path(HERE).exists()):

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from dpfda import __version__
-from dpfda.cli.failures import exit_code_after
+from dpfda.cli.failures import run_for_exit_code
 from dpfda.cli.terminal import Terminal
 
 _ANYWHERE = {"-q": "--quiet", "--quiet": "--quiet", "-v": "--verbose", "--verbose": "--verbose"}
@@ -118,7 +118,7 @@ def run(arguments: Sequence[str]) -> int:
     rest = [argument for argument in arguments if argument not in _ANYWHERE]
     command = shlex.join(["dpfda", *rest])
     ordered = [*dict.fromkeys(flags), *rest]
-    return exit_code_after(lambda: app(ordered, prog_name="dpfda", standalone_mode=False, obj=command))
+    return run_for_exit_code(lambda: app(ordered, prog_name="dpfda", standalone_mode=False, obj=command))
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ class Outputs:
                 check_target(target, self.overwrite)
 
     def write(self, document: Document) -> list[str]:
-        """Write everything, the JSON first; if something fails, the result itself is still handed over."""
+        """Write everything, the JSON first; if something fails, the result itself is still printed."""
         written: list[str] = []
         try:
             if self.json == "-":
@@ -50,10 +50,10 @@ class Outputs:
                 written.append(write_whole(self.report, _html(document)))
             written.extend(write_whole(figure, _figure(document, figure)) for figure in self.figures)
         except OSError as error:
-            raise self._rescued(error, document, written) from error
+            raise self._rescue(error, document, written) from error
         return written
 
-    def _rescued(self, error: OSError, document: Document, written: Sequence[str]) -> NotWritten:
+    def _rescue(self, error: OSError, document: Document, written: Sequence[str]) -> NotWritten:
         place = f"{error.filename} could not be written ({error.strerror or error})"
         kept = self.json if self.json in written else None
         if kept is None and self.json != "-":
@@ -114,9 +114,7 @@ def check_target(target: str, overwrite: bool) -> None:
         raise InvalidInput(f"{path} exists; choose another name, or add --overwrite.")
     folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InvalidInput(
-            f"The folder {folder} may not be written by this user; choose another place for {path.name}."
-        )
+        raise InvalidInput(f"This user may not write to the folder {folder}; choose another place for {path.name}.")
 
 
 def _html(document: Document) -> bytes:
@@ -126,6 +124,6 @@ def _html(document: Document) -> bytes:
 
 
 def _figure(document: Document, target: str) -> bytes:
-    from dpfda.report.figures import document_figure, figure_bytes
+    from dpfda.report.figures import draw_document, encode_figure
 
-    return figure_bytes(document_figure(document), Path(target).suffix[1:].lower())
+    return encode_figure(draw_document(document), Path(target).suffix[1:].lower())

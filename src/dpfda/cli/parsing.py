@@ -8,11 +8,11 @@ from typing import Any
 from dpfda import _validate
 from dpfda._typing import Interval
 from dpfda.curves.tables import Covariate, Domain
-from dpfda.curves.tables.reading import as_number
+from dpfda.curves.tables.reading import parse_number
 from dpfda.errors import InvalidInput
 
 
-def ends(name: str, value: Any) -> tuple[Any, Any]:
+def parse_ends(name: str, value: Any) -> tuple[Any, Any]:
     """The two ends of `46:63` or `[46, 63]`."""
     parts = value.split(":") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
     if len(parts) != 2:
@@ -20,24 +20,24 @@ def ends(name: str, value: Any) -> tuple[Any, Any]:
     return parts[0], parts[1]
 
 
-def interval(name: str, value: Any) -> Interval:
+def parse_interval(name: str, value: Any) -> Interval:
     """Two numbers, the lower first."""
-    low, high = ends(name, value)
-    return _validate.interval(name, (as_number(name, low), as_number(name, high)))
+    low, high = parse_ends(name, value)
+    return _validate.interval(name, (parse_number(name, low), parse_number(name, high)))
 
 
-def domain(value: Any) -> Domain:
+def parse_domain(value: Any) -> Domain:
     """Two numbers or two dates."""
-    return Domain.between(*ends("domain", value))
+    return Domain.between(*parse_ends("domain", value))
 
 
-def names(value: Any) -> list[str]:
+def parse_names(value: Any) -> list[str]:
     """`a,b,c` or a list."""
     parts = value.split(",") if isinstance(value, str) else list(value)
     return [str(part).strip() for part in parts if str(part).strip()]
 
 
-def named(option: str, value: Any) -> dict[str, Any]:
+def parse_named(option: str, value: Any) -> dict[str, Any]:
     """`name=value` pairs from a repeated option, or a TOML table."""
     if isinstance(value, Mapping):
         return dict(value)
@@ -50,9 +50,13 @@ def named(option: str, value: Any) -> dict[str, Any]:
     return pairs
 
 
-def covariates(design: Any, bounds: Any, levels: Any) -> tuple[Covariate, ...]:
+def parse_covariates(design: Any, bounds: Any, levels: Any) -> tuple[Covariate, ...]:
     """The covariates of --design with their public facts."""
-    wanted, numeric, categories = names(design or []), named("bounds", bounds), named("levels", levels)
+    wanted, numeric, categories = (
+        parse_names(design or []),
+        parse_named("bounds", bounds),
+        parse_named("levels", levels),
+    )
     for option, given in (("bounds", numeric), ("levels", categories)):
         stray = next((name for name in given if name not in wanted), None)
         if stray is not None:
@@ -60,8 +64,8 @@ def covariates(design: Any, bounds: Any, levels: Any) -> tuple[Covariate, ...]:
     return tuple(
         Covariate(
             name,
-            bounds=interval(f"bounds {name}=", numeric[name]) if name in numeric else None,
-            levels=tuple(names(categories[name])) if name in categories else (),
+            bounds=parse_interval(f"bounds {name}=", numeric[name]) if name in numeric else None,
+            levels=tuple(parse_names(categories[name])) if name in categories else (),
         )
         for name in wanted
     )

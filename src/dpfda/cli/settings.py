@@ -48,7 +48,7 @@ DEFAULTS: dict[str, Any] = {
 _PATHS = ("source", "ledger", "report", "json", "figure", "scratch")
 
 
-def merged(from_command_line: Mapping[str, Any]) -> dict[str, Any]:
+def merge_settings(from_command_line: Mapping[str, Any]) -> dict[str, Any]:
     """Defaults, then the TOML file if SOURCE is one, then what was typed."""
     given = {name: value for name, value in from_command_line.items() if value is not None and value not in ([], ())}
     typed = {name.replace("_", "-"): value for name, value in given.items()}
@@ -71,7 +71,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     for name, value in settings.items():
         _check_name(name, path)
         if name in _PATHS:
-            settings[name] = _from_folder(path.parent, value)
+            settings[name] = _resolve(path.parent, value)
     if "source" not in settings:
         raise InvalidInput(f'{path.name} names no source; add a line such as source = "visits.csv".')
     return settings
@@ -84,34 +84,38 @@ def _check_name(name: str, path: Path) -> None:
         raise InvalidInput(f"{path.name} has the unknown setting {name!r}; {hint}")
 
 
-def _from_folder(folder: Path, value: Any) -> Any:
+def _resolve(folder: Path, value: Any) -> Any:
     if isinstance(value, list):
-        return [_from_folder(folder, entry) for entry in value]
+        return [_resolve(folder, entry) for entry in value]
     return value if "://" in str(value) or str(value) == "-" else str(folder / str(value))
 
 
-def as_toml(settings: Mapping[str, Any]) -> str:
-    """The settings that differ from nothing, as a file that `dpfda fit` reads."""
+def write_toml(settings: Mapping[str, Any]) -> str:
+    """The settings that are set, as a file that `dpfda fit` reads."""
     plain = {
         name: value for name, value in settings.items() if value is not None and value is not False and value != []
     }
-    lines = [f"{name} = {_literal(value)}" for name, value in plain.items() if not isinstance(value, Mapping)]
+    lines = [f"{name} = {_write_literal(value)}" for name, value in plain.items() if not isinstance(value, Mapping)]
     for name, value in plain.items():
         if isinstance(value, Mapping):
-            lines += ["", f"[{name}]", *(f"{_key(key)} = {_literal(entry)}" for key, entry in value.items())]
+            lines += [
+                "",
+                f"[{name}]",
+                *(f"{_write_key(key)} = {_write_literal(entry)}" for key, entry in value.items()),
+            ]
     return "\n".join(lines) + "\n"
 
 
-def _literal(value: Any) -> str:
+def _write_literal(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_literal, value)) + "]"
+        return "[" + ", ".join(map(_write_literal, value)) + "]"
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'
 
 
-def _key(name: str) -> str:
-    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _literal(name)
+def _write_key(name: str) -> str:
+    return name if name.replace("_", "").replace("-", "").isalnum() and name.isascii() else _write_literal(name)

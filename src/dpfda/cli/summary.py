@@ -6,7 +6,7 @@ import numpy as np
 
 from dpfda.cli.terminal import Terminal
 from dpfda.report.document import Document
-from dpfda.report.words import number, rms_sentence, typical_half_width
+from dpfda.report.formatting import describe_error, format_number, typical_half_width
 
 _ROWS = 9
 
@@ -31,11 +31,11 @@ def print_summary(document: Document, terminal: Terminal) -> None:
 
 
 def _row(document: Document, place: int) -> list[str]:
-    cells = [number(document["grid"][place])]
+    cells = [format_number(document["grid"][place])]
     for function in document["functions"]:
-        cells.append(number(function["values"][place]))
+        cells.append(format_number(function["values"][place]))
         if function["low"] is not None:
-            cells.append(f"{number(function['low'][place])} to {number(function['high'][place])}")
+            cells.append(f"{format_number(function['low'][place])} to {format_number(function['high'][place])}")
     return cells
 
 
@@ -46,10 +46,12 @@ def _promise(document: Document) -> str:
     lines = [f"\n{subjects:,} subjects, each protected as a whole: {promise}."]
     functions, achieved = document["functions"], document["error"]["achieved"]
     if len(functions) > 1 and functions[0]["low"] is not None:
-        typical = ", ".join(f"{function['name']} {number(typical_half_width(function), 2)}" for function in functions)
+        typical = ", ".join(
+            f"{function['name']} {format_number(typical_half_width(function), 2)}" for function in functions
+        )
         lines.append(f"Half the width of each band, median over the domain: {typical}.")
     if achieved is not None:
-        lines.append(rms_sentence(achieved, document["study"]["y_label"], len(functions)))
+        lines.append(describe_error(achieved, document["study"]["y_label"], len(functions)))
     if budget is not None:
         lines.append(
             f"Budget of {budget['ledger']}: epsilon {budget['epsilon_before']:.3g} -> {budget['epsilon_after']:.3g} of "

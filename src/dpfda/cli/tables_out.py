@@ -12,7 +12,7 @@ import narwhals as nw
 from dpfda.errors import InvalidInput
 
 
-def table_bytes(frame: Any, target: str) -> bytes:
+def encode_table(frame: Any, target: str) -> bytes:
     """A pandas or polars frame as CSV, gzipped CSV, Parquet or Feather, by the target's ending."""
     lower = target.lower()
     for ending, write in _WRITERS.items():

@@ -1,4 +1,4 @@
-"""Where words go: results to stdout; everything else to stderr, so that pipes carry results only."""
+"""Where output goes: results to stdout, everything else to stderr, so that pipes carry results only."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Terminal:
     command: str = ""
 
     def say(self, sentence: str) -> None:
-        """For everybody who did not ask for quiet."""
+        """Say it unless --quiet."""
         if not self.quiet:
             sys.stderr.write(sentence + "\n")
 
     def detail(self, sentence: str) -> None:
-        """For those who asked for every step."""
+        """Say it with --verbose."""
         if self.verbose:
             sys.stderr.write(f"  {sentence}\n")
 

@@ -124,7 +124,7 @@ class Curves:
         if np.any(codes[1:] < codes[:-1]):
             order = _stable_order(codes, n)
             codes, x, y = codes[order], x[order], y[order]
-        return cls._assembled(codes, n, x, y, per_curve)
+        return cls._assemble(codes, n, x, y, per_curve)
 
     @classmethod
     def from_frame(cls, df: Any, *, id: str, x: str, y: str, design: Sequence[str] | None = None) -> Curves:
@@ -163,7 +163,7 @@ class Curves:
             counts = np.diff(np.append(fd.start_indices, len(x)))
         per_curve = None if design is None else _design_rows(design, n)
         codes = np.repeat(np.arange(n), counts)
-        return cls._assembled(codes, n, _validate.numeric("fd", x), _validate.numeric("fd", y), per_curve)
+        return cls._assemble(codes, n, _validate.numeric("fd", x), _validate.numeric("fd", y), per_curve)
 
     def to_skfda(self) -> Any:
         """A scikit-fda `FDataIrregular`, which sorts the points of each curve and holds no empty ones."""
@@ -174,7 +174,7 @@ class Curves:
         return FDataIrregular(start_indices=self.offsets[:-1].copy(), points=self.x.copy(), values=self.y.copy())
 
     @classmethod
-    def _assembled(cls, codes: Integers, n: int, x: Floats, y: Floats, design: Floats | None) -> Curves:
+    def _assemble(cls, codes: Integers, n: int, x: Floats, y: Floats, design: Floats | None) -> Curves:
         """Apply the rule for missing values; `codes` ascend, and nobody else has the arrays."""
         keep = np.isfinite(x) & np.isfinite(y)
         design = np.ones((n, 1)) if design is None else design
@@ -246,17 +246,17 @@ class Curves:
 
         Refused if there is a column of ones already, unless `allow_ones`.
         """
-        emptied = self._emptied()
+        emptied = self._find_emptied()
         if not allow_ones and not emptied.all() and self.constant_columns().any():
             raise InvalidInput(ONES_ALREADY)
         return Curves(self.x, self.y, self.offsets, np.column_stack([~emptied, self.design]))
 
     def constant_columns(self) -> NDArray[np.bool_]:
         """Which columns of the design are one for all curves but those emptied by a missing design."""
-        ones: NDArray[np.bool_] = np.all(self.design[~self._emptied()] == 1.0, axis=0)
+        ones: NDArray[np.bool_] = np.all(self.design[~self._find_emptied()] == 1.0, axis=0)
         return ones
 
-    def _emptied(self) -> NDArray[np.bool_]:
+    def _find_emptied(self) -> NDArray[np.bool_]:
         emptied: NDArray[np.bool_] = (self.counts == 0) & ~self.design.any(axis=1)
         return emptied
 
@@ -329,11 +329,11 @@ def _object_codes(ids: list[Hashable]) -> tuple[Integers, int]:
         raise InvalidInput("ids must be hashable (numbers, text, tuples, ...); lists are not.") from None
     if any(_is_missing(value) for value in unique):
         raise InvalidInput("ids must not be missing; drop those rows or give them an id.")
-    rank = {value: code for code, value in enumerate(_sorted_if_possible(unique))}
+    rank = {value: code for code, value in enumerate(_sort_if_possible(unique))}
     return np.fromiter(map(rank.__getitem__, ids), dtype=np.int64, count=len(ids)), len(unique)
 
 
-def _sorted_if_possible(unique: list[Any]) -> list[Any]:
+def _sort_if_possible(unique: list[Any]) -> list[Any]:
     try:
         ordered = sorted(unique)
         # A partial order, as of sets, sorts without an error into a result that depends on the input's order.

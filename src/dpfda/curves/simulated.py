@@ -46,7 +46,7 @@ def matern_covariance(distance: ArrayLike, sd: float = 0.5) -> Floats:
     return np.asarray(sd**2 * 2.0**-3 / math.gamma(4) * positive**4 * kv(4, positive))
 
 
-def matern_process(x: Floats, counts: NDArray[np.int64], rng: np.random.Generator, sd: float = 0.5) -> Floats:
+def draw_matern_process(x: Floats, counts: NDArray[np.int64], rng: np.random.Generator, sd: float = 0.5) -> Floats:
     """One path for each curve, at that curve's points: `x` is flat and `counts` cuts it into curves.
 
     A path is a Chebyshev series with Gaussian coefficients, so that no covariance matrix is factorised for a
@@ -73,31 +73,31 @@ def _process_factor() -> Floats:
     return np.asarray(transform @ root)
 
 
-def _uniform(rng: np.random.Generator, size: int) -> Floats:
+def _draw_uniform(rng: np.random.Generator, size: int) -> Floats:
     return rng.random(size)
 
 
-def _wave(rng: np.random.Generator, size: int) -> Floats:
+def _draw_wave(rng: np.random.Generator, size: int) -> Floats:
     # Density 1 + 0.75 cos(2 pi x), exactly: what is refused at x is moved to x + 1/2, where it was missing.
     x = rng.random(size)
     refused = rng.random(size) >= (1 + 0.75 * np.cos(2 * math.pi * x)) / 2
     return np.asarray(np.where(refused, (x + 0.5) % 1.0, x))
 
 
-def _falling(rng: np.random.Generator, size: int) -> Floats:
+def _draw_falling(rng: np.random.Generator, size: int) -> Floats:
     return rng.beta(1.0, 3.0, size)
 
 
-def _gap(rng: np.random.Generator, size: int) -> Floats:
+def _draw_gap(rng: np.random.Generator, size: int) -> Floats:
     x = 0.8 * rng.random(size)
     return np.asarray(np.where(x < 0.4, x, x + 0.2))
 
 
 DESIGN_DENSITIES: dict[str, Sampler] = {
-    "uniform": _uniform,  # the paper's
-    "wave": _wave,  # 1 + 0.75 cos(2 pi x)
-    "falling": _falling,  # 3 (1 - x)^2, zero at the right end
-    "gap": _gap,  # nothing between 0.4 and 0.6
+    "uniform": _draw_uniform,  # the paper's
+    "wave": _draw_wave,  # 1 + 0.75 cos(2 pi x)
+    "falling": _draw_falling,  # 3 (1 - x)^2, zero at the right end
+    "gap": _draw_gap,  # nothing between 0.4 and 0.6
 }
 
 # Each with mean 0 and standard deviation 1.
@@ -153,7 +153,7 @@ def simulate_mean(
     >>> curves.n, curves.n_points
     (100, 600)
     """
-    x, residual, offsets = _points_and_residuals(n, m, rng, design_density, noise, noise_sd, process_sd)
+    x, residual, offsets = _draw_points_and_residuals(n, m, rng, design_density, noise, noise_sd, process_sd)
     return Curves(x, mean(x) + residual, offsets, np.ones((offsets.size - 1, 1)))
 
 
@@ -194,12 +194,12 @@ def simulate_vcm(
     Curves(n=100, p=3)
     """
     d = _validate.integer("d", d, minimum=0)
-    functions = vcm_coefficients(d) if coefficients is None else list(coefficients)
+    functions = make_vcm_coefficients(d) if coefficients is None else list(coefficients)
     if len(functions) != d + 1:
         raise InvalidInput(f"coefficients must hold d + 1 = {d + 1} functions, got {len(functions)}.")
-    generator = _generator(rng)
-    x, residual, offsets = _points_and_residuals(n, m, generator, design_density, noise, noise_sd, process_sd)
-    design = _bounded_design(offsets.size - 1, d, correlation, generator)
+    generator = _make_generator(rng)
+    x, residual, offsets = _draw_points_and_residuals(n, m, generator, design_density, noise, noise_sd, process_sd)
+    design = _draw_design(offsets.size - 1, d, correlation, generator)
     y, counts = residual, np.diff(offsets)
     for column, function in zip(design.T, functions, strict=True):
         y = y + np.repeat(column, counts) * function(x)
@@ -217,7 +217,7 @@ class _Harmonic:
         return np.asarray((0.4 + 0.5 * np.cos(angle)) / self.k)
 
 
-def vcm_coefficients(d: int) -> list[Function]:
+def make_vcm_coefficients(d: int) -> list[Function]:
     """The default coefficient functions: mu_1* as intercept, then d harmonics of falling size."""
     return [mean_1, *(_Harmonic(k) for k in range(1, _validate.integer("d", d, minimum=0) + 1))]
 
@@ -258,7 +258,7 @@ def _quadrature(low: float, high: float, panels: int = 16, order: int = 16) -> t
     return points, np.tile(width / 2 * weights, panels)
 
 
-def _points_and_residuals(
+def _draw_points_and_residuals(
     n: int,
     m: int | ArrayLike,
     rng: np.random.Generator | int,
@@ -268,23 +268,23 @@ def _points_and_residuals(
     process_sd: float,
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Flat design points, process plus noise at them, and the offsets that cut them into curves."""
-    counts, generator = _counts(n, m), _generator(rng)
-    sampler = density if callable(density) else DESIGN_DENSITIES[_known("design_density", density)]
+    counts, generator = _make_counts(n, m), _make_generator(rng)
+    sampler = density if callable(density) else DESIGN_DENSITIES[_check_choice("design_density", density)]
     draw_noise = NOISE_KINDS[_validate.choice("noise", noise, list(NOISE_KINDS))]
     x = _validate.vector("design_density", sampler(generator, int(counts.sum())), length=int(counts.sum()))
     if not np.all((x >= 0) & (x <= 1)):
         raise InvalidInput("design_density must draw points in [0, 1].")
-    residual = _scale("noise_sd", noise_sd) * draw_noise(generator, x.size)
-    if _scale("process_sd", process_sd) > 0:
-        residual = residual + matern_process(x, counts, generator, process_sd)
+    residual = _check_scale("noise_sd", noise_sd) * draw_noise(generator, x.size)
+    if _check_scale("process_sd", process_sd) > 0:
+        residual = residual + draw_matern_process(x, counts, generator, process_sd)
     return x, residual, np.concatenate([[0], np.cumsum(counts)])
 
 
-def _known(name: str, value: str) -> str:
+def _check_choice(name: str, value: str) -> str:
     return _validate.choice(name, value, list(DESIGN_DENSITIES))
 
 
-def _bounded_design(n: int, d: int, correlation: float, rng: np.random.Generator) -> Floats:
+def _draw_design(n: int, d: int, correlation: float, rng: np.random.Generator) -> Floats:
     from scipy.special import ndtr
 
     correlation = _validate.real("correlation", correlation)
@@ -295,7 +295,7 @@ def _bounded_design(n: int, d: int, correlation: float, rng: np.random.Generator
     return np.column_stack([np.ones(n), 2 * ndtr(normal) - 1])
 
 
-def _counts(n: int, m: int | ArrayLike) -> NDArray[np.int64]:
+def _make_counts(n: int, m: int | ArrayLike) -> NDArray[np.int64]:
     n = _validate.integer("n", n)
     if np.ndim(m) == 0:
         return np.full(n, _validate.integer("m", m), dtype=np.int64)
@@ -305,13 +305,13 @@ def _counts(n: int, m: int | ArrayLike) -> NDArray[np.int64]:
     return counts.astype(np.int64)
 
 
-def _generator(rng: np.random.Generator | int) -> np.random.Generator:
+def _make_generator(rng: np.random.Generator | int) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(_validate.integer("rng", rng, minimum=0))
 
 
-def _scale(name: str, value: float) -> float:
+def _check_scale(name: str, value: float) -> float:
     number = _validate.real(name, value)
     if not number >= 0:
         raise InvalidInput(f"{name} must not be negative, got {value!r}.")

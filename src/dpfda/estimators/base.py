@@ -43,12 +43,12 @@ ADAPTIVE_ALPHA, PUBLISHED_ALPHA = 2.0, 3.0
 Data = Curves | Silo | Sequence[Silo] | Sequence[Curves]
 
 # Plans and forecasts are functions of public terms: fits that repeat the terms share them.
-_known_plan = lru_cache(maxsize=64, typed=True)(adaptive_plan)
-_known_forecast = lru_cache(maxsize=64)(expected_error_of)
+_adaptive_plan = lru_cache(maxsize=64, typed=True)(adaptive_plan)
+_forecast_error = lru_cache(maxsize=64)(expected_error_of)
 
 
 class CurveEstimator(FittedFunctions, Parameters):
-    """What the two estimators share: they differ in their design only."""
+    """What the two estimators share; they differ only in their design."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         run: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
-        """Estimate from curves, or from silos that each keep their own promise.
+        """Estimate from curves, or from silos that each bring their own promise.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class CurveEstimator(FittedFunctions, Parameters):
             Raw `Curves` become a silo with this estimator's epsilon and delta; a `Silo` brings its own.
         run : str, optional
             Names the study in the ledgers. After a crash, fitting again under the same name to silos with durable ledgers
-            replays the rounds that were answered, free of charge, and goes on. A fresh name is drawn when left out.
+            replays the rounds that were answered, free of charge, and resumes. A fresh name is drawn when left out.
         progress : callable, optional
             Called as ``progress(rounds_done, rounds_planned)``.
 
@@ -108,11 +108,11 @@ class CurveEstimator(FittedFunctions, Parameters):
         self
             Fitted. Nothing was spent if an error was raised before the first round; see `Silo.ledger` otherwise.
         """
-        self._check_parameters()
+        self.check_parameters()
         if self.method == "nonprivate":
             return self._fit_reference(X)
         silos = self._as_silos(X)
-        plan = self._plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients, build=_known_plan)
+        plan = self.make_plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
         warned = self._warn_if_insufficient(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
         with one_blas_thread():
@@ -120,7 +120,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.plan_ = plan
-        self._remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
+        self.remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
         if not warned and self.expected_error_ is not None and self.expected_error_.insufficient:
             warnings.warn(found_insufficient_text(self.expected_error_), InsufficientBudgetWarning, 2)
         return self
@@ -137,7 +137,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         m : float
             Points per curve (their harmonic mean).
         d : int, optional
-            Covariates besides the intercept, where `design_bounds` does not tell.
+            Covariates besides the intercept, if `design_bounds` does not give their number.
         spread, noise_sd, signal, density, design_moments : optional
             Public guesses that sharpen the forecast, see `dpfda.planning.expected_error.expected_error`.
 
@@ -145,25 +145,26 @@ class CurveEstimator(FittedFunctions, Parameters):
         -------
         ExpectedError
         """
-        self._check_parameters()
+        self.check_parameters()
         if self.method != "adaptive":
             raise InvalidInput("method must be 'adaptive' for forecast: other methods have no forecast of their error.")
         terms = silo_terms(n, S, self.epsilon, self.delta)
-        return expected_error_of(self._plan(terms, columns=self._planned_columns(d)), m, **guesses)
+        return expected_error_of(self.make_plan(terms, columns=self._count_columns(d)), m, **guesses)
 
-    def _planned_columns(self, d: int | None) -> int:
+    def _count_columns(self, d: int | None) -> int:
         return 1 if d is None else 1 + _validate.integer("d", d, minimum=0)
 
     def _warn_if_insufficient(self, plan: Plan) -> bool:
-        """Say so before anything is spent, from public numbers alone, when the budget cannot show a plausible curve."""
+        """Warn before anything is spent, from public numbers alone, if the budget is too small for a plausible curve."""
         if plan.method != "adaptive":
             return False
-        expected = _known_forecast(plan, max(1.0, self.points_per_curve or TYPICAL_POINTS))
+        expected = _forecast_error(plan, max(1.0, self.points_per_curve or TYPICAL_POINTS))
         if expected.insufficient:
             warnings.warn(insufficient_text(expected), InsufficientBudgetWarning, 3)
         return expected.insufficient
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise `InvalidInput` for the first parameter that cannot be used; no data are involved."""
         _validate.choice("method", self.method, METHODS)
         _validate.choice("basis", self.basis, BASES)
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
@@ -188,13 +189,13 @@ class CurveEstimator(FittedFunctions, Parameters):
             )
         if len({id(item) for item in items}) != len(items):
             raise InvalidInput("X holds the same silo twice; give every silo once.")
-        silos = [item if isinstance(item, Silo) else self._own_silo(item) for item in items]
+        silos = [item if isinstance(item, Silo) else self._make_silo(item) for item in items]
         if len({silo.n_coefficients for silo in silos}) != 1:
             raise InvalidInput("X holds silos whose design vectors have different lengths; give all the same columns.")
         return [silo.in_fit(f"silo-{number}", self.random_state) for number, silo in enumerate(silos, start=1)]
 
-    def _own_silo(self, curves: Curves) -> Silo:
-        """A silo for raw curves; its owner, who calls fit, is told of unusable input before anything is spent."""
+    def _make_silo(self, curves: Curves) -> Silo:
+        """A silo for raw curves; unusable input is reported to its owner, who calls fit, before anything is spent."""
         if self.epsilon is None or self.delta is None:
             raise InvalidInput("epsilon and delta must be given to fit raw curves, e.g. epsilon=1, delta=1e-5.")
         self._check_curves(curves)
@@ -208,25 +209,40 @@ class CurveEstimator(FittedFunctions, Parameters):
                 "definition (not by looking at the data), or drop the points outside it."
             )
 
-    def _plan(self, silos: Sequence[SiloTerms], *, columns: int, build: Callable[..., Plan] = adaptive_plan) -> Plan:
-        terms: dict[str, Any] = {
+    def make_plan(self, silo_terms: Sequence[SiloTerms], *, columns: int) -> Plan:
+        """The frozen plan of a fit: everything that its silos will be asked, from public values alone.
+
+        Parameters
+        ----------
+        silo_terms : sequence of SiloTerms
+            What each silo declares: its name, number of curves and budget.
+        columns : int
+            Number of design columns: 1 for a mean.
+
+        Returns
+        -------
+        Plan
+            The rounds, the price of each, and the public maps of x, y and the design.
+        """
+        public: dict[str, Any] = {
             "domain": _validate.interval("domain", self.domain),
             "basis": self.basis,
             "n_basis": self.n_basis,
         }
         if self.basis == "fourier-extension":
-            terms["extension"] = _validate.real("factor", self.extension)
+            public["extension"] = _validate.real("factor", self.extension)
+        bounds = self._column_bounds(columns)
         if self.method == "adaptive":
-            scaling = symmetric_scaling(self._y_bounds(), self._column_bounds(columns))
+            scaling = symmetric_scaling(self._y_bounds(), bounds)
             alpha = ADAPTIVE_ALPHA if self.alpha is None else self.alpha
-            return build(tuple(silos), scaling, alpha=alpha, **terms)
+            return _adaptive_plan(tuple(silo_terms), scaling, alpha=alpha, **public)
         return published_plan(
-            silos,
-            unit_scaling(self._y_bounds(), self._column_bounds(columns), scale_y=self.y_scale == "bounds"),
+            silo_terms,
+            unit_scaling(self._y_bounds(), bounds, scale_y=self.y_scale == "bounds"),
             alpha=PUBLISHED_ALPHA if self.alpha is None else self.alpha,
             constants=self.constants,
             projection=self.projection,  # type: ignore[arg-type]
-            **terms,
+            **public,
         )
 
     def _y_bounds(self) -> tuple[float, float]:
@@ -244,6 +260,6 @@ class CurveEstimator(FittedFunctions, Parameters):
         basis = make_basis(self.basis, size, _validate.interval("domain", self.domain), factor=self.extension)
         scaling = Scaling(_validate.interval("y_bounds", self.y_bounds), self._column_bounds(X.p))
         fitted = least_squares(X, basis, scaling)
-        return self._remember(
+        return self.remember(
             basis, scaling, Outcome(fitted, None, False), not_private("least squares on the raw curves")
         )

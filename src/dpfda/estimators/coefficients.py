@@ -35,8 +35,8 @@ class PrivateVaryingCoefficients(CurveEstimator):
     coef_ : ndarray of shape (d + 1, r)
         One row per design column.
     expected_error_ : ExpectedError or None
-        The squared L2 error that the released quantities let expect, summed over the functions: bias, sampling, privacy,
-        total; None for methods that cannot tell.
+        The squared L2 error implied by the released quantities, summed over the functions: bias, sampling, privacy,
+        total; None for methods without one.
     privacy_, plan_
         As of `PrivateMean`.
 
@@ -151,7 +151,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         bounds = [_validate.interval(f"design_bounds[{index}]", pair) for index, pair in enumerate(given)]
         return ((1.0, 1.0), *bounds) if self.intercept else tuple(bounds)
 
-    def _planned_columns(self, d: int | None) -> int:
+    def _count_columns(self, d: int | None) -> int:
         if d is None:
             d = len(self._given_bounds(0))
             if d == 0:

@@ -11,7 +11,7 @@ from dpfda import _validate
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.errors import InvalidInput
-from dpfda.estimators.achieved import achieved_error
+from dpfda.estimators.estimated_error import estimate_error
 from dpfda.estimators.parameters import check_is_fitted
 from dpfda.inference.bands import half_widths
 from dpfda.methods.run import Outcome
@@ -23,7 +23,7 @@ BAND_POINTS = 201
 
 
 class FittedFunctions:
-    """Coefficients in the user's units, their covariance where it is known, and the statement that goes with them."""
+    """Coefficients in the user's units, their covariance where it is known, and their privacy statement."""
 
     @property
     def basis_(self) -> Basis:
@@ -39,7 +39,7 @@ class FittedFunctions:
 
     @property
     def has_band(self) -> bool:
-        """Whether the method released what a confidence band needs."""
+        """Whether this method has a confidence band."""
         check_is_fitted(self, "privacy_")
         return self._covariance is not None
 
@@ -71,7 +71,18 @@ class FittedFunctions:
         check_is_fitted(self, "privacy_")
         return self._basis.to_fdata(self._coefficients)
 
-    def _remember(self, basis: Basis, scaling: Scaling, outcome: Outcome, privacy: PrivacyStatement) -> Self:
+    def remember(self, basis: Basis, scaling: Scaling, outcome: Outcome, privacy: PrivacyStatement) -> Self:
+        """Become the fitted estimator of an outcome that was computed elsewhere, such as a study across sites.
+
+        Parameters
+        ----------
+        basis, scaling : Basis, Scaling
+            The public maps of the outcome's plan.
+        outcome : Outcome
+            Coefficients and, where the method has it, their covariance, in the plan's units.
+        privacy : PrivacyStatement
+            The promise that the outcome was released under.
+        """
         self._basis = basis
         self._coefficients = scaling.to_user_units(outcome.coefficients)
         self._covariance = None
@@ -80,7 +91,7 @@ class FittedFunctions:
             self._covariance = mixing @ outcome.covariance @ mixing.T
         self.expected_error_: ExpectedError | None = None
         if outcome.errors is not None:
-            self.expected_error_ = achieved_error(basis, scaling, outcome.coefficients, outcome.errors)
+            self.expected_error_ = estimate_error(basis, scaling, outcome.coefficients, outcome.errors)
         self.coef_ = self._public_shape(self._coefficients)
         self.n_basis_ = basis.size
         self.privacy_ = privacy

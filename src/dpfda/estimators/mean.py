@@ -16,7 +16,7 @@ class PrivateMean(CurveEstimator):
     Parameters
     ----------
     epsilon, delta : float
-        The budget for raw curves. Silos bring their own, and these are then unused.
+        The budget for raw curves. Unused when silos bring their own.
     domain : (low, high)
         PUBLIC range of x.
     y_bounds : (low, high)
@@ -28,7 +28,7 @@ class PrivateMean(CurveEstimator):
     alpha : float, optional
         Assumed smoothness (number of square-integrable derivatives): 2 for "adaptive", the paper's 3 for "published".
     method : {"adaptive", "published", "nonprivate"}
-        "published" is the paper's algorithm; "nonprivate" is least squares, for the owner's eyes only.
+        "published" is the paper's algorithm; "nonprivate" is least squares, for the data's owner only.
     extension : float
         Factor by which "fourier-extension" lengthens the domain.
     points_per_curve : float, optional
@@ -49,8 +49,8 @@ class PrivateMean(CurveEstimator):
     privacy_ : PrivacyStatement
         Unit, neighbouring relation, spending of every silo, mechanism, public inputs, and whether it is private.
     expected_error_ : ExpectedError or None
-        The squared L2 error that the released quantities let expect: bias, sampling, privacy, total; None for
-        methods that cannot tell.
+        The squared L2 error implied by the released quantities: bias, sampling, privacy, total; None for
+        methods without such an estimate.
     plan_ : Plan
         Every round, statistic and price: all of it was public before the first question.
 

@@ -5,7 +5,7 @@
 | `study` | the study's public terms, the frozen plan made of them, and the id derived from both |
 | `policy` | what a site allows: data source, promise, total budget, acceptable terms |
 | `site` | the site's border: every message in, every answer out, every line in the log |
-| `audit` | the site's append-only, hash-chained log |
+| `audit_log` | the site's append-only, hash-chained log |
 | `hardening` | the files in a start-up kit's `local/` folder that make a FLARE site safe, and the check that they do |
-| `protocol` | the few fixed words that cross besides Query and Release |
+| `exchange` | the few fixed messages that cross besides Query and Release |
 """

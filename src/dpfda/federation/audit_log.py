@@ -33,9 +33,9 @@ class AuditLog:
 
     def append(self, event: str, **fields: Any) -> None:
         """Write one line durably; long texts are cut."""
-        with self._locked() as file:
-            number, previous = _last(file)
-            line = {"seq": number + 1, "at": _now(), "event": event, **_bounded(fields), "previous": previous}
+        with self._lock() as file:
+            number, previous = _read_last(file)
+            line = {"seq": number + 1, "at": _now(), "event": event, **_cut_long_texts(fields), "previous": previous}
             line["hash"] = _hash(line)
             file.seek(0, os.SEEK_END)
             file.write(json.dumps(line, sort_keys=True).encode() + b"\n")
@@ -50,7 +50,7 @@ class AuditLog:
         try:
             return [json.loads(line) for line in self.path.read_bytes().splitlines()]
         except ValueError:
-            raise LedgerError(_altered("a line cannot be read")) from None
+            raise LedgerError(_describe_alteration("a line cannot be read")) from None
 
     def verify(self) -> int:
         """Check the chain from the first line to the last; the number of lines, or `LedgerError`."""
@@ -58,7 +58,7 @@ class AuditLog:
         for position, line in enumerate(lines, start=1):
             sealed = {name: value for name, value in line.items() if name != "hash"}
             if line.get("seq") != position or line.get("previous") != previous or line.get("hash") != _hash(sealed):
-                raise LedgerError(_altered(f"line {position} does not follow from the lines before it"))
+                raise LedgerError(_describe_alteration(f"line {position} does not follow from the lines before it"))
             previous = line["hash"]
         self._check_end(lines)
         return len(lines)
@@ -67,22 +67,22 @@ class AuditLog:
         """A crash may leave the log one line ahead of its head, never behind it."""
         if not self._head.exists():
             if len(lines) > 1:
-                raise LedgerError(_altered("the file with its end is missing"))
+                raise LedgerError(_describe_alteration("the file with its end is missing"))
             return
         head = json.loads(self._head.read_bytes())
         count = head["lines"]
         if not len(lines) - 1 <= count <= len(lines) or (count and lines[count - 1]["hash"] != head["hash"]):
-            raise LedgerError(_altered("lines are missing at its end"))
+            raise LedgerError(_describe_alteration("lines are missing at its end"))
 
     @contextmanager
-    def _locked(self) -> Iterator[BinaryIO]:
+    def _lock(self) -> Iterator[BinaryIO]:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file
 
 
-def _last(file: BinaryIO) -> tuple[int, str]:
+def _read_last(file: BinaryIO) -> tuple[int, str]:
     """Number and hash of the last whole line; a line torn by a crash is cut off."""
     end = file.seek(0, os.SEEK_END)
     start = max(0, end - 65536)
@@ -98,10 +98,10 @@ def _last(file: BinaryIO) -> tuple[int, str]:
         line = json.loads(tail.splitlines()[-1])
         return int(line["seq"]), str(line["hash"])
     except (ValueError, KeyError, TypeError):
-        raise LedgerError(_altered("its last line cannot be read")) from None
+        raise LedgerError(_describe_alteration("its last line cannot be read")) from None
 
 
-def _bounded(fields: dict[str, Any]) -> dict[str, Any]:
+def _cut_long_texts(fields: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value[:_MAX_TEXT] if isinstance(value, str) else value
         for name, value in fields.items()
@@ -113,7 +113,7 @@ def _hash(line: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(line, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _altered(what: str) -> str:
+def _describe_alteration(what: str) -> str:
     return f"The audit log was altered ({what}); keep the file and find out who did it."
 
 

@@ -1,6 +1,6 @@
-"""The few fixed words that cross the border besides `Query` and `Release`: the invitation, and answers by code.
+"""The few fixed messages that cross the border besides `Query` and `Release`: the invitation, and answers by code.
 
-A refusal that reaches the coordinator is one of three codes. They tell the kind of error, which follows from the question,
+A refusal that reaches the coordinator is one of three codes. They state the kind of error, which follows from the question,
 the policy and the ledger; never its text, a path or anything computed from data.
 """
 
@@ -54,7 +54,7 @@ class Answer:
     payload: bytes = b""
 
 
-def code_of(error: Exception) -> str:
+def choose_code(error: Exception) -> str:
     """The only thing that the coordinator learns of an error at a site."""
     if isinstance(error, BudgetExceeded):
         return BUDGET
@@ -63,7 +63,7 @@ def code_of(error: Exception) -> str:
     return UNAVAILABLE
 
 
-def error_for(code: str, site: str) -> BudgetExceeded | ProtocolError | TransportError:
+def make_error(code: str, site: str) -> BudgetExceeded | ProtocolError | TransportError:
     """The coordinator's error for a site's code."""
     if code == BUDGET:
         return BudgetExceeded(f"The budget of site {site!r} does not allow this.")

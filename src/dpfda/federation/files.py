@@ -43,7 +43,7 @@ def write_json(path: Path, value: Any, *, mode: int = OWNER_ONLY, sync: bool = T
     write_atomically(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode(), mode=mode, sync=sync)
 
 
-def private_folder(path: Path) -> Path:
+def make_private_folder(path: Path) -> Path:
     """A folder that only its owner may enter."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     return path

@@ -70,7 +70,7 @@ def harden_site(kit: Path) -> None:
         key.chmod(0o600)
 
 
-def unsafe(kit: Path) -> list[str]:
+def find_unsafe_settings(kit: Path) -> list[str]:
     """What keeps this kit from being safe to run; empty if nothing does."""
     found = []
     for name, wanted in (("resources.json", site_resources()), ("authorization.json", site_authorization())):

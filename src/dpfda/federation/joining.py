@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from dpfda.errors import BudgetExceeded, InvalidInput
-from dpfda.federation.hardening import harden_site, unsafe
+from dpfda.federation.hardening import find_unsafe_settings, harden_site
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.site import FOLDER, SiteFolder, open_ledger, open_silo
 from dpfda.federation.study import StudyDocument, make_document
@@ -23,7 +23,7 @@ STUDY_FILE = "study.json"
 
 @dataclass(frozen=True)
 class Promise:
-    """What a site is about to promise, in numbers. For the site's eyes only."""
+    """What a site is about to promise, in numbers. For the site only."""
 
     document: StudyDocument
     site: str
@@ -82,13 +82,13 @@ def check_promise(document: StudyDocument, policy: SitePolicy, site: str) -> Pro
     trial = Silo(
         loaded.curves, name=site, epsilon=terms.epsilon, delta=terms.delta, points_per_curve=terms.points_per_curve
     )
-    _one_round(trial, document)
+    _try_one_round(trial, document)
     events, ledger = document.plan.events(site), open_ledger(policy)
     try:
         ledger.check(events, document.id)
     except BudgetExceeded as error:
         raise InvalidInput(f"The ledger {policy.ledger_shown} cannot pay for this study: {error}") from None
-    begun, after = _after(ledger, document, site)
+    begun, after = _price_after(ledger, document, site)
     return Promise(document, site, policy, price(events, terms.delta), ledger.spent(), after, loaded.owner_notes, begun)
 
 
@@ -109,7 +109,7 @@ def join(kit: Path, promise: Promise) -> None:
 
 def check_ready(kit: Path, site: str) -> SitePolicy:
     """Before every start: safe files, and a policy that still allows what was accepted."""
-    found = unsafe(kit)
+    found = find_unsafe_settings(kit)
     if found:
         raise InvalidInput(f"This kit is not safe to run ({'; '.join(found)}); run dpfda site join again.")
     folder = site_folder(kit)
@@ -123,7 +123,7 @@ def check_ready(kit: Path, site: str) -> SitePolicy:
     return policy
 
 
-def _one_round(silo: Silo, document: StudyDocument) -> None:
+def _try_one_round(silo: Silo, document: StudyDocument) -> None:
     """Answer the first question against a ledger in memory and throw the answer away."""
     from dpfda.methods.run import COORDINATORS
 
@@ -133,8 +133,8 @@ def _one_round(silo: Silo, document: StudyDocument) -> None:
     silo.release(Query("dry run", 0, {name: np.asarray(array) for name, array in question.items()}))
 
 
-def _after(ledger: Ledger, document: StudyDocument, site: str) -> tuple[bool, float]:
-    """Whether the study has begun here, and mu^2 when it will be over."""
+def _price_after(ledger: Ledger, document: StudyDocument, site: str) -> tuple[bool, float]:
+    """Whether the study has begun here, and the mu^2 of the ledger once it is over."""
     recorded = [entry for entry in ledger.log() if entry.run == document.id]
     total = ledger.spent().mu_squared
     planned = mu_squared(document.plan.events(site))

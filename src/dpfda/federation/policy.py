@@ -90,9 +90,9 @@ class SitePolicy:
     @property
     def ledger_shown(self) -> str:
         """Its place without a password."""
-        from dpfda.curves.tables.source import without_password
+        from dpfda.curves.tables.source import redact_password
 
-        return without_password(self.ledger_place)
+        return redact_password(self.ledger_place)
 
     def source(self) -> Source:
         """Where the rows are."""
@@ -112,7 +112,7 @@ class SitePolicy:
     def objections(self, document: StudyDocument, site: str) -> list[str]:
         """Why this study may not run here, in sentences; empty if it may."""
         terms, plan = document.terms, document.plan
-        found = [*_outside(self.allow, document)]
+        found = [*_find_objections(self.allow, document)]
         if document.id not in (self.allow.studies or (document.id,)):
             found.append("The policy does not list this study.")
         if site not in {silo.name for silo in plan.silos}:
@@ -130,8 +130,8 @@ class SitePolicy:
         return found
 
 
-def _outside(allow: Allowed, document: StudyDocument) -> list[str]:
-    """The terms that leave what the policy allows."""
+def _find_objections(allow: Allowed, document: StudyDocument) -> list[str]:
+    """The terms that go beyond what the policy allows."""
     terms, plan = document.terms, document.plan
     found = []
     for word, value, listed in (
@@ -144,7 +144,7 @@ def _outside(allow: Allowed, document: StudyDocument) -> list[str]:
             found.append(f"The policy does not allow the {word} {value!r}.")
     for word, inner, outer in (("domain", terms.domain, allow.domain), ("y_bounds", terms.y_bounds, allow.y_bounds)):
         if outer is not None and not (outer[0] <= inner[0] and inner[1] <= outer[1]):
-            found.append(f"The study's {word} {list(inner)} leaves the policy's {list(outer)}.")
+            found.append(f"The study's {word} {list(inner)} is not within the policy's {list(outer)}.")
     for word, count, most in (
         ("rounds", len(plan.rounds), allow.max_rounds),
         ("basis functions", plan.basis.size, allow.max_basis),
@@ -156,37 +156,41 @@ def _outside(allow: Allowed, document: StudyDocument) -> list[str]:
 
 def read_policy(path: Path) -> SitePolicy:
     """A `site.toml`; relative paths in it start from its folder."""
-    fields = tables.known_only(path.name, tables.read_toml(path), _TOP)
-    data = tables.known_only("[data]", tables.required(path.name, fields, "data"), _DATA)
-    data["source"] = _resolved(path.parent, str(tables.required("[data]", data, "source")))
-    promise = tables.known_only("[promise]", tables.required(path.name, fields, "promise"), ("epsilon", "delta"))
-    budget = tables.known_only("[budget]", tables.required(path.name, fields, "budget"), ("epsilon", "delta", "ledger"))
+    fields = tables.refuse_unknown_names(path.name, tables.read_toml(path), _TOP)
+    data = tables.refuse_unknown_names("[data]", tables.require(path.name, fields, "data"), _DATA)
+    data["source"] = _resolve(path.parent, str(tables.require("[data]", data, "source")))
+    promise = tables.refuse_unknown_names(
+        "[promise]", tables.require(path.name, fields, "promise"), ("epsilon", "delta")
+    )
+    budget = tables.refuse_unknown_names(
+        "[budget]", tables.require(path.name, fields, "budget"), ("epsilon", "delta", "ledger")
+    )
     for where, table in (("[promise]", promise), ("[budget]", budget)):
         for name in ("epsilon", "delta"):
-            tables.required(where, table, name)
+            tables.require(where, table, name)
     epsilon, delta = _validate.privacy_pair(promise["epsilon"], promise["delta"])
     total_epsilon, total_delta = _validate.privacy_pair(budget["epsilon"], budget["delta"])
-    simulation = tables.known_only("[simulation]", fields.get("simulation", {}), ("seed",))
+    simulation = tables.refuse_unknown_names("[simulation]", fields.get("simulation", {}), ("seed",))
     return SitePolicy(
         data, epsilon, delta, total_epsilon, total_delta,
-        ledger=_ledger(path.parent, data, budget),
-        allow=_allowed(fields.get("allow", {})),
+        ledger=_choose_ledger(path.parent, data, budget),
+        allow=_read_allowed(fields.get("allow", {})),
         seed=None if "seed" not in simulation else _validate.integer("seed", simulation["seed"], minimum=0),
     )  # fmt: skip
 
 
-def _ledger(folder: Path, data: Mapping[str, Any], budget: Mapping[str, Any]) -> str:
+def _choose_ledger(folder: Path, data: Mapping[str, Any], budget: Mapping[str, Any]) -> str:
     """One ledger per data set: by default the one that `dpfda fit` would use, too."""
     if "ledger" in budget:
-        return _resolved(folder, str(budget["ledger"]))
+        return _resolve(folder, str(budget["ledger"]))
     from dpfda.curves.tables import find_source
 
     ledger = find_source(str(data["source"]), data.get("query")).default_ledger
     return str(ledger if ledger.is_absolute() else folder.absolute() / ledger)
 
 
-def _allowed(table: Any) -> Allowed:
-    values = tables.known_only("[allow]", table, _ALLOW)
+def _read_allowed(table: Any) -> Allowed:
+    values = tables.refuse_unknown_names("[allow]", table, _ALLOW)
     for name in _LISTS:
         if name in values:
             if not isinstance(values[name], list):
@@ -194,14 +198,14 @@ def _allowed(table: Any) -> Allowed:
             values[name] = tuple(map(str, values[name]))
     for name in ("domain", "y_bounds"):
         if name in values:
-            values[name] = _validate.interval(name, tables.pair(name, values[name]))
+            values[name] = _validate.interval(name, tables.parse_pair(name, values[name]))
     for name in ("max_rounds", "max_basis"):
         if name in values:
             values[name] = _validate.integer(name, values[name])
     return Allowed(**values)
 
 
-def _resolved(folder: Path, location: str) -> str:
+def _resolve(folder: Path, location: str) -> str:
     """Absolute, since the FLARE client runs in another folder."""
     scheme, mark, rest = location.partition(":///")
     if mark and scheme.split("+")[0] in ("sqlite", "duckdb"):

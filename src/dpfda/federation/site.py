@@ -13,8 +13,8 @@ from typing import Any
 
 from dpfda.errors import DpfdaError, InvalidInput, ProtocolError
 from dpfda.federation.audit_log import AuditLog
-from dpfda.federation.exchange import MAX_MESSAGE, OK, Answer, Invitation, code_of
-from dpfda.federation.files import private_folder
+from dpfda.federation.exchange import MAX_MESSAGE, OK, Answer, Invitation, choose_code
+from dpfda.federation.files import make_private_folder
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.study import StudyDocument
 from dpfda.privacy.ledger.ledger import Ledger
@@ -38,7 +38,7 @@ class SiteFolder:
 
     def accept(self, document: StudyDocument) -> None:
         """Remember the one plan that this study id stands for."""
-        document.save(private_folder(self.root / "studies") / f"{document.id}.json")
+        document.save(make_private_folder(self.root / "studies") / f"{document.id}.json")
 
     def studies(self) -> list[StudyDocument]:
         """Every accepted study."""
@@ -63,17 +63,17 @@ class Site:
 
     def invite(self, message: bytes) -> Answer:
         """Check whether this site takes part; spends nothing."""
-        return self._guarded("invitation", message, self._invite)
+        return self._guard("invitation", message, self._invite)
 
     def answer(self, message: bytes) -> Answer:
         """Answer one query."""
-        return self._guarded("query", message, self._answer)
+        return self._guard("query", message, self._answer)
 
     def refuse(self, event: str, reason: str) -> Answer:
         """Refuse without looking further."""
-        return self._guarded(event, b"", lambda _message, _facts: _raise(ProtocolError(reason)))
+        return self._guard(event, b"", lambda _message, _facts: _raise(ProtocolError(reason)))
 
-    def _guarded(self, event: str, message: Any, handle: Callable[[bytes, dict[str, Any]], bytes]) -> Answer:
+    def _guard(self, event: str, message: Any, handle: Callable[[bytes, dict[str, Any]], bytes]) -> Answer:
         """The only place where errors become answers. It catches all of them: none may reach the coordinator."""
         facts: dict[str, Any] = {"job": self._job}
         try:
@@ -81,7 +81,7 @@ class Site:
                 raise ProtocolError("The message is not bytes of an allowed length.")
             payload = handle(message, facts)
         except Exception as error:
-            code = code_of(error)
+            code = choose_code(error)
             reason = f"{type(error).__name__}: {error}"
             self._folder.audit.append(event, **facts, outcome=code, reason=reason)
             return Answer(code)

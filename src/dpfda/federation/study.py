@@ -181,8 +181,10 @@ def make_document(terms: StudyTerms) -> StudyDocument:
     estimator = terms.estimator()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        estimator._check_parameters()
-        plan = estimator._plan(list(terms.sites), columns=1 + sum(len(each.column_bounds) for each in terms.covariates))
+        estimator.check_parameters()
+        plan = estimator.make_plan(
+            list(terms.sites), columns=1 + sum(len(each.column_bounds) for each in terms.covariates)
+        )
     if len(plan.rounds) > terms.max_rounds:
         raise InvalidInput(
             f"The plan has {len(plan.rounds)} rounds, more than max_rounds = {terms.max_rounds}; raise it."
@@ -192,18 +194,20 @@ def make_document(terms: StudyTerms) -> StudyDocument:
 
 def read_study(path: Path) -> tuple[StudyTerms, ServerAddress]:
     """The terms and the server's address in a `study.toml`."""
-    fields = tables.known_only(path.name, tables.read_toml(path), _TOP)
-    server = ServerAddress(**tables.known_only("[server]", fields.pop("server", {}), ("host", "port", "admin_port")))
+    fields = tables.refuse_unknown_names(path.name, tables.read_toml(path), _TOP)
+    server = ServerAddress(
+        **tables.refuse_unknown_names("[server]", fields.pop("server", {}), ("host", "port", "admin_port"))
+    )
     for name in ("name", "model", "domain", "y_bounds", "sites"):
-        tables.required(path.name, fields, name)
+        tables.require(path.name, fields, name)
     if not isinstance(fields["name"], str) or not _NAME.match(fields["name"]):
         raise InvalidInput('name must be letters, digits, - and _ (at most 63), for instance name = "lipid-2026".')
     for name in ("domain", "y_bounds"):
-        fields[name] = _validate.interval(name, tables.pair(name, fields[name]))
+        fields[name] = _validate.interval(name, tables.parse_pair(name, fields[name]))
     fields["sites"] = _read_sites(fields["sites"])
     fields["covariates"] = tuple(
-        _covariate({"name": name, **tables.known_only(f"covariates.{name}", each, _COVARIATE)})
-        for name, each in tables.known_only(
+        _covariate({"name": name, **tables.refuse_unknown_names(f"covariates.{name}", each, _COVARIATE)})
+        for name, each in tables.refuse_unknown_names(
             "[covariates]", fields.get("covariates", {}), fields.get("covariates", {})
         ).items()
     )
@@ -216,9 +220,9 @@ def _read_sites(entries: Any) -> tuple[SiloTerms, ...]:
     if not isinstance(entries, list):
         raise InvalidInput("sites must be [[sites]] tables with name, n, epsilon and delta.")
     for entry in entries:
-        tables.known_only("[[sites]]", entry, _SITE)
+        tables.refuse_unknown_names("[[sites]]", entry, _SITE)
         for name in ("name", "n", "epsilon", "delta"):
-            tables.required("[[sites]]", entry, name)
+            tables.require("[[sites]]", entry, name)
     return tuple(_site_terms(entry) for entry in entries)
 
 
@@ -231,5 +235,5 @@ def _site_terms(entry: Mapping[str, Any]) -> SiloTerms:
 
 def _covariate(entry: Mapping[str, Any]) -> CovariateTerms:
     bounds, levels = entry.get("bounds"), tuple(map(str, entry.get("levels") or ()))
-    numbers = None if bounds is None else _validate.interval("bounds", tables.pair("bounds", bounds))
+    numbers = None if bounds is None else _validate.interval("bounds", tables.parse_pair("bounds", bounds))
     return CovariateTerms(str(entry["name"]), numbers, levels)

@@ -1,4 +1,4 @@
-"""Reading the two files that people write, `study.toml` and `site.toml`: every mistake is one sentence."""
+"""Reads the files that people write, such as `study.toml` and `site.toml`; every mistake is one sentence."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InvalidInput(f"{path.name} is not valid TOML: {error}.") from None
 
 
-def known_only(where: str, table: Any, names: Collection[str]) -> dict[str, Any]:
-    """The table, if every name in it is known; a typing mistake must not turn a promise off."""
+def refuse_unknown_names(where: str, table: Any, names: Collection[str]) -> dict[str, Any]:
+    """The table, if every name in it is known; a misspelt name must not disable a promise."""
     if not isinstance(table, Mapping):
         raise InvalidInput(f"{where} must be a table.")
     for name in table:
@@ -36,14 +36,14 @@ def known_only(where: str, table: Any, names: Collection[str]) -> dict[str, Any]
     return dict(table)
 
 
-def required(where: str, table: Mapping[str, Any], name: str) -> Any:
+def require(where: str, table: Mapping[str, Any], name: str) -> Any:
     """The value, or a sentence that asks for it."""
     if name not in table:
         raise InvalidInput(f"{where} lacks {name!r}; add it.")
     return table[name]
 
 
-def pair(where: str, value: Any) -> tuple[Any, Any]:
+def parse_pair(where: str, value: Any) -> tuple[Any, Any]:
     """A list of two."""
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise InvalidInput(f"{where} must be a list of two numbers, got {value!r}.")

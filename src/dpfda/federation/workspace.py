@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.errors import InvalidInput
-from dpfda.federation.files import private_folder, write_json
+from dpfda.federation.files import make_private_folder, write_json
 from dpfda.federation.joining import STUDY_FILE
 from dpfda.federation.status import Status, StatusFile
 from dpfda.federation.study import ServerAddress, StudyDocument, make_document, read_study
@@ -50,14 +50,14 @@ class StudyFolder:
         """Where the server listens."""
         return ServerAddress(**json.loads((self.root / "server.json").read_bytes()))
 
-    def outcome_estimator(self) -> Any:
+    def load_estimator(self) -> Any:
         """The fitted estimator, computed again from the transcript."""
         document = self.document()
         outcome = run_study(document.plan, ReplayTransport(self.transcript), document.id)
         estimator = document.terms.estimator()
         estimator.plan_ = document.plan
         promise = statement(document.plan, private=outcome.private)
-        return estimator._remember(document.plan.basis, document.plan.scaling, outcome, promise)
+        return estimator.remember(document.plan.basis, document.plan.scaling, outcome, promise)
 
 
 def check_unchanged(study: Path) -> StudyFolder:
@@ -78,8 +78,8 @@ def init_study(study: Path, extra_classes: tuple[str, ...] = ()) -> tuple[StudyF
     terms, address = read_study(study)
     document, folder = make_document(terms), StudyFolder.of(study)
     if folder.root.exists():
-        raise InvalidInput(f"{folder.root} exists: this study was made already; remove the folder to start afresh.")
-    private_folder(folder.root)
+        raise InvalidInput(f"{folder.root} exists: this study was already created; remove the folder to start over.")
+    make_private_folder(folder.root)
     try:
         document.save(folder.study_path)
         write_json(folder.root / "server.json", asdict(address))

@@ -20,7 +20,7 @@ def half_widths(basis: Basis, covariance: Floats, u: Floats, level: float, *, si
     Simultaneous: c times the pointwise sd, c being the `level` quantile of the largest standardised deviation over the
     whole domain, by simulation from the normal law of the coefficients.
     """
-    basis = basis.resized(len(covariance))
+    basis = basis.resize(len(covariance))
     sd = _pointwise_sd(basis, covariance, u)
     if not simultaneous:
         return sd * float(ndtri((1 + level) / 2))

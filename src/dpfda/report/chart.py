@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from html import escape
 from typing import Any
 
-from dpfda.report.words import number, typical_half_width
+from dpfda.report.formatting import format_number, typical_half_width
 
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 14.0, 50.0
 _WIDE = 5.0
@@ -35,11 +35,11 @@ class Frame:
         return self.height - BOTTOM - (y - low) / (high - low) * (self.height - TOP - BOTTOM)
 
 
-def chart(document: dict[str, Any], index: int, *, width: float = 880, height: float = 400) -> str:
+def draw_chart(document: dict[str, Any], index: int, *, width: float = 880, height: float = 400) -> str:
     """The SVG of function `index` of a result."""
     function, grid, study = document["functions"][index], document["grid"], document["study"]
     is_effect = study["model"] != "mean" and index > 0
-    frame = Frame(width, height, (grid[0], grid[-1]), y_range(function, with_zero=is_effect))
+    frame = Frame(width, height, (grid[0], grid[-1]), choose_y_range(function, with_zero=is_effect))
     y_label = study["y_label"] if not is_effect else f"change of {study['y_label']}"
     label = f"{function['name']} of {study['y']} over {study['x']}"
     parts = [
@@ -56,7 +56,7 @@ def chart(document: dict[str, Any], index: int, *, width: float = 880, height: f
     return "".join(parts)
 
 
-def y_range(function: dict[str, Any], *, with_zero: bool = False) -> tuple[float, float]:
+def choose_y_range(function: dict[str, Any], *, with_zero: bool = False) -> tuple[float, float]:
     """What a picture shows: the whole curve, and of the band at most `_WIDE` typical half-widths to each side.
 
     Where hardly anybody was observed a band can be so wide that nothing else could be seen; there it leaves the picture.
@@ -75,7 +75,7 @@ def y_range(function: dict[str, Any], *, with_zero: bool = False) -> tuple[float
 
 def leaves_the_picture(function: dict[str, Any]) -> bool:
     """Whether the band is wider somewhere than the picture shows."""
-    low, high = y_range(function)
+    low, high = choose_y_range(function)
     below, above = function["low"] or (), function["high"] or ()
     return any(side is None or not low <= side <= high for side in (*below, *above))
 
@@ -104,11 +104,13 @@ def _zero_line(frame: Frame) -> str:
 def _axes(frame: Frame, study: dict[str, Any], y_label: str) -> str:
     right, floor = frame.width - RIGHT, frame.height - BOTTOM
     parts = []
-    for tick in ticks(*frame.y_range, 6):
+    for tick in choose_ticks(*frame.y_range, 6):
         row = frame.up(tick)
         parts.append(f'<line class="rule" x1="{LEFT:g}" x2="{right:g}" y1="{row:.1f}" y2="{row:.1f}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 9:g}" y="{row + 4:.1f}" text-anchor="end">{number(tick)}</text>')
-    for tick in ticks(*frame.x_range, 9 if frame.width > 600 else 6):
+        parts.append(
+            f'<text class="tick" x="{LEFT - 9:g}" y="{row + 4:.1f}" text-anchor="end">{format_number(tick)}</text>'
+        )
+    for tick in choose_ticks(*frame.x_range, 9 if frame.width > 600 else 6):
         column = frame.across(tick)
         parts.append(f'<line class="mark" x1="{column:.1f}" x2="{column:.1f}" y1="{floor:g}" y2="{floor + 5:g}"/>')
         name = x_name(tick, study["x_origin"])
@@ -127,11 +129,11 @@ def _label(place: str, text: str) -> str:
 def x_name(x: float, origin: str | None) -> str:
     """How x is written on an axis: a number, or a date."""
     if origin is None:
-        return number(x)
+        return format_number(x)
     return (date.fromisoformat(origin) + timedelta(days=round(x))).isoformat()
 
 
-def ticks(low: float, high: float, about: int) -> list[float]:
+def choose_ticks(low: float, high: float, about: int) -> list[float]:
     """Round numbers inside [low, high], roughly as many as asked for."""
     rough = (high - low) / max(about, 1)
     unit = 10.0 ** math.floor(math.log10(rough))

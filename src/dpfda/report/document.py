@@ -32,7 +32,7 @@ Document = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyDescription:
     """The public description of a study: what its owner called things."""
 
     source: str
@@ -66,9 +66,9 @@ class BudgetChange:
     mu_squared_after: float
 
 
-def result_document(
+def make_result_document(
     fitted: Any,
-    study: Study,
+    study: StudyDescription,
     *,
     budget: BudgetChange | None = None,
     forecast: Mapping[str, float] | None = None,
@@ -91,7 +91,7 @@ def result_document(
             "achieved": error_parts(fitted),
         },
         "budget": dataclasses.asdict(budget) if budget is not None else None,
-        "repeat": {"command": command, "settings": settings, "run": run, "versions": versions()},
+        "repeat": {"command": command, "settings": settings, "run": run, "versions": list_versions()},
     }
     if owner_notes is not None:
         document["owner_notes"] = list(owner_notes)
@@ -101,7 +101,7 @@ def result_document(
 def error_parts(fitted: Any) -> dict[str, float] | None:
     """The squared L2 error that the released quantities and the known noise imply: bias, sampling, privacy, total.
 
-    Added up over coefficient functions, each in its own units. None where the method cannot tell.
+    Added up over coefficient functions, each in its own units. None for methods without such an estimate.
     """
     parts = getattr(fitted, "expected_error_", None)
     return None if parts is None else {name: float(getattr(parts, name)) for name in ERROR_PARTS}
@@ -126,7 +126,7 @@ def _privacy(statement: Any) -> Document:
     return fields
 
 
-def _curves(fitted: Any, study: Study) -> Document:
+def _curves(fitted: Any, study: StudyDescription) -> Document:
     grid = _grid(fitted)
     values = _columns(fitted.predict(grid) if study.model == "mean" else fitted.predict_coefficients(grid))
     low = high = None
@@ -159,7 +159,7 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """The versions of what a result depends on."""
     found = {"dpfda": __version__, "python": platform.python_version()}
     for package in ("numpy", "scipy", "opendp", "polars"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.report.chart import y_range
+from dpfda.report.chart import choose_y_range
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PRIVATE, REFERENCE = "#1b6ca8", "#b5651d"
 
 
-def mean_figure(
+def draw_mean(
     fitted: PrivateMean,
     *,
     reference: PrivateMean | None = None,
@@ -37,7 +37,7 @@ def mean_figure(
         low, high = fitted.band(level, x=grid)
         label = f"{level:.0%} simultaneous band (sampling and privacy)"
         axes.fill_between(grid, low, high, color=PRIVATE, alpha=0.18, linewidth=0, label=label)
-        axes.set_ylim(*y_range({"values": fitted.predict(grid), "low": low, "high": high}))
+        axes.set_ylim(*choose_y_range({"values": fitted.predict(grid), "low": low, "high": high}))
     if reference is not None:
         axes.plot(grid, reference.predict(grid), color=REFERENCE, linestyle="--", label="not private: least squares")
     privacy = fitted.privacy_
@@ -53,7 +53,7 @@ def mean_figure(
     return figure
 
 
-def document_figure(document: dict[str, Any]) -> Figure:
+def draw_document(document: dict[str, Any]) -> Figure:
     """The functions of a result document, one panel each, with bands where there are any."""
     from matplotlib.figure import Figure
 
@@ -74,19 +74,19 @@ def _draw_function(axes: Any, document: dict[str, Any], function: dict[str, Any]
     grid = np.asarray(document["grid"])
     if function["low"] is not None:
         low, high = (np.asarray(function[side], dtype=np.float64) for side in ("low", "high"))
-        bottom, top = y_range(function)
+        bottom, top = choose_y_range(function)
         low, high = np.where(np.isnan(low), bottom, low), np.where(np.isnan(high), top, high)
         label = f"{document['study']['level']:.0%} simultaneous band"
         axes.fill_between(grid, low, high, color=PRIVATE, alpha=0.18, linewidth=0, label=label)
     axes.plot(grid, function["values"], color=PRIVATE, linewidth=2, label="private estimate")
     axes.margins(x=0)
-    axes.set_ylim(*y_range(function))
+    axes.set_ylim(*choose_y_range(function))
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
 
 
-def figure_bytes(figure: Figure, kind: str) -> bytes:
+def encode_figure(figure: Figure, kind: str) -> bytes:
     """A figure as PNG, SVG or PDF."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format=kind)

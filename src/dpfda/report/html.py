@@ -8,10 +8,10 @@ import math
 from datetime import datetime
 from typing import Any
 
-from dpfda.report.chart import chart, leaves_the_picture, x_name
+from dpfda.report.chart import draw_chart, leaves_the_picture, x_name
 from dpfda.report.document import Document
-from dpfda.report.privacy_card import privacy_card
-from dpfda.report.words import SOURCES, number, rms_sentence, tiny, typical_half_width
+from dpfda.report.formatting import SOURCES, describe_error, format_number, format_small, typical_half_width
+from dpfda.report.privacy_card import write_privacy_card
 
 _TABLE_ROWS = 21
 _SURPRISE = 4.0  # twice the distance
@@ -24,7 +24,7 @@ def render_report(document: Document) -> str:
     assets = importlib.resources.files("dpfda.report") / "assets"
     strict = jinja2.StrictUndefined
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict)
-    environment.filters.update(number=number, tiny=tiny)
+    environment.filters.update(number=format_number, tiny=format_small)
     template = environment.from_string((assets / "report.html.j2").read_text(encoding="utf-8"))
     return template.render(
         style=_trusted((assets / "report.css").read_text(encoding="utf-8")),
@@ -37,7 +37,7 @@ def render_report(document: Document) -> str:
         made=datetime.fromisoformat(document["created"]).strftime("%d %B %Y, %H:%M UTC"),
         charts=_charts(document),
         table=_table(document),
-        card=privacy_card(document),
+        card=write_privacy_card(document),
         budget=_budget(document["budget"]),
         accuracy=_accuracy(document),
     )
@@ -60,7 +60,7 @@ def _charts(document: Document) -> list[dict[str, Any]]:
     size = {"width": 880, "height": 400} if len(functions) == 1 else {"width": 520, "height": 330}
     return [
         {
-            "svg": _trusted(chart(document, index, **size)),
+            "svg": _trusted(draw_chart(document, index, **size)),
             "caption": _caption(function["name"], index, study),
             "half_width": typical_half_width(function),
             "is_cut": leaves_the_picture(function),
@@ -92,9 +92,9 @@ def _table(document: Document) -> dict[str, Any]:
     for place in places:
         cells = []
         for function in document["functions"]:
-            cells.append(number(function["values"][place]))
+            cells.append(format_number(function["values"][place]))
             if has_band:
-                cells.append(f"{number(function['low'][place])} to {number(function['high'][place])}")
+                cells.append(f"{format_number(function['low'][place])} to {format_number(function['high'][place])}")
         rows.append((x_name(document["grid"][place], document["study"]["x_origin"]), cells))
     return {"rows": rows, "has_band": has_band, "names": [function["name"] for function in document["functions"]]}
 
@@ -113,26 +113,26 @@ def _budget(budget: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _accuracy(document: Document) -> dict[str, Any] | None:
-    """Root-mean-square errors and the share of every source, before and after."""
+    """Root-mean-square errors and the share of every source: forecast and estimated."""
     error = document["error"]
     named = {
-        "expected before spending": error["expected"],
-        "after the fit, from what was released": error["achieved"],
+        "forecast, before spending": error["expected"],
+        "estimated, from what was released": error["achieved"],
     }
     rows = [_error_row(name, parts) for name, parts in named.items() if parts is not None]
     if not rows:
         return None
     best, functions = error["achieved"] or error["expected"], len(document["functions"])
-    sentences = [rms_sentence(best, document["study"]["y_label"], functions)]
+    sentences = [describe_error(best, document["study"]["y_label"], functions)]
     if error["achieved"] and error["expected"] and error["achieved"]["total"] > _SURPRISE * error["expected"]["total"]:
         sentences.append(
-            "That is more than was expected before: the forecast took points to be spread evenly over the domain, and "
-            "curves to differ as is typical."
+            "That is more than was forecast: the forecast assumed that points lie evenly over the domain and that "
+            "curves vary as is typical."
         )
     if document["functions"][0]["low"] is not None:
         sentences.append(
-            "The error takes curves to be as smooth where few were observed as elsewhere. The band does not rely on that: "
-            "in such places it is much wider, and it is the band that holds with the stated probability."
+            "This estimate assumes that curves are as smooth where few were observed as elsewhere. The band does not: in "
+            "such places it is much wider, and it is the band that holds with the stated probability."
         )
     return {
         "rows": rows,

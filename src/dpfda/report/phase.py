@@ -1,4 +1,4 @@
-"""The phase diagram: which term of the minimax rate rules where, with the reader's own study in it."""
+"""The phase diagram: which term of the minimax rate dominates where, with the reader's own study marked."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ COLOURS: dict[TermName, str] = {
     "private dense": "#ec9f83",
 }
 WORDS: dict[TermName, str] = {
-    "non-private sparse": "sampling rules:\nmore visits or subjects help",
-    "private sparse": "privacy rules:\nsubjects, budget, then visits help",
-    "non-private dense": "sampling rules:\nonly more subjects help",
-    "private dense": "privacy rules:\nonly subjects or budget help",
+    "non-private sparse": "sampling dominates:\nmore visits or subjects help",
+    "private sparse": "privacy dominates:\nsubjects, budget, then visits help",
+    "non-private dense": "sampling dominates:\nonly more subjects help",
+    "private dense": "privacy dominates:\nonly subjects or budget help",
 }
 _LABELS = {"n": "subjects per site n", "m": "visits per subject m", "epsilon": "budget ε"}
 _CELLS, _DECADES = 240, 2.0
 
 
-def phase_figure(setting: Setting, against: Against = "m") -> Figure:
+def draw_phase_diagram(setting: Setting, against: Against = "m") -> Figure:
     """Regions of the dominating term over (n, m) at fixed eps, or over (n, eps) at fixed m; logarithmic axes."""
     from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
@@ -117,5 +117,5 @@ def _title(setting: Setting, against: Against) -> str:
     what = "mean" if setting.problem == "mean" else f"{setting.d:g} covariates"
     fixed = f"ε = {setting.epsilon:.3g}" if against == "m" else f"m = {setting.m:g}"
     sites = f", {setting.S:g} sites" if setting.S > 1 else ""
-    title = f"Which term of the minimax rate rules: {what}, {model} privacy, {fixed}{sites}"
+    title = f"Which term of the minimax rate dominates: {what}, {model} privacy, {fixed}{sites}"
     return f"{title}\n(rates: up to constants and logarithms)"

@@ -1,4 +1,4 @@
-"""The privacy card: what the guarantee says, in words for people who do not do this for a living."""
+"""The privacy card: what the guarantee says, in words for readers who are not specialists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from dpfda.report.words import number, tiny
+from dpfda.report.formatting import format_number, format_small
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,13 @@ class Section:
     sentences: tuple[str, ...]
 
 
-def privacy_card(document: dict[str, Any]) -> list[Section]:
+def write_privacy_card(document: dict[str, Any]) -> list[Section]:
     """Who is protected, against what, what epsilon means here, what was public, what was not private."""
     privacy = document["privacy"]
     if not privacy["private"]:
         return [Section("This result is NOT private", (f"No subject is protected: {privacy['mechanism']}.",))]
     return [
-        _who(document),
+        _write_who(document),
         Section(
             "Against what",
             (
@@ -33,13 +33,13 @@ def privacy_card(document: dict[str, Any]) -> list[Section]:
                 "value is the finding, and it would be found without any one person.",
             ),
         ),
-        _meaning(privacy),
-        _assumed(document),
-        _not_private(document),
+        _write_meaning(privacy),
+        _write_public_inputs(document),
+        _write_not_private(document),
     ]
 
 
-def _who(document: dict[str, Any]) -> Section:
+def _write_who(document: dict[str, Any]) -> Section:
     subjects = sum(silo["n"] for silo in document["privacy"]["silos"])
     return Section(
         "Who is protected",
@@ -52,28 +52,30 @@ def _who(document: dict[str, Any]) -> Section:
     )
 
 
-def _meaning(privacy: dict[str, Any]) -> Section:
+def _write_meaning(privacy: dict[str, Any]) -> Section:
     epsilon, delta = privacy["epsilon"], privacy["delta"]
     guesses = 100 * 0.5 * math.erfc(-max(silo["mu"] for silo in privacy["silos"]) / 2 / math.sqrt(2))
     return Section(
-        f"What ε = {number(epsilon)} means here",
+        f"What ε = {format_number(epsilon)} means here",
         (
             "Suppose an adversary knows that a subject's record is one of two, and a coin decides which. After seeing "
             f"everything released here, their best guess is right at most {guesses:.1f} times in 100. Blind guessing "
             "is right 50 times.",
             f"Formally, replacing one record changes the odds of any conclusion at most {math.exp(epsilon):.3g}-fold "
-            f"(e to the ε), apart from events of probability δ = {tiny(delta)}, one in {1 / delta:,.0f}.",
+            f"(e to the ε), apart from events of probability δ = {format_small(delta)}, one in {1 / delta:,.0f}.",
             f"Mechanism: {privacy['mechanism']}. The noise is exact discrete Gaussian from the operating system's "
             "randomness, and the price covers every message, not only the final curve.",
         ),
     )
 
 
-def _assumed(document: dict[str, Any]) -> Section:
+def _write_public_inputs(document: dict[str, Any]) -> Section:
     study, public = document["study"], dict(document["privacy"]["public_inputs"])
-    facts = [f"{name.replace('_', ' ')}: {_shown(value)}" for name, value in public.items() if name != "design_bounds"]
+    facts = [
+        f"{name.replace('_', ' ')}: {_format_value(value)}" for name, value in public.items() if name != "design_bounds"
+    ]
     for covariate in study["covariates"]:
-        known = _shown(covariate["bounds"]) if covariate["bounds"] else ", ".join(covariate["levels"])
+        known = _format_value(covariate["bounds"]) if covariate["bounds"] else ", ".join(covariate["levels"])
         facts.append(f"{covariate['name']}: {known}")
     return Section(
         "What was taken as public",
@@ -85,7 +87,7 @@ def _assumed(document: dict[str, Any]) -> Section:
     )
 
 
-def _not_private(document: dict[str, Any]) -> Section:
+def _write_not_private(document: dict[str, Any]) -> Section:
     notes = (
         "Notes about the data that the owner asked to include: see the marked box."
         if "owner_notes" in document
@@ -102,7 +104,7 @@ def _not_private(document: dict[str, Any]) -> Section:
     )
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list | tuple) and len(value) == 2 and not isinstance(value[0], list | tuple):
-        return f"{number(value[0])} to {number(value[1])}"
+        return f"{format_number(value[0])} to {format_number(value[1])}"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -4,8 +4,9 @@
 |---|---|
 | `configs/*.toml` | one experiment each: axes, budgets, repetitions, and what `--quick` changes |
 | `catalogue` | configurations to cells |
-| `cells`, `lanes`, `adaptive_runs`, `real_data` | the Monte Carlo engine |
-| `running`, `store` | two processes, progress, resuming |
-| `trends`, `claims*` | statistics, and the paper's sentences held against them |
-| `pictures*`, `document` | figures, tables and RESULTS.md |
+| `cells`, `published_runs`, `adaptive_runs`, `real_data` | the Monte Carlo runs of one cell |
+| `compute`, `store` | several processes, progress, resuming |
+| `results`, `trends` | squared errors, and statistics of them |
+| `claims/` | the paper's sentences, each with what was measured and a verdict |
+| `figures/`, `document` | figures, tables and RESULTS.md |
 """

@@ -1,7 +1,7 @@
-"""The default method for simulations: the production coordinator and measures, without ledger and messages.
+"""The default method for simulations: the production coordinator and statistics, without ledger and messages.
 
-Everything that decides about a result is the production code: `AdaptiveCoordinator`, `measures.measure`, the radius
-rule, `release_gaussian` and the seeded noise. Left out is what protects real data only: the ledger, digests, encoding and
+Everything that decides a result is production code: `AdaptiveCoordinator`, `release_statistics.measure`, the radius
+rule, `release_gaussian` and the seeded noise. Only what protects real data is left out: the ledger, digests, encoding and
 the checks of queries. With the same seed the result has the same bits as `PrivateMean.fit`.
 """
 
@@ -27,7 +27,7 @@ from dpfda.silo.sums import CurveSums
 _RUN = "simulation"
 
 
-def shared_sums(plan: Plan, silos: Sequence[Curves]) -> dict[str, CurveSums]:
+def prepare_sums(plan: Plan, silos: Sequence[Curves]) -> dict[str, CurveSums]:
     """The silos' curves, prepared and packed once for all plans with the same basis and scaling."""
     return {
         terms.name: sums_of_prepared(prepare(curves, plan.basis, plan.scaling), plan.basis, threads=1)

@@ -43,38 +43,40 @@ class Experiment:
     quick: bool
 
 
-def names() -> list[str]:
+def list_experiments() -> list[str]:
     """The experiments, in the order of the paper."""
     found = [entry.name[:-5] for entry in _folder().iterdir() if entry.name.endswith(".toml")]
-    return sorted(found, key=lambda name: _raw(name).get("order", 99))
+    return sorted(found, key=lambda name: _read_config(name).get("order", 99))
 
 
-def load(name: str, *, quick: bool = False, swan: str | None = None, adaptive_at_most: int | None = None) -> Experiment:
+def load_experiment(
+    name: str, *, quick: bool = False, swan: str | None = None, adaptive_at_most: int | None = None
+) -> Experiment:
     """The experiment called `name`; `swan` is the user's own copy of the paper's data.
 
     `adaptive_at_most` caps the repetitions of the default method, which takes nearly all of the time.
     """
-    settings = _raw(_validate.choice("experiment", name, names()))
+    settings = _read_config(_validate.choice("experiment", name, list_experiments()))
     if quick:
-        settings = merged(settings, settings.get("quick", {}))
+        settings = merge_tables(settings, settings.get("quick", {}))
     if adaptive_at_most is not None and "adaptive" in settings["methods"]:
         cap = min(settings["methods"]["adaptive"]["repetitions"], _validate.integer("repetitions", adaptive_at_most))
-        settings = merged(settings, {"methods": {"adaptive": {"repetitions": cap}}})
+        settings = merge_tables(settings, {"methods": {"adaptive": {"repetitions": cap}}})
     points: list[Point] = []
     if "sweep" in settings:
         for sweep, axes in settings["sweep"].items():
-            points.extend(_points(sweep, axes, settings))
+            points.extend(_make_points(sweep, axes, settings))
     if "real" in settings:
-        points.extend(_real_points(settings, swan))
+        points.extend(_make_real_points(settings, swan))
     return Experiment(name, settings["title"], settings["source"], tuple(points), quick)
 
 
-def merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Tables merged key by key; anything else replaced."""
+def merge_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables merge_tables key by key; anything else replaced."""
     result = dict(base)
     for key, value in changes.items():
         both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
-        result[key] = merged(result[key], value) if both else value
+        result[key] = merge_tables(result[key], value) if both else value
     return result
 
 
@@ -82,11 +84,11 @@ def _folder() -> Any:
     return resources.files("dpfda.reproduce") / "configs"
 
 
-def _raw(name: str) -> dict[str, Any]:
+def _read_config(name: str) -> dict[str, Any]:
     return tomllib.loads((_folder() / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def _points(sweep: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> list[Point]:
+def _make_points(sweep: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) -> list[Point]:
     """One point for each combination of the listed values."""
     fixed = {**settings.get("data", {}), **axes}
     wanted = fixed.pop("methods", list(settings["methods"]))
@@ -95,13 +97,13 @@ def _points(sweep: str, axes: Mapping[str, Any], settings: Mapping[str, Any]) ->
     for values in itertools.product(*(fixed[key] for key in varying)):
         chosen = {**fixed, **dict(zip(varying, values, strict=True))}
         chosen = {key: tuple(value) if isinstance(value, list) else value for key, value in chosen.items()}
-        methods = tuple(_method(name, settings["methods"][name], chosen) for name in wanted)
+        methods = tuple(_make_method(name, settings["methods"][name], chosen) for name in wanted)
         coordinates = tuple((key, chosen[key]) for key in varying)
-        points.append(Point(sweep, coordinates, _cell(chosen, methods)))
+        points.append(Point(sweep, coordinates, _make_cell(chosen, methods)))
     return points
 
 
-def _cell(chosen: Mapping[str, Any], methods: tuple[Method, ...]) -> Cell:
+def _make_cell(chosen: Mapping[str, Any], methods: tuple[Method, ...]) -> Cell:
     unknown = set(chosen) - {*_CELL_KEYS, *_METHOD_KEYS, *CONSTANTS}
     if unknown:
         raise InvalidInput(f"sweep has the unknown setting {sorted(unknown)[0]!r}.")
@@ -117,7 +119,7 @@ def _cell(chosen: Mapping[str, Any], methods: tuple[Method, ...]) -> Cell:
     return Cell(**values, methods=methods)
 
 
-def _method(name: str, table: Mapping[str, Any], chosen: Mapping[str, Any]) -> Method:
+def _make_method(name: str, table: Mapping[str, Any], chosen: Mapping[str, Any]) -> Method:
     constants = {key: chosen.get(key, table.get(key)) for key in CONSTANTS}
     given = {key: float(value) for key, value in constants.items() if value is not None}
     low, high = table.get("y_bounds", (-4.0, 5.0))
@@ -133,9 +135,9 @@ def _method(name: str, table: Mapping[str, Any], chosen: Mapping[str, Any]) -> M
     )
 
 
-def _real_points(settings: Mapping[str, Any], swan: str | None) -> list[Point]:
+def _make_real_points(settings: Mapping[str, Any], swan: str | None) -> list[Point]:
     real = settings["real"]
-    methods: Sequence[Method] = [_method(name, table, {}) for name, table in settings["methods"].items()]
+    methods: Sequence[Method] = [_make_method(name, table, {}) for name, table in settings["methods"].items()]
     domain = (float(real["domain"][0]), float(real["domain"][1]))
     cell = RealCell(real["dataset"], domain, real["n"], real["m"], real["delta"], real["seed"], tuple(methods))
     points = [Point(real["dataset"], (), cell)]

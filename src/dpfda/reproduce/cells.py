@@ -14,13 +14,13 @@ from dpfda._blas import one_blas_thread
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis, make_basis
 from dpfda.curves.curves import Curves
-from dpfda.curves.simulated import Function, mean_1, mean_2, simulate_mean, simulate_vcm, vcm_coefficients
+from dpfda.curves.simulated import Function, make_vcm_coefficients, mean_1, mean_2, simulate_mean, simulate_vcm
 from dpfda.estimators.least_squares import least_squares
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import PublishedConstants, adaptive_plan, published_plan
 from dpfda.protocol.terms import Scaling, SiloTerms
-from dpfda.reproduce.adaptive_runs import AdaptiveRuns, shared_sums
-from dpfda.reproduce.lanes import Lanes, Moments, curve_moments
+from dpfda.reproduce.adaptive_runs import AdaptiveRuns, prepare_sums
+from dpfda.reproduce.published_runs import Moments, PublishedRuns, curve_moments
 from dpfda.silo.prepared import prepare
 from dpfda.silo.sums import CurveSums
 
@@ -66,7 +66,7 @@ class Cell:
     @property
     def truth(self) -> list[Function]:
         """The functions to be estimated."""
-        return [MEANS[self.mean], *vcm_coefficients(self.d)[1:]]
+        return [MEANS[self.mean], *make_vcm_coefficients(self.d)[1:]]
 
     def curves(self, repetition: int) -> list[Curves]:
         """The data of one repetition: a function of design, seed and number alone, whatever the methods are."""
@@ -94,7 +94,7 @@ class Cell:
         return [self.seed, purpose, design, repetition]
 
 
-def plan_of(cell: Cell, method: Method, epsilon: float) -> Plan:
+def make_plan(cell: Cell, method: Method, epsilon: float) -> Plan:
     """The production plan of a method at one budget."""
     design = ((1.0, 1.0), *([(-1.0, 1.0)] * cell.d))
     terms, low_high = cell.terms(epsilon), method.y_bounds
@@ -133,32 +133,32 @@ def _chunks(cell: Cell) -> Iterator[tuple[int, list[list[Curves]]]]:
         yield start, [cell.curves(repetition) for repetition in range(start, stop)]
 
 
-def _published(cell: Cell, method: Method, start: int, data: Sequence[list[Curves]]) -> Floats:
+def _run_published(cell: Cell, method: Method, start: int, data: Sequence[list[Curves]]) -> Floats:
     errors = np.empty((len(data), len(method.epsilons)))
-    plans = [(index, plan_of(cell, method, epsilon)) for index, epsilon in enumerate(method.epsilons)]
+    plans = [(index, make_plan(cell, method, epsilon)) for index, epsilon in enumerate(method.epsilons)]
     for _, group in groupby(plans, key=lambda item: item[1].shape):
         indices, members = zip(*group, strict=True)
-        lanes, first = Lanes.of(members), members[0]
+        runs, first = PublishedRuns.of(members), members[0]
         silos = [
             Moments.stack([curve_moments(prepare(one[s], first.basis, first.scaling), first.basis) for one in data])
             for s in range(len(cell.profile))
         ]
         seeds = [cell.noise_seed(method.name, start + k, indices[0]) for k in range(len(data))]
-        normals = np.stack([lanes.draw(np.random.default_rng(seed)) for seed in seeds])
-        coefficients = lanes.run(silos, normals).reshape(len(data), len(members), *first.shape)
+        normals = np.stack([runs.draw(np.random.default_rng(seed)) for seed in seeds])
+        coefficients = runs.run(silos, normals).reshape(len(data), len(members), *first.shape)
         errors[:, indices] = squared_errors(coefficients, first.basis, cell.truth)
     return errors
 
 
-def _adaptive(cell: Cell, method: Method, start: int, data: Sequence[list[Curves]]) -> Floats:
+def _run_adaptive(cell: Cell, method: Method, start: int, data: Sequence[list[Curves]]) -> Floats:
     errors = np.empty((len(data), len(method.epsilons)))
-    budgets = [AdaptiveRuns(plan_of(cell, method, epsilon)) for epsilon in method.epsilons]
+    budgets = [AdaptiveRuns(make_plan(cell, method, epsilon)) for epsilon in method.epsilons]
     for k, curves in enumerate(data):
         packed: dict[Basis, dict[str, CurveSums]] = {}
         for index, runs in enumerate(budgets):
             plan = runs.plan
             if plan.basis not in packed:
-                packed[plan.basis] = shared_sums(plan, curves)
+                packed[plan.basis] = prepare_sums(plan, curves)
             seed = cell.noise_seed(method.name, start + k, index)
             with one_blas_thread():
                 found = runs.run(packed[plan.basis], seed)
@@ -167,18 +167,18 @@ def _adaptive(cell: Cell, method: Method, start: int, data: Sequence[list[Curves
     return errors
 
 
-def _nonprivate(cell: Cell, method: Method, start: int, data: Sequence[list[Curves]]) -> Floats:
+def _run_nonprivate(cell: Cell, method: Method, start: int, data: Sequence[list[Curves]]) -> Floats:
     """Least squares on all curves of all silos together."""
     basis = make_basis(method.basis, method.n_basis or 7)
     scaling = Scaling(_UNCLAMPED, ((1.0, 1.0), *([(-1.0, 1.0)] * cell.d)))
-    errors = [squared_errors(least_squares(_pooled(one), basis, scaling), basis, cell.truth) for one in data]
+    errors = [squared_errors(least_squares(_pool(one), basis, scaling), basis, cell.truth) for one in data]
     return np.repeat(np.array(errors)[:, None], len(method.epsilons), axis=1)
 
 
-_RUNS = {"published": _published, "adaptive": _adaptive, "nonprivate": _nonprivate}
+_RUNS = {"published": _run_published, "adaptive": _run_adaptive, "nonprivate": _run_nonprivate}
 
 
-def _pooled(silos: Sequence[Curves]) -> Curves:
+def _pool(silos: Sequence[Curves]) -> Curves:
     if len(silos) == 1:
         return silos[0]
     counts = np.concatenate([np.diff(one.offsets) for one in silos])

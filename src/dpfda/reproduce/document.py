@@ -16,10 +16,11 @@ import numpy as np
 from dpfda import __version__
 from dpfda.protocol.plans import PublishedConstants
 from dpfda.reproduce import catalogue
-from dpfda.reproduce.claims.verdicts import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim, claims_of
-from dpfda.reproduce.figures.figures import picture_of
+from dpfda.reproduce.claims.claim import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim
+from dpfda.reproduce.claims.judge import judge_claims
+from dpfda.reproduce.figures.draw import draw_experiment
 from dpfda.reproduce.real_data import RealCell
-from dpfda.reproduce.running import Results
+from dpfda.reproduce.results import Results
 
 FIGURES, TABLES = "figures", "tables"
 _KINDS = ("png", "svg")
@@ -42,13 +43,13 @@ class Run:
 def write_all(folder: Path, results: Sequence[Results], run: Run) -> list[Path]:
     """Write everything; returns the files, the summary last. Some experiments alone leave the summary of all as it is."""
     names = [one.experiment.name for one in results]
-    which = "" if set(names) == set(catalogue.names()) else "-" + "-".join(names)
+    which = "" if set(names) == set(catalogue.list_experiments()) else "-" + "-".join(names)
     written: list[Path] = []
     claims: list[Claim] = []
     for one in results:
         written += _figures(folder, one)
         written.append(_write(folder / TABLES / f"{one.experiment.name}.csv", _table(one)))
-        claims += claims_of(one)
+        claims += judge_claims(one)
     rows = [dataclasses.asdict(claim) for claim in claims]
     written.append(
         _write(folder / TABLES / f"claims{which}.json", json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
@@ -67,7 +68,7 @@ def _figures(folder: Path, results: Results) -> list[Path]:
     """PNG and SVG; the same results give the same files."""
     from matplotlib import rc_context
 
-    figure = picture_of(results)
+    figure = draw_experiment(results)
     paths = [folder / FIGURES / f"{results.experiment.name}.{kind}" for kind in _KINDS]
     paths[0].parent.mkdir(parents=True, exist_ok=True)
     for path in paths:

@@ -19,9 +19,9 @@ from dpfda.estimators.least_squares import least_squares
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import adaptive_plan, published_n_basis, published_plan
 from dpfda.protocol.terms import Scaling, SiloTerms
-from dpfda.reproduce.adaptive_runs import AdaptiveRuns, shared_sums
+from dpfda.reproduce.adaptive_runs import AdaptiveRuns, prepare_sums
 from dpfda.reproduce.cells import Method
-from dpfda.reproduce.lanes import Lanes, Moments, curve_moments
+from dpfda.reproduce.published_runs import Moments, PublishedRuns, curve_moments
 from dpfda.silo.prepared import prepare
 
 _SILO, GRID_POINTS = "silo-1", 101
@@ -43,7 +43,7 @@ class RealCell:
     @property
     def y_bounds(self) -> tuple[float, float]:
         """The public range of y."""
-        return datasets.SWAN_Y_BOUNDS if self.swan else datasets.dataset_info(self.dataset).y_bounds
+        return datasets.SWAN_Y_BOUNDS if self.swan else datasets.get_dataset_info(self.dataset).y_bounds
 
     def load(self) -> Curves:
         """Subjects with at least m visits in the domain, the first m of each, n of them at random: the paper's size."""
@@ -66,13 +66,13 @@ def run_real(cell: RealCell) -> dict[str, Floats]:
     splits = [rng.permutation(curves.n) for _ in range(repetitions)]
     for method in cell.methods:
         found[f"{method.name} distance"] = _distances(cell, method, curves, splits[: method.repetitions])
-        found[f"{method.name} curves"] = _repeated(cell, method, curves)
+        found[f"{method.name} curves"] = _repeat_mechanism(cell, method, curves)
     found["reference"] = _reference(cell, curves)
     found["n"] = np.array([float(curves.n)])
     return found
 
 
-def _plan(cell: RealCell, method: Method, n: int, epsilon: float) -> Plan:
+def _make_plan(cell: RealCell, method: Method, n: int, epsilon: float) -> Plan:
     (low, high), domain = cell.y_bounds, cell.domain
     terms = [SiloTerms(_SILO, n, epsilon, cell.delta, cell.m)]
     if method.name == "adaptive":
@@ -96,7 +96,7 @@ def _distances(cell: RealCell, method: Method, curves: Curves, splits: list[NDAr
     return found
 
 
-def _repeated(cell: RealCell, method: Method, curves: Curves) -> Floats:
+def _repeat_mechanism(cell: RealCell, method: Method, curves: Curves) -> Floats:
     """Curves on the grid: (budgets, repetitions, points)."""
     return _private_curves(cell, method, curves, seeds=[1000 * k + 17 for k in range(method.repetitions)])
 
@@ -105,7 +105,7 @@ def _private_curves(cell: RealCell, method: Method, curves: Curves, seeds: list[
     """One private curve for every budget and seed, in the units of y."""
     fitted = []
     for index, epsilon in enumerate(method.epsilons):
-        plan = _plan(cell, method, curves.n, epsilon)
+        plan = _make_plan(cell, method, curves.n, epsilon)
         coefficients = _coefficients(plan, curves, [cell.seed + 100_000 * index + seed for seed in seeds])
         grid = plan.basis.evaluate_unit(np.linspace(0, 1, GRID_POINTS))
         fitted.append([(grid @ plan.scaling.to_user_units(one).T)[:, 0] for one in coefficients])
@@ -114,16 +114,16 @@ def _private_curves(cell: RealCell, method: Method, curves: Curves, seeds: list[
 
 def _coefficients(plan: Plan, curves: Curves, seeds: list[int]) -> list[Floats]:
     if plan.method == "adaptive":
-        runs, sums = AdaptiveRuns(plan), shared_sums(plan, [curves])
+        runs, sums = AdaptiveRuns(plan), prepare_sums(plan, [curves])
         return [runs.run(sums, seed) for seed in seeds]
-    lanes = Lanes.of([plan])
+    published = PublishedRuns.of([plan])
     once = curve_moments(prepare(curves, plan.basis, plan.scaling), plan.basis)
     moments = Moments(
         np.broadcast_to(once.matrices, (len(seeds), *once.matrices.shape)),
         np.broadcast_to(once.vectors, (len(seeds), *once.vectors.shape)),
     )
-    normals = np.stack([lanes.draw(np.random.default_rng(seed)) for seed in seeds])
-    return [one.reshape(plan.shape) for one in lanes.run([moments], normals)[:, 0]]
+    normals = np.stack([published.draw(np.random.default_rng(seed)) for seed in seeds])
+    return [one.reshape(plan.shape) for one in published.run([moments], normals)[:, 0]]
 
 
 def _reference(cell: RealCell, curves: Curves) -> Floats:

@@ -1,4 +1,4 @@
-"""Results on disk under the hash of what they depend on: an interrupted run goes on where it stopped."""
+"""Results on disk under the hash of what they depend on: an interrupted run resumes where it stopped."""
 
 from __future__ import annotations
 

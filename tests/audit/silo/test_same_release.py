@@ -1,6 +1,6 @@
 """Wherever a silo's curves are, the same path releases the same bytes: every measure, from memory, files and parts.
 
-Real Dask workers are in `tests/unit/test_spread.py`, whole fits from files in `tests/e2e/test_big_fits.py`.
+Real Dask workers are in `tests/unit/silo/test_dask_curves.py`, whole fits from files in `tests/e2e/cli/test_big_fits.py`.
 """
 
 from __future__ import annotations

@@ -118,9 +118,9 @@ def forecasts() -> dict[str, list[float]]:
 
 def document() -> dict[str, list[float]]:
     """The numbers that a report is drawn from."""
-    from dpfda.report.document import Study, result_document
+    from dpfda.report.document import StudyDescription, make_result_document
 
-    result = result_document(mean(curves(600, 4)), Study("visits.csv", "age", "hdl", ("mean",)))
+    result = make_result_document(mean(curves(600, 4)), StudyDescription("visits.csv", "age", "hdl", ("mean",)))
     found: dict[str, list[float]] = {}
 
     def collect(name: str, value: Any) -> None:
@@ -138,7 +138,7 @@ def document() -> dict[str, list[float]]:
 
 
 def quantiles() -> dict[str, list[float]]:
-    from dpfda.estimators.quantiles import private_quantiles
+    from dpfda.estimators.private_quantiles import private_quantiles
 
     silo = Silo(curves(800, 9), epsilon=1.0, delta=1e-5, random_state=2)
     return {"quantiles": list(private_quantiles(silo, (0.1, 0.5, 0.9), domain=(20, 80), search=(0, 150)).values)}

@@ -98,7 +98,7 @@ CASES = [
     Case("wrong column", USER, "did you mean 'age'", options=without("--x", "--x", "agee")),
     Case("empty file", USER, "is empty", text("")),
     Case("header only", USER, "no rows", text("pid,age,hdl\n")),
-    Case("text in a number column", USER, "'hdl' has a text in row 1;", edited(",6", ",high,6")),
+    Case("text in a number column", USER, "Row 1 of 'hdl' is 'high', not a number;", edited(",6", ",high,6")),
     Case("dates as x", USER, "--domain 2019-01-01:2020-12-31", dates),
     Case("dates day first", USER, "year first", text("pid,age,hdl\n1,31/12/2019,50\n")),
     Case("duplicated rows", USER, "--duplicates drop", with_a_copy),

@@ -38,7 +38,7 @@ def answers(capsys, *arguments):
 def test_text_has_every_answer(capsys):
     ran = dpfda(capsys, "plan", *STUDY, "--error", 3)
     assert ran.code == 0
-    for words in ("Predicted typical distance", "Regime in theory", "What helps most", "The price of privacy", "local",
+    for words in ("Forecast of the typical distance", "Regime in theory", "What helps most", "The price of privacy", "local",
                   "For a typical distance of 3", "epsilon ="):  # fmt: skip
         assert words in ran.out
 

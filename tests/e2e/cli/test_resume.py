@@ -1,4 +1,4 @@
-"""A fit that was stopped goes on with the same command and pays for nothing twice; a finished one is not replayed."""
+"""A stopped fit resumes with the same command without spending budget twice; a finished one is not replayed."""
 
 from __future__ import annotations
 
@@ -140,10 +140,10 @@ def test_killed_again_and_again_it_still_ends(table, tmp_path, capsys) -> None:
 
 def test_an_interrupted_fit_says_how_it_goes_on(table, capsys) -> None:
     said = _killed_when(table, lambda: _count(table, "releases") >= 1, stop=signal.SIGINT)
-    assert "goes on where it was when the same command is given again" in said
+    assert "give the same command again to resume a fit where it stopped" in said
     assert "Traceback" not in said
     dry = dpfda(capsys, "fit", table, *ALL, *JSON, "--dry-run")
-    assert "# Would go on with run fit-" in dry.out
+    assert "# Would resume run fit-" in dry.out
     assert "Resuming" in dpfda(capsys, "fit", table, *ALL, *JSON).err
 
 

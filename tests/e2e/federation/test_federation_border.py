@@ -1,4 +1,4 @@
-"""What crosses the border, and who gets in: canaries at the sites, and clients with the wrong papers."""
+"""What crosses the border, and who gets in: canaries at the sites, and clients with invalid certificates."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_nothing_but_releases_crosses(flare):
             assert not found(needle, text), (needle, place)
 
 
-def test_clients_with_wrong_papers_stay_outside(flare, tmp_path):
+def test_clients_with_invalid_certificates_stay_outside(flare, tmp_path):
     world = flare.deployment
     intruders = Deployment(tmp_path, sites=("alpha", "delta"))
     provision("test", ["alpha", "delta"], ServerAddress("127.0.0.1", world.address.port, 1), tmp_path)
@@ -178,11 +178,11 @@ def test_clients_with_wrong_papers_stay_outside(flare, tmp_path):
     assert flare.puppet.raw("alpha", b"")["code"] == "refused", "the real site is still connected"
 
 
-def _handshake_fails(port, papers):
+def _handshake_fails(port, certificates):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if papers is not None:
-        context.load_cert_chain(papers / "client.crt", papers / "client.key")
+    if certificates is not None:
+        context.load_cert_chain(certificates / "client.crt", certificates / "client.key")
 
     def attempt():
         with socket.create_connection(("127.0.0.1", port), timeout=5) as plain, context.wrap_socket(plain) as secure:

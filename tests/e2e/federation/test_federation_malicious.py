@@ -120,7 +120,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_server_without_manners_cannot_command_a_site(victim, name):
+def test_a_server_that_skips_permission_checks_cannot_command_a_site(victim, name):
     """FLARE lets the server waive its permission check; our site does not have these commands at all."""
     lines = len(victim.lines())
     command = json.loads(json.dumps(COMMANDS[name]))

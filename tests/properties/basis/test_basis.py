@@ -51,6 +51,6 @@ def test_roughness_is_symmetric_and_positive(basis: Basis, order: int) -> None:
 def test_a_smaller_basis_is_the_beginning_of_a_larger_one(basis: Basis, size: int) -> None:
     u = np.linspace(0, 1, 7)
     shared = min(size, basis.size)
-    other = basis.resized(size)
+    other = basis.resize(size)
     assert np.array_equal(basis.evaluate_unit(u)[:, :shared], other.evaluate_unit(u)[:, :shared])
     assert np.array_equal(basis.roughness()[:shared, :shared], other.roughness()[:shared, :shared])

@@ -12,7 +12,7 @@ import pytest
 from dpfda import PrivateMean, PrivateVaryingCoefficients, Silo
 from dpfda.curves.curves import Curves
 from dpfda.curves.datasets import load_dataset
-from dpfda.curves.simulated import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error, vcm_coefficients
+from dpfda.curves.simulated import make_vcm_coefficients, mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TERMS = {"domain": (0.0, 1.0), "y_bounds": (-4.0, 6.0)}
@@ -83,7 +83,7 @@ def test_bands_hold_curves_that_the_basis_cannot_follow() -> None:
 
 def test_bands_of_coefficient_functions() -> None:
     """VCM, n = 1000: three bands in each of 12 fits; P(fewer than 28 of 36 | 93% each) < 0.1%."""
-    held, grid, truth = 0, np.linspace(0, 1, 101), vcm_coefficients(2)
+    held, grid, truth = 0, np.linspace(0, 1, 101), make_vcm_coefficients(2)
     for seed in range(12):
         curves = simulate_vcm(1000, 6, 2, rng=np.random.default_rng([7, seed]))
         terms = {"basis": "fourier", "n_basis": 3, "design_bounds": (-1.0, 1.0), "random_state": seed}
@@ -111,7 +111,7 @@ def test_a_hopeless_budget_gives_a_smooth_curve_and_says_so() -> None:
 
 def test_a_hopeless_budget_of_varying_coefficients_stays_near_nothing() -> None:
     """The centre has error 0.8; over 40 other seeds the mean is 1.04, sd 0.33: a mean of 10 is below 1.5 but for 0.1%."""
-    errors, truth = [], vcm_coefficients(2)
+    errors, truth = [], make_vcm_coefficients(2)
     for seed in range(10):
         curves = simulate_vcm(50, 6, 2, rng=np.random.default_rng([8, seed]))
         terms = {"basis": "fourier", "n_basis": 3, "design_bounds": (-1.0, 1.0), "random_state": seed}
@@ -182,7 +182,7 @@ def test_curves_without_points_do_not_mislead_coefficients() -> None:
 
     E[G G^T] counted them: the error was 8.8e-3 where it is 4.3e-4 now.
     """
-    truths, errors = vcm_coefficients(2), []
+    truths, errors = make_vcm_coefficients(2), []
     for seed in range(6):
         rng = np.random.default_rng([7, seed])
         curves = without_points(simulate_vcm(4000, 6, 2, rng=rng), 0.25, rng)
@@ -247,6 +247,6 @@ def test_rounds_far_from_the_truth_do_not_spoil_the_estimate() -> None:
         terms = {"design_bounds": (-1.0, 1.0), "random_state": seed}
         fitted = PrivateVaryingCoefficients(1.0, 1e-3, **TERMS, **terms).fit(curves)
         grid = (np.arange(200) + 0.5) / 200
-        truth = np.column_stack([function(grid) for function in vcm_coefficients(3)])
+        truth = np.column_stack([function(grid) for function in make_vcm_coefficients(3)])
         errors.append(float(((fitted.predict_coefficients(grid) - truth) ** 2).mean(axis=0).sum()))
     assert np.mean(errors) < 0.085

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpfda import PrivateMean, PrivateVaryingCoefficients
-from dpfda.curves.simulated import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error, vcm_coefficients
+from dpfda.curves.simulated import make_vcm_coefficients, mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error
 
 REPS = 24
 MEANS = {
@@ -35,7 +35,7 @@ def test_mean_forecast(name):
 
 
 def test_varying_coefficients_forecast():
-    truths, errors = vcm_coefficients(2), []
+    truths, errors = make_vcm_coefficients(2), []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(REPS):

@@ -12,8 +12,9 @@ from __future__ import annotations
 import pytest
 
 from dpfda.reproduce import catalogue
-from dpfda.reproduce.claims.verdicts import FAILS, HOLDS, claims_of
-from dpfda.reproduce.running import run_all
+from dpfda.reproduce.claims.claim import FAILS, HOLDS
+from dpfda.reproduce.claims.judge import judge_claims
+from dpfda.reproduce.compute import run_all
 from dpfda.reproduce.store import Store
 
 DIRECTIONS = {
@@ -38,13 +39,15 @@ NOT_REPRODUCED = {
 
 
 def test_every_experiment_is_here():
-    assert set(DIRECTIONS) == set(catalogue.names())
+    assert set(DIRECTIONS) == set(catalogue.list_experiments())
 
 
 @pytest.mark.parametrize("name", DIRECTIONS)
 def test_the_quick_version_shows_the_claims(name, tmp_path):
-    results = run_all([catalogue.load(name, quick=True)], Store(tmp_path), jobs=1, progress=lambda done, total: None)
-    rows = claims_of(results[0])
+    results = run_all(
+        [catalogue.load_experiment(name, quick=True)], Store(tmp_path), jobs=1, progress=lambda done, total: None
+    )
+    rows = judge_claims(results[0])
     for wanted, verdict in ((DIRECTIONS, HOLDS), (NOT_REPRODUCED, FAILS)):
         for start in wanted.get(name, ()):
             found = [row for row in rows if row.method == "published" and row.claim.startswith(start)]

@@ -112,8 +112,8 @@ def test_sobolev_weights() -> None:
 def test_description_survives_json(basis: Basis) -> None:
     assert basis_from_dict(json.loads(json.dumps(basis.to_dict()))) == basis
     assert hash(basis) == hash(basis_from_dict(basis.to_dict()))
-    assert basis.resized(9).size == 9
-    assert basis.resized(9).resized(basis.size) == basis
+    assert basis.resize(9).size == 9
+    assert basis.resize(9).resize(basis.size) == basis
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
-from dpfda.curves.tables.keys import FAN, Ranges, keys_of
+from dpfda.curves.tables.keys import FAN, Ranges, make_keys
 from dpfda.errors import InvalidInput, SourceError
 
 pl = pytest.importorskip("polars")
@@ -191,7 +191,7 @@ def broken(column: str, row: int, value: object):
 @pytest.mark.parametrize(
     ("column", "value", "sentence"),
     [
-        ("hdl", "high", "'hdl' has a text in row 3001"),
+        ("hdl", "high", "Row 3001 of 'hdl' is 'high', not a number"),
         ("age", "0,5", r"comma \(row 3001\)"),
         ("age", "03/04/2019", r"dates \(row 3001\)"),
         ("pid", "", "1 rows have no 'pid'"),
@@ -249,16 +249,16 @@ def test_a_query_that_changes_the_type_of_ids_is_refused(tmp_path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranges_never_decrease_in_the_order_of_ids(kind: str) -> None:
-    from dpfda.curves.tables.rows import plain_ids
+    from dpfda.curves.tables.rows import simplify_ids
 
-    ids = plain_ids(table(kind)["pid"]).sort()
+    ids = simplify_ids(table(kind)["pid"]).sort()
     ranges = Ranges.from_sample(ids.gather_every(7))
     numbers = ranges.of(ids)
     assert np.all(numbers[1:] >= numbers[:-1])
     assert numbers.max() < ranges.count <= 2 * FAN + 3
-    keys = keys_of(ids, ranges.prefix)
+    keys = make_keys(ids, ranges.prefix)
     assert np.all(keys[1:] >= keys[:-1])
-    parts = keys_of(ids[5:9], ranges.prefix)
+    parts = make_keys(ids[5:9], ranges.prefix)
     np.testing.assert_array_equal(parts, keys[5:9])
 
 
@@ -287,7 +287,7 @@ def test_a_full_disk_is_one_sentence(tmp_path) -> None:
     file = ScratchFile(tmp_path)
     with full.open("wb", buffering=0) as device:
         file._file = device
-        with pytest.raises(SourceError, match="is full; name one with more room by --scratch"):
+        with pytest.raises(SourceError, match="is full; name one with more space by --scratch"):
             file.append(np.zeros(10))
 
 
@@ -301,7 +301,7 @@ def test_curves_from_a_source_in_python(tmp_path) -> None:
 @pytest.mark.parametrize("copy", [None, 0, 12_345, 69_999])
 def test_copies_among_many_rows_are_found(copy: int | None) -> None:
     """Enough rows for the compiled search, which only says whether there are any."""
-    from dpfda.curves.tables.copies import copied_rows
+    from dpfda.curves.tables.copies import find_copies
 
     rng = np.random.default_rng(4)
     codes, x, y = rng.integers(0, 50, 70_000), rng.integers(0, 1 << 40, 70_000) / 7.0, np.zeros(70_000)
@@ -309,7 +309,7 @@ def test_copies_among_many_rows_are_found(copy: int | None) -> None:
     y[::1000] = np.arange(70)
     if copy is not None:
         codes, x, y = np.append(codes, codes[copy]), np.append(x, x[copy]), np.append(y, y[copy])
-    found = copied_rows(codes.astype(np.int64), x, y, None)
+    found = find_copies(codes.astype(np.int64), x, y, None)
     assert found.tolist() == ([] if copy is None else [70_000])
 
 
@@ -330,9 +330,9 @@ def test_compiled_grouping_gives_the_same_curves_and_counts(spoil: str, duplicat
     if spoil == "a long curve":
         ids[:300] = 700
     rows, reading = Rows(pl.Series(ids), x, y, None), replace(READING, duplicates=duplicates)
-    plain = shaping.shaped(rows, reading)
+    plain = shaping.shape_rows(rows, reading)
     monkeypatch.setattr(shaping, "_MANY", 1)
-    compiled = shaping.shaped(rows, reading)
+    compiled = shaping.shape_rows(rows, reading)
     assert compiled.tally == plain.tally
     assert plain.tally.copies == ("cop" in spoil and duplicates != "keep")
     for name in ("x", "y", "offsets", "design"):

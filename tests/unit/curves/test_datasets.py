@@ -10,7 +10,7 @@ from dpfda.curves.datasets import (
     SWAN_DOMAIN,
     SWAN_Y_BOUNDS,
     DatasetInfo,
-    dataset_info,
+    get_dataset_info,
     list_datasets,
     load_dataset,
     load_frame,
@@ -54,8 +54,8 @@ def test_counts_bounds_and_covariates_are_as_described(info: DatasetInfo) -> Non
 
 def test_names() -> None:
     assert [info.name for info in list_datasets()] == list(POINTS)
-    assert dataset_info("nafld-lipid").domain == (20.0, 100.0)
-    assert dataset_info("nafld-lipid").y_bounds == (0.0, 150.0)
+    assert get_dataset_info("nafld-lipid").domain == (20.0, 100.0)
+    assert get_dataset_info("nafld-lipid").y_bounds == (0.0, 150.0)
     with pytest.raises(InvalidInput, match="name must be one of 'nafld-lipid'"):
         load_frame("iris")
     with pytest.raises(InvalidInput, match="covariates must be one of 'patient'"):

@@ -9,14 +9,14 @@ import pytest
 from dpfda.curves.simulated import (
     DESIGN_DENSITIES,
     NOISE_KINDS,
+    draw_matern_process,
+    make_vcm_coefficients,
     matern_covariance,
-    matern_process,
     mean_1,
     mean_2,
     simulate_mean,
     simulate_vcm,
     squared_l2_error,
-    vcm_coefficients,
 )
 from dpfda.errors import InvalidInput
 
@@ -46,7 +46,7 @@ def test_the_process_has_the_matern_covariance_to_1e_9() -> None:
 
     grid = np.linspace(0, 1, 101)
     counts = np.full(16, grid.size)
-    flat = matern_process(np.tile(grid, 16), counts, UnitVectors())  # type: ignore[arg-type]
+    flat = draw_matern_process(np.tile(grid, 16), counts, UnitVectors())  # type: ignore[arg-type]
     factor = flat.reshape(16, grid.size)
     exact = matern_covariance(np.subtract.outer(grid, grid))
     assert np.abs(factor.T @ factor - exact).max() < 1e-9
@@ -56,7 +56,7 @@ def test_ragged_paths_belong_to_their_curves() -> None:
     """Equal points of one curve have equal values; points of two curves are independent."""
     counts = np.array([2, 0, 3, 1])
     x = np.full(6, 0.4)
-    path = matern_process(x, counts, np.random.default_rng(0))
+    path = draw_matern_process(x, counts, np.random.default_rng(0))
     assert np.ptp(path[:2]) == 0
     assert np.ptp(path[2:5]) == 0
     assert len(set(path.tolist())) == 3
@@ -118,7 +118,7 @@ def test_a_sampler_may_be_given() -> None:
 
 def test_vcm_without_noise_is_the_model_exactly() -> None:
     curves = simulate_vcm(50, [k % 4 for k in range(50)], 3, rng=0, noise_sd=0)
-    functions = vcm_coefficients(3)
+    functions = make_vcm_coefficients(3)
     expected = sum(curves.design[curves.owners, k] * functions[k](curves.x) for k in range(4))
     assert np.allclose(curves.y, expected, atol=1e-14)
     assert np.all(curves.design[:, 0] == 1)
@@ -139,7 +139,7 @@ def test_coefficient_functions_can_be_pickled_and_lie_in_three_fourier_functions
 
     x = np.linspace(0, 1, 50)
     phi = Fourier(3).evaluate(x)
-    for function in vcm_coefficients(4):
+    for function in make_vcm_coefficients(4):
         values = pickle.loads(pickle.dumps(function))(x)
         fitted = phi @ np.linalg.lstsq(phi, values, rcond=None)[0]
         assert np.allclose(fitted, values, atol=1e-12)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
-from dpfda.curves.tables.source import without_password
+from dpfda.curves.tables.source import redact_password
 from dpfda.errors import InvalidInput, SourceError
 
 pl = pytest.importorskip("polars")
@@ -215,7 +215,7 @@ def test_copies_of_rows_are_refused_dropped_or_kept(tmp_path) -> None:
     [
         (b"", "is empty"),
         (b"pid,age,hdl\n", "header but no rows"),
-        (b"pid,age,hdl\n1,50,high\n", "'hdl' has a text in row 1"),
+        (b"pid,age,hdl\n1,50,high\n", "Row 1 of 'hdl' is 'high', not a number"),
         (b"pid,age,hdl\n,50,4\n", "belong to nobody"),
         (b"pid,age,age,hdl\n1,50,4,4\n", "two columns named 'age'"),
         (b"pid,age,hdl\n1,50,4,7,8\n", "more fields than its header"),
@@ -258,8 +258,8 @@ def test_an_unreachable_database_is_the_systems_fault() -> None:
     assert "secret" not in str(refusal.value)
 
 
-def test_passwords_are_blotted_out() -> None:
-    shown = without_password("dpfda fit postgresql://me:s3cr:t@host/db --ledger postgresql://you:p@h/l")
+def test_passwords_are_redacted() -> None:
+    shown = redact_password("dpfda fit postgresql://me:s3cr:t@host/db --ledger postgresql://you:p@h/l")
     assert shown == "dpfda fit postgresql://me:***@host/db --ledger postgresql://you:***@h/l"
 
 

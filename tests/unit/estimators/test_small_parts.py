@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dpfda.estimators.achieved import achieved_error
 from sklearn.exceptions import NotFittedError
 
 from dpfda import InvalidInput, PrivateMean
 from dpfda.basis import make_basis
 from dpfda.curves.simulated import mean_1, simulate_mean, squared_l2_error
-from dpfda.estimators.achieved import achieved_error
 from dpfda.estimators.base import BASES, METHODS, CurveEstimator
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares

@@ -12,8 +12,8 @@ from numpy.testing import assert_array_equal
 from dpfda import Curves, Silo
 from dpfda.errors import InvalidInput, LedgerError, ProtocolError, TransportError
 from dpfda.federation.audit_log import AuditLog
-from dpfda.federation.exchange import CODES, Invitation, code_of, error_for
-from dpfda.federation.hardening import harden_site, unsafe
+from dpfda.federation.exchange import CODES, Invitation, choose_code, make_error
+from dpfda.federation.hardening import find_unsafe_settings, harden_site
 from dpfda.federation.joining import STUDY_FILE, check_study
 from dpfda.federation.policy import Allowed, SitePolicy, read_policy
 from dpfda.federation.study import StudyDocument, StudyTerms, make_document, read_study
@@ -189,20 +189,20 @@ def test_unsafe_defaults_are_found(tmp_path):
     (tmp_path / "startup").mkdir()
     key = tmp_path / "startup" / "client.key"
     key.write_text("secret")
-    assert len(unsafe(tmp_path)) == 3
+    assert len(find_unsafe_settings(tmp_path)) == 3
     harden_site(tmp_path)
-    assert unsafe(tmp_path) == []
+    assert find_unsafe_settings(tmp_path) == []
     authorization = tmp_path / "local" / "authorization.json"
     authorization.write_text(authorization.read_text().replace('"byoc": "none"', '"byoc": "any"'))
     (tmp_path / "local" / "custom").mkdir()
     key.chmod(0o644)
-    assert len(unsafe(tmp_path)) == 3
+    assert len(find_unsafe_settings(tmp_path)) == 3
 
 
 def test_only_codes_cross():
     for error in (ProtocolError("secret"), InvalidInput("secret"), OSError("/secret"), ZeroDivisionError("secret")):
-        assert code_of(error) in CODES
-        assert "secret" not in str(error_for(code_of(error), "a"))
+        assert choose_code(error) in CODES
+        assert "secret" not in str(make_error(choose_code(error), "a"))
     with pytest.raises(ProtocolError):
         Invitation.decode(b"{}")
     with pytest.raises(ProtocolError):

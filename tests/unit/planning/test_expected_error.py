@@ -103,7 +103,7 @@ def test_thin_designs_are_harder():
 
 
 def test_no_function_takes_data():
-    for function in (expected_error, expected_error_of, required_epsilon, required_subjects, PrivateMean.plan):
+    for function in (expected_error, expected_error_of, required_epsilon, required_subjects, PrivateMean.forecast):
         assert not {"X", "x", "y", "curves", "data"} & set(inspect.signature(function).parameters)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpfda.planning.theory import (
-    Site,
+    SiteBudget,
     delta_condition,
     error_at,
     heterogeneous_delta_conditions,
@@ -23,7 +23,7 @@ from dpfda.planning.theory import (
 )
 
 few = settings(max_examples=30, deadline=None)
-site = st.builds(Site, n=st.integers(5, 10**5), epsilon=st.floats(1e-3, 0.99))
+site = st.builds(SiteBudget, n=st.integers(5, 10**5), epsilon=st.floats(1e-3, 0.99))
 groups = st.lists(site, min_size=1, max_size=8)
 points = st.integers(1, 2000)
 smoothness = st.floats(1.05, 5)
@@ -141,7 +141,7 @@ def test_equal_servers_match_the_minimax_rate(one, S, m, alpha):
 
 
 def test_the_grid_of_r_is_thinned_when_it_is_long():
-    sites = [Site(n=10**9, epsilon=0.9)] * 50
+    sites = [SiteBudget(n=10**9, epsilon=0.9)] * 50
     bound = heterogeneous_lower(sites, m=100, alpha=1.05)
     minimax = rate("mean", "fdp", n=10**9, m=100, S=50, epsilon=0.9, alpha=1.05).dominant.value
     assert bound.r0 > 4096
@@ -153,10 +153,10 @@ def test_bad_sites_and_rounds_are_refused():
         heterogeneous_upper([], 3, m=5, alpha=2)
     for T in (0, 11, 1.5):
         with pytest.raises(ValueError, match=r"^T "):
-            heterogeneous_lower([Site(10, 0.5)], T, m=5, alpha=2)
+            heterogeneous_lower([SiteBudget(10, 0.5)], T, m=5, alpha=2)
     with pytest.raises(ValueError, match=r"^epsilon "):
-        Site(10, -1)
-    assert not heterogeneous_lower([Site(10, 1.5)], m=5, alpha=2).proved
+        SiteBudget(10, -1)
+    assert not heterogeneous_lower([SiteBudget(10, 1.5)], m=5, alpha=2).proved
 
 
 # Delta ---------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_the_federated_conditions_are_the_heterogeneous_ones_with_equal_servers(
     # the printed minimum over both candidates for r0 is the stricter of the two; r0 is the smaller one
     candidates = ((S * n * m) ** (1 / (2 * a + 1)), (S * n**2 * m * e**2 / d) ** (1 / (2 * a + 2)))
     assert printed == close(scale * e**2 / max(candidates))
-    sites = [Site(n, e)] * S
+    sites = [SiteBudget(n, e)] * S
     assert lower_bound_r0(sites, m=m, alpha=a, d=d) == close(min(candidates))
     each = heterogeneous_delta_conditions(problem, sites, m=m, alpha=a, d=d)
     assert [condition.bound for condition in each] == close([scale * e**2 / min(candidates)] * S)
@@ -231,5 +231,5 @@ def test_delta_edges():
     with pytest.raises(ValueError, match=r"^privacy "):
         delta_condition("mean", "none", n=10, m=2, epsilon=0.5, alpha=2)
     with pytest.raises(ValueError, match=r"^d "):
-        heterogeneous_delta_conditions("mean", [Site(10, 0.5)], m=2, alpha=2, d=3)
+        heterogeneous_delta_conditions("mean", [SiteBudget(10, 0.5)], m=2, alpha=2, d=3)
     assert delta_condition("mean", "cdp", n=1, m=1, epsilon=0.5, alpha=2).largest == pytest.approx(math.exp(-0.5))

@@ -14,11 +14,11 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-from dpfda.report.chart import leaves_the_picture, ticks, y_range
-from dpfda.report.document import BudgetChange, Study, read_document, result_document, to_json
+from dpfda.report.chart import choose_ticks, choose_y_range, leaves_the_picture
+from dpfda.report.document import BudgetChange, StudyDescription, make_result_document, read_document, to_json
+from dpfda.report.formatting import describe_error, format_number, format_small, typical_half_width
 from dpfda.report.html import render_report
-from dpfda.report.privacy_card import privacy_card
-from dpfda.report.words import number, rms_sentence, tiny, typical_half_width
+from dpfda.report.privacy_card import write_privacy_card
 
 BUDGET = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
 ERROR = {"bias": 0.01, "sampling": 0.03, "privacy": 0.05, "total": 0.09}
@@ -27,8 +27,10 @@ ERROR = {"bias": 0.01, "sampling": 0.03, "privacy": 0.05, "total": 0.09}
 @pytest.fixture(scope="module")
 def document():
     fitted = PrivateMean(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5)).fit(simulate_mean(80, 5, rng=1))
-    study = Study("visits.csv", "age", "hdl", ("mean",), title="HDL <over> age & more", x_label="age", y_label="hdl")
-    return result_document(fitted, study, budget=BUDGET, forecast=ERROR, command="dpfda fit visits.csv")
+    study = StudyDescription(
+        "visits.csv", "age", "hdl", ("mean",), title="HDL <over> age & more", x_label="age", y_label="hdl"
+    )
+    return make_result_document(fitted, study, budget=BUDGET, forecast=ERROR, command="dpfda fit visits.csv")
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +38,10 @@ def vcm_document():
     curves: Curves = simulate_vcm(120, 5, 2, rng=1)
     fitted = PrivateVaryingCoefficients(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5), design_bounds=(-1, 1)).fit(curves)
     facts = ({"name": "bmi", "bounds": (-1, 1), "levels": ()}, {"name": "sex", "bounds": None, "levels": ("f", "m")})
-    study = Study(
+    study = StudyDescription(
         "v.csv", "age", "hdl", ("intercept", "bmi", "sex: m"), title="t", x_label="a", y_label="h", covariates=facts
     )
-    return result_document(fitted, study)
+    return make_result_document(fitted, study)
 
 
 def test_the_document_is_json_and_reads_back_from_both_files(document, tmp_path) -> None:
@@ -76,7 +78,7 @@ def test_texts_of_the_user_are_escaped(document) -> None:
 
 
 def test_the_card_has_its_five_parts(document) -> None:
-    headings = [section.heading for section in privacy_card(document)]
+    headings = [section.heading for section in write_privacy_card(document)]
     assert headings == [
         "Who is protected",
         "Against what",
@@ -84,7 +86,7 @@ def test_the_card_has_its_five_parts(document) -> None:
         "What was taken as public",
         "What was not private about the process",
     ]
-    words = " ".join(sentence for section in privacy_card(document) for sentence in section.sentences)
+    words = " ".join(sentence for section in write_privacy_card(document) for sentence in section.sentences)
     assert "80 subjects" in words
     assert "2.72-fold" in words
     assert "0 to 1" in words
@@ -94,15 +96,15 @@ def test_the_guess_in_the_card_follows_from_mu(document) -> None:
     from scipy.stats import norm
 
     accuracy = 100 * norm.cdf(document["privacy"]["silos"][0]["mu"] / 2)
-    assert f"right at most {accuracy:.1f} times in 100" in privacy_card(document)[2].sentences[0]
+    assert f"right at most {accuracy:.1f} times in 100" in write_privacy_card(document)[2].sentences[0]
 
 
 def test_a_result_that_is_not_private_says_so_in_red(document) -> None:
     fitted = PrivateMean(domain=(0, 1), y_bounds=(-4, 5), method="nonprivate")
     with pytest.warns(UserWarning, match="protects nobody"):
         fitted.fit(simulate_mean(80, 5, rng=1))
-    study = Study("visits.csv", "age", "hdl", ("mean",), title="t", x_label="age", y_label="hdl")
-    html = render_report(result_document(fitted, study))
+    study = StudyDescription("visits.csv", "age", "hdl", ("mean",), title="t", x_label="age", y_label="hdl")
+    html = render_report(make_result_document(fitted, study))
     assert "NOT PRIVATE: do not release" in html
     assert "Differentially private" not in html
 
@@ -125,16 +127,16 @@ def test_coefficient_curves_are_captioned(vcm_document) -> None:
 def test_budget_and_accuracy_are_shown(document) -> None:
     html = render_report(document)
     assert "visits.ledger" in html
-    assert "expected before spending" in html
-    assert number(0.3) in html
+    assert "forecast, before spending" in html
+    assert format_number(0.3) in html
 
 
 def test_figures_of_a_document(document, vcm_document) -> None:
     pytest.importorskip("matplotlib")
-    from dpfda.report.figures import document_figure, figure_bytes
+    from dpfda.report.figures import draw_document, encode_figure
 
-    assert figure_bytes(document_figure(document), "png").startswith(b"\x89PNG")
-    assert b"<svg" in figure_bytes(document_figure(vcm_document), "svg")
+    assert encode_figure(draw_document(document), "png").startswith(b"\x89PNG")
+    assert b"<svg" in encode_figure(draw_document(vcm_document), "svg")
 
 
 def test_a_band_that_is_wide_in_one_place_does_not_hide_the_curve() -> None:
@@ -146,7 +148,7 @@ def test_a_band_that_is_wide_in_one_place_does_not_hide_the_curve() -> None:
     unknown = {**function, "low": [*low[:4], None], "high": [*high[:4], None]}
     for each in (wide, unknown):
         assert leaves_the_picture(each)
-        bottom, top = y_range(each)
+        bottom, top = choose_y_range(each)
         assert -6 < bottom < -4
         assert 6 < top < 8
 
@@ -163,39 +165,39 @@ def test_other_files_are_refused(content: str, tmp_path) -> None:
     [(0.0, "0"), (49.586, "49.59"), (-0.006821, "-0.006821"), (15205.0, "15,205"), (1e-9, "1.000e-09"), (None, "–")],
 )
 def test_numbers_are_written_for_readers(value, text: str) -> None:
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 @pytest.mark.parametrize(("value", "text"), [(1e-5, "10⁻⁵"), (3e-6, "3×10⁻⁶"), (0.25, "2.5×10⁻¹")])
 def test_small_probabilities_are_powers_of_ten(value: float, text: str) -> None:
-    assert tiny(value) == text
+    assert format_small(value) == text
 
 
 def test_ticks_are_round_and_inside() -> None:
-    assert ticks(0.0, 1.0, 5) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    assert ticks(20.0, 100.0, 9) == [20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0]
+    assert choose_ticks(0.0, 1.0, 5) == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    assert choose_ticks(20.0, 100.0, 9) == [20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 100.0]
     for low, high in ((-3.7, 12.9), (1e-6, 2e-6), (1e5, 9e6)):
-        inside = ticks(low, high, 6)
+        inside = choose_ticks(low, high, 6)
         assert 2 <= len(inside) <= 12
         assert all(low <= tick <= high for tick in inside)
 
 
 def test_the_error_sentence_names_its_sources() -> None:
     sources = "its square is 56% privacy noise, 33% sampling of subjects, 11% smoothing."
-    assert rms_sentence(ERROR, "mg/dl").endswith(f"0.3 in units of mg/dl; {sources}")
-    assert "of the 3 coefficient curves together" in rms_sentence(ERROR, "mg/dl", 3)
+    assert describe_error(ERROR, "mg/dl").endswith(f"0.3 in units of mg/dl; {sources}")
+    assert "of the 3 coefficient curves together" in describe_error(ERROR, "mg/dl", 3)
 
 
-def test_expected_and_achieved_errors_are_those_of_the_estimator() -> None:
+def test_forecast_and_estimated_errors_are_those_of_the_estimator() -> None:
     curves = simulate_vcm(120, 5, 2, rng=1)
     fitted = PrivateVaryingCoefficients(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5), design_bounds=(-1, 1)).fit(curves)
-    study = Study("v.csv", "age", "hdl", ("intercept", "a", "b"), title="t", x_label="a", y_label="h")
-    document = result_document(fitted, study, forecast=ERROR)
+    study = StudyDescription("v.csv", "age", "hdl", ("intercept", "a", "b"), title="t", x_label="a", y_label="h")
+    document = make_result_document(fitted, study, forecast=ERROR)
     error, html = fitted.expected_error_, render_report(document)
     assert document["error"]["achieved"] == pytest.approx(
         {"bias": error.bias, "sampling": error.sampling, "privacy": error.privacy, "total": error.total}
     )
-    assert html.index("expected before spending") < html.index("after the fit, from what was released")
+    assert html.index("forecast, before spending") < html.index("estimated, from what was released")
     for share in (error.privacy / error.total, error.sampling / error.total):
         assert f"{share:.0%}" in html
 

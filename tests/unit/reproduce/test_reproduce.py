@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from dpfda.errors import InvalidInput
-from dpfda.reproduce import catalogue, running
+from dpfda.reproduce import catalogue
+from dpfda.reproduce import compute as computing
+from dpfda.reproduce.compute import find_missing, run_all
 from dpfda.reproduce.document import Run, write_all
-from dpfda.reproduce.running import missing_points, run_all
 from dpfda.reproduce.store import Store
 from dpfda.reproduce.trends import falls, levelling, lines_with_break, sorted_gradients
 
@@ -25,18 +26,18 @@ def nothing(done, total):
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_configuration_can_be_read_and_has_both_methods(quick):
-    assert len(catalogue.names()) == 9
-    for name in catalogue.names():
-        points = catalogue.load(name, quick=quick).points
+    assert len(catalogue.list_experiments()) == 9
+    for name in catalogue.list_experiments():
+        points = catalogue.load_experiment(name, quick=quick).points
         assert {method.name for point in points for method in point.cell.methods} >= {"published", "adaptive"}
 
 
 def test_the_paper_s_axes_are_in_the_configurations():
-    mean = catalogue.load("mean-1").points
+    mean = catalogue.load_experiment("mean-1").points
     assert [p.cell.m for p in mean if p.sweep == "visits"] == list(range(2, 21, 2))
     assert [p.cell.n for p in mean if p.sweep == "subjects"] == list(range(100, 501, 50))
     assert {m.repetitions for p in mean for m in p.cell.methods} == {100}
-    dense = [p.cell for p in catalogue.load("dense").points if p.sweep == "dense"]
+    dense = [p.cell for p in catalogue.load_experiment("dense").points if p.sweep == "dense"]
     assert [cell.n for cell in dense] == list(range(200, 3601, 200))
     assert [cell.m for cell in dense] == [round(cell.n ** (1 / 3)) for cell in dense]
     assert np.allclose(dense[0].methods[0].epsilons, np.arange(1, 81) / 10)
@@ -45,21 +46,21 @@ def test_the_paper_s_axes_are_in_the_configurations():
 
 def test_an_unknown_experiment_is_refused():
     with pytest.raises(InvalidInput, match="experiment must be one of"):
-        catalogue.load("figure-7")
+        catalogue.load_experiment("figure-7")
 
 
 def small(monkeypatch):
     """The sensitivity experiment with two repetitions of the published method only."""
-    raw = catalogue._raw("sensitivity")
+    raw = catalogue._read_config("sensitivity")
     raw["methods"]["published"]["repetitions"] = 3
     raw["sweep"] = {name: axes for name, axes in raw["sweep"].items() if axes["methods"] == ["published"]}
     monkeypatch.setattr(catalogue, "_raw", lambda name: raw)
-    return catalogue.load("sensitivity")
+    return catalogue.load_experiment("sensitivity")
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     experiment, store = small(monkeypatch), Store(tmp_path)
-    computed, compute = [], running._compute
+    computed, compute = [], computing._compute
 
     def failing(point):
         if len(computed) == 5:
@@ -67,43 +68,41 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
         computed.append(point)
         return compute(point)
 
-    monkeypatch.setattr(running, "_compute", failing)
+    monkeypatch.setattr(computing, "_compute", failing)
     with pytest.raises(KeyboardInterrupt):
         run_all([experiment], store, jobs=1, progress=nothing)
-    monkeypatch.setattr(running, "_compute", compute)
-    whole = len(missing_points([experiment], Store(tmp_path / "empty")))
-    assert len(missing_points([experiment], store)) == whole - 5
+    monkeypatch.setattr(computing, "_compute", compute)
+    whole = len(find_missing([experiment], Store(tmp_path / "empty")))
+    assert len(find_missing([experiment], store)) == whole - 5
     again = run_all([experiment], store, jobs=1, progress=nothing)[0]
-    assert missing_points([experiment], store) == []
+    assert find_missing([experiment], store) == []
     afresh = run_all([experiment], Store(tmp_path / "other"), jobs=1, progress=nothing)[0]
     assert all(np.array_equal(a.errors, b.errors) for a, b in zip(again.series, afresh.series, strict=True))
 
 
 def test_a_cell_that_fails_stops_no_other(tmp_path, monkeypatch):
-    experiment, store, compute = small(monkeypatch), Store(tmp_path), running._compute
-    unlucky = missing_points([experiment], store)[3]
+    experiment, store, compute = small(monkeypatch), Store(tmp_path), computing._compute
+    unlucky = find_missing([experiment], store)[3]
 
     def failing(point):
         if point == unlucky:
             raise ValueError("no such luck")
         return compute(point)
 
-    monkeypatch.setattr(running, "_compute", failing)
+    monkeypatch.setattr(computing, "_compute", failing)
     with pytest.raises(RuntimeError, match=f"1 cells failed; the first is {unlucky.sweep} at") as caught:
         run_all([experiment], store, jobs=1, progress=nothing)
     assert "no such luck" in str(caught.value.__cause__)
-    assert missing_points([experiment], store) == [unlucky]
+    assert find_missing([experiment], store) == [unlucky]
 
 
 def test_methods_can_be_computed_one_after_the_other(tmp_path):
-    experiment = catalogue.load("federated", quick=True, adaptive_at_most=2)
+    experiment = catalogue.load_experiment("federated", quick=True, adaptive_at_most=2)
     points = tuple(point for point in experiment.points if len(point.cell.profile) <= 3)
     experiment = dataclasses.replace(experiment, points=points)
     store = Store(tmp_path / "staged")
-    running.compute_missing([experiment], store, jobs=1, progress=nothing, only=["published", "nonprivate"])
-    assert {method.name for point in missing_points([experiment], store) for method in point.cell.methods} == {
-        "adaptive"
-    }
+    computing.compute_missing([experiment], store, jobs=1, progress=nothing, only=["published", "nonprivate"])
+    assert {method.name for point in find_missing([experiment], store) for method in point.cell.methods} == {"adaptive"}
     staged = run_all([experiment], store, jobs=1, progress=nothing)[0]
     at_once = run_all([experiment], Store(tmp_path / "once"), jobs=1, progress=nothing)[0]
     for a, b in zip(staged.series, at_once.series, strict=True):
@@ -112,11 +111,11 @@ def test_methods_can_be_computed_one_after_the_other(tmp_path):
 
 
 def test_results_of_the_default_method_do_not_outlive_its_code(tmp_path, monkeypatch):
-    experiment, store = catalogue.load("federated", quick=True), Store(tmp_path)
+    experiment, store = catalogue.load_experiment("federated", quick=True), Store(tmp_path)
     point = experiment.points[0]
-    keys = {method.name: running._key(point, method) for method in point.cell.methods}
-    monkeypatch.setattr(running, "adaptive_code", lambda: "changed")
-    changed = {method.name: running._key(point, method) for method in point.cell.methods}
+    keys = {method.name: computing._key(point, method) for method in point.cell.methods}
+    monkeypatch.setattr(computing, "adaptive_code", lambda: "changed")
+    changed = {method.name: computing._key(point, method) for method in point.cell.methods}
     assert {name for name in keys if keys[name] != changed[name]} == {"adaptive"}
     assert store.read(changed["adaptive"]) is None
 
@@ -130,7 +129,7 @@ def test_a_damaged_result_is_computed_again(tmp_path):
 
 
 def test_a_run_writes_figures_tables_and_verdicts(tmp_path):
-    experiment = catalogue.load("federated", quick=True, adaptive_at_most=2)
+    experiment = catalogue.load_experiment("federated", quick=True, adaptive_at_most=2)
     points = tuple(point for point in experiment.points if len(point.cell.profile) <= 4)
     experiment = type(experiment)(experiment.name, experiment.title, experiment.source, points, quick=True)
     results = run_all([experiment], Store(tmp_path / "cache"), jobs=1, progress=nothing)
@@ -177,7 +176,7 @@ def test_directions_have_their_level():
 PARENT = """
 import multiprocessing, os, time
 from concurrent.futures import ProcessPoolExecutor
-from dpfda.reproduce.running import _end_with_parent
+from dpfda.reproduce.compute import _end_with_parent
 
 if __name__ == "__main__":
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_end_with_parent) as pool:

@@ -7,16 +7,17 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from dpfda.reproduce import catalogue
-from dpfda.reproduce.cells import Method
-from dpfda.reproduce.claims.dense import dense_claims, dense_lines
 from dpfda.reproduce.claims.more import MORE
-from dpfda.reproduce.claims.real_data import real_claims
 from dpfda.reproduce.claims.verdicts import FAILS, HOLDS, claims_of
 from dpfda.reproduce.figures.figures import colours, picture_of
 from dpfda.reproduce.figures.more import dense_figure, real_figure
-from dpfda.reproduce.real_data import GRID_POINTS, RealCell, run_real
 from dpfda.reproduce.running import Results
+
+from dpfda.reproduce import catalogue
+from dpfda.reproduce.cells import Method
+from dpfda.reproduce.claims.dense import dense_claims, dense_lines
+from dpfda.reproduce.claims.real_data import real_claims
+from dpfda.reproduce.real_data import GRID_POINTS, RealCell, run_real
 
 
 def made_up(name: str, *, law=lambda n, epsilon: 1 / n + 50 / (n * epsilon) ** 2) -> Results:

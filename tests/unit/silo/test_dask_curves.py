@@ -56,32 +56,32 @@ def kill_a_worker(client) -> None:
 
 @pytest.mark.parametrize("method", ["adaptive", "published"])
 def test_two_workers_give_the_bits_of_one_process(method: str, client, path) -> None:
-    from dpfda.silo.cluster import SpreadCurves
+    from dpfda.silo.cluster import DaskCurves
 
-    spread = SpreadCurves.from_source(client, path, READING)
+    spread = DaskCurves.from_source(client, path, READING)
     alone = load_curves(find_source(str(path)), READING)
     assert (spread.n, spread.p) == (alone.curves.n, 1)
     assert spread.owner_notes == alone.owner_notes
-    assert repr(spread) == f"SpreadCurves(n={alone.curves.n}, p=1, parts=2)"
+    assert repr(spread) == f"DaskCurves(n={alone.curves.n}, p=1, parts=2)"
     assert fitted(spread, method=method).tobytes() == fitted(alone.curves, method=method).tobytes()
 
 
 def test_coefficient_curves_have_the_same_bits(client, path) -> None:
-    from dpfda.silo.cluster import SpreadCurves
+    from dpfda.silo.cluster import DaskCurves
 
     reading = Reading(
         READING.domain, READING.y_bounds, id="pid", x="age", y="hdl", covariates=(Covariate("bmi", bounds=(20, 33)),)
     )
-    spread = SpreadCurves.from_source(client, path, reading, parts=3)
+    spread = DaskCurves.from_source(client, path, reading, parts=3)
     alone = load_curves(find_source(str(path)), reading).curves
     options = {"estimator": PrivateVaryingCoefficients, "design_bounds": [(20, 33)]}
     assert fitted(spread, **options).tobytes() == fitted(alone, **options).tobytes()
 
 
 def test_a_worker_that_dies_is_replaced_with_the_same_bits(client, path) -> None:
-    from dpfda.silo.cluster import SpreadCurves
+    from dpfda.silo.cluster import DaskCurves
 
-    spread = SpreadCurves.from_source(client, path, READING)
+    spread = DaskCurves.from_source(client, path, READING)
     kill_a_worker(client)
     alone = load_curves(find_source(str(path)), READING).curves
     assert fitted(spread).tobytes() == fitted(alone).tobytes()
@@ -99,20 +99,20 @@ def curves_unless(flag: str) -> Curves:
 
 
 def test_parts_by_loaders_of_ones_own(client) -> None:
-    from dpfda.silo.cluster import SpreadCurves
+    from dpfda.silo.cluster import DaskCurves
 
-    spread = SpreadCurves(client, [partial(some_curves, 1), partial(some_curves, 2)])
+    spread = DaskCurves(client, [partial(some_curves, 1), partial(some_curves, 2)])
     one, two = some_curves(1), some_curves(2)
     whole = Curves(np.concatenate([one.x, two.x]), np.concatenate([one.y, two.y]), np.arange(401), np.ones((400, 1)))
     assert fitted(spread).tobytes() == fitted(whole).tobytes()
     with pytest.raises(InvalidInput, match="at least one"):
-        SpreadCurves(client, [])
+        DaskCurves(client, [])
 
 
 def test_data_that_cannot_be_read_again_end_the_round_before_the_debit(client, tmp_path) -> None:
-    from dpfda.silo.cluster import SpreadCurves
+    from dpfda.silo.cluster import DaskCurves
 
-    spread = SpreadCurves(client, [partial(curves_unless, str(tmp_path / "gone"))] * 2)
+    spread = DaskCurves(client, [partial(curves_unless, str(tmp_path / "gone"))] * 2)
     (tmp_path / "gone").touch()
     pids = set(client.run(os.getpid).values())
     for pid in pids:
@@ -124,11 +124,11 @@ def test_data_that_cannot_be_read_again_end_the_round_before_the_debit(client, t
 
 
 def test_a_bad_table_is_refused_in_the_same_words(client, path, tmp_path) -> None:
-    from dpfda.silo.cluster import SpreadCurves
+    from dpfda.silo.cluster import DaskCurves
 
     pl.read_parquet(path).with_columns(hdl=pl.lit("high")).write_parquet(tmp_path / "bad.parquet")
-    with pytest.raises(InvalidInput, match="'hdl' has a text in row 1"):
-        SpreadCurves.from_source(client, tmp_path / "bad.parquet", READING)
+    with pytest.raises(InvalidInput, match=r"Row 1 of 'hdl' is '.*', not a number"):
+        DaskCurves.from_source(client, tmp_path / "bad.parquet", READING)
     far = Reading(Domain(5, 6), READING.y_bounds, id="pid", x="age", y="hdl")
     with pytest.raises(InvalidInput, match="misses every point"):
-        SpreadCurves.from_source(client, path, far)
+        DaskCurves.from_source(client, path, far)

@@ -58,12 +58,12 @@ def curves_of_a_worker_that_dies(seed: int, flag: str, call: int, moment: str, d
 
 def two_silos(client, flag, call: int, moment: str, deaths: int):
     """One whose second worker dies, and its twin in one process."""
-    from dpfda.silo.cluster import SpreadCurves
+    from dpfda.silo.cluster import DaskCurves
 
     dying = partial(curves_of_a_worker_that_dies, 2, str(flag), call, moment, deaths)
     one, two = some_curves(1), some_curves(2)
     whole = Curves(np.concatenate([one.x, two.x]), np.concatenate([one.y, two.y]), np.arange(401), np.ones((400, 1)))
-    spread = SpreadCurves(client, [partial(some_curves, 1), dying])
+    spread = DaskCurves(client, [partial(some_curves, 1), dying])
     return [Silo(curves, epsilon=2.0, delta=1e-5) for curves in (spread, whole)]
 
 

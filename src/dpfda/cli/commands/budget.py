@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 app = new_app(group=True)
 
-_WHICH = "The data set whose ledger is meant; left out: dpfda.ledger here."
+_WHICH = "The data set whose ledger to use; dpfda.ledger in this folder if left out."
 _Data = Annotated[str | None, typer.Argument(help=_WHICH, show_default=False)]
 _Ledger = Annotated[str | None, typer.Option("--ledger", help="Ledger file or PostgreSQL URL.", show_default=False)]
 
@@ -79,7 +79,9 @@ def show(
     out.print(
         f"{'█' * filled}{'░' * (30 - filled)} {share:.1%} of the budget (mu^2) spent in {spent.debits:,} releases"
     )
-    out.print(f"spent: epsilon = {spent.epsilon:.4g}; one more study may use epsilon = {left:.4g} at that delta")
+    out.print(
+        f"spent: epsilon = {spent.epsilon:.4g}; one more study may use epsilon = {left:.4g} at delta = {spent.delta:g}"
+    )
 
 
 @app.command(epilog=example("dpfda budget log visits.csv --rounds"))
@@ -131,7 +133,7 @@ def _choice(ledger: str | None, data: str | None, *, new: bool = False) -> Ledge
 
 
 def _print_studies(entries: list[LogEntry], finished: set[str], delta: float, terminal: Terminal) -> None:
-    from dpfda.cli.fit.runs import can_go_on
+    from dpfda.cli.fit.runs import can_resume
     from dpfda.privacy.accounting import event_from_dict, price
 
     runs: dict[str, list[LogEntry]] = {}
@@ -140,7 +142,7 @@ def _print_studies(entries: list[LogEntry], finished: set[str], delta: float, te
     table = _table("when", "who", "what", "releases", "epsilon", "run")
     for run, lines in runs.items():
         cost = price([event_from_dict(line.event) for line in lines], delta)
-        stopped = " (stopped)" if can_go_on(run) and run not in finished else ""
+        stopped = " (stopped)" if can_resume(run) and run not in finished else ""
         table.add_row(lines[0].at, lines[0].actor, lines[0].silo, str(len(lines)), f"{cost:.4g}", run + stopped)
     terminal.out.print(table if runs else "nothing spent yet")
 

@@ -54,13 +54,13 @@ def export(
 ) -> None:
     """Write a data set in long format: id, x, y and covariates."""
     from dpfda.cli.outputs import check_target, write_whole
-    from dpfda.cli.tables_out import table_bytes
-    from dpfda.curves.datasets import dataset_info, load_frame
+    from dpfda.cli.tables_out import encode_table
+    from dpfda.curves.datasets import get_dataset_info, load_frame
 
     check_target(target, overwrite)
-    info = dataset_info(name)
+    info = get_dataset_info(name)
     with ctx.obj.waiting(f"Loading {name}"):
-        content = table_bytes(load_frame(name), target)
+        content = encode_table(load_frame(name), target)
     write_whole(target, content)
     ctx.obj.say(f"Wrote {target}: {info.title} ({info.source}). To fit it:")
     typer.echo(fit_command(info, target))

@@ -1,4 +1,4 @@
-"""`dpfda describe`: how to choose bounds without leaking, and a private look for a price where nothing is known."""
+"""`dpfda describe`: how to choose bounds without leaking, and a range estimated privately where nothing is known."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dpfda.curves.known_ranges import KnownMeasure
-    from dpfda.estimators.quantiles import PrivateQuantiles
+    from dpfda.estimators.private_quantiles import PrivateQuantiles
 
 app = new_app()
 
 LEVELS = (0.01, 0.99)
 GUIDE = """\
 Domain and bounds are part of the promise, so they must be known without the data:
-  1. x: the study's design says it (ages that could enter, length of follow-up).
-  2. y: the instrument, the definition of the score or physiology says it; generous is fine, the method adapts inside.
+  1. x: see the study's design (ages that could enter, length of follow-up).
+  2. y: see the instrument, the definition of the score, or physiology; be generous, the method adapts to the data inside.
   3. Covariates: the questionnaire lists the levels; numbers have physical limits.
   4. Look it up: the protocol, the data dictionary, a published table of ANOTHER population.
   5. Do not look at minima, maxima, histograms or outliers of these data: every such look leaks and is not counted.
-Bounds that are twice too wide cost little; bounds that cut off real values bias the curve.
+Bounds ten times too wide cost the default method almost nothing; bounds that cut off real values bias the curve.
 """
 
 _EXAMPLES = example(
@@ -35,7 +35,9 @@ _EXAMPLES = example(
     "dpfda describe visits.csv --id pid --x age --y crp --search 0:500 --epsilon 0.1 --delta 1e-6",
 )
 _What = Annotated[str | None, typer.Argument(help="A measure (hdl, bmi, ...) or your table.", show_default=False)]
-_Search = Annotated[str | None, typer.Option("--search", help="PUBLIC range that surely holds y: releases quantiles.")]
+_Search = Annotated[
+    str | None, typer.Option("--search", help="PUBLIC range that certainly contains y: releases quantiles.")
+]
 
 
 @app.command(epilog=_EXAMPLES)
@@ -58,8 +60,8 @@ def describe(
     """Which public facts to look up, plausible ranges of common measures and, with --search, private quantiles of y.
 
     Without --search no value of the data is read: of a table only the names of its columns. With --search the 1% and
-    99% quantiles of y are released for the stated epsilon, debited to the ledger like a fit; choose it small. If it is
-    stopped, the same command goes on where it was, and nothing is paid twice.
+    99% quantiles of y are released for the stated epsilon, debited to the ledger like a fit; choose it small. A
+    stopped search resumes with the same command without spending budget twice.
     """
     if search is not None:
         _release(ctx.params, ctx.obj)
@@ -73,12 +75,12 @@ def describe(
 def _advise(what: str, query: str | None, terminal: Terminal) -> None:
     from pathlib import Path
 
-    from dpfda.curves.known_ranges import matching
+    from dpfda.curves.known_ranges import find_measures
 
     if "://" in what or Path(what).exists() or "." in what:
         _print_columns(what, query, terminal)
         return
-    _print_known(matching(what), terminal)
+    _print_known(find_measures(what), terminal)
 
 
 def _print_known(found: list[KnownMeasure] | None, terminal: Terminal) -> None:
@@ -98,36 +100,36 @@ def _print_known(found: list[KnownMeasure] | None, terminal: Terminal) -> None:
 
 
 def _print_columns(what: str, query: str | None, terminal: Terminal) -> None:
-    from dpfda.curves.known_ranges import matching
-    from dpfda.curves.tables.batches import column_names
+    from dpfda.curves.known_ranges import find_measures
+    from dpfda.curves.tables.batches import read_column_names
     from dpfda.curves.tables.source import find_source
 
     source = find_source(what, query)
     terminal.out.print(f"Columns of {source.name} (only their names were read):")
-    for column in column_names(source):
-        known = next(iter(matching(column)), None)
+    for column in read_column_names(source):
+        known = next(iter(find_measures(column)), None)
         hint = f"{known.name}: {known.low:g}:{known.high:g} {known.unit}" if known else "look it up"
         terminal.out.print(f"  {column:24} {hint}")
     terminal.out.print("\n" + GUIDE, soft_wrap=True)
 
 
 def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
-    """Private quantiles: checked, afforded, read, spent, in this order."""
+    """Release private quantiles: check, compare with the budget, read, spend, in this order."""
     from dpfda.cli import parsing
-    from dpfda.cli.fit.request import fit_request
-    from dpfda.cli.fit.runs import choose_run, refuse_unfinishable, same_study_or_refuse
+    from dpfda.cli.fit.request import make_request
+    from dpfda.cli.fit.runs import choose_run, explain_changed_terms, refuse_unfinishable
     from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
-    from dpfda.cli.settings import merged
+    from dpfda.cli.settings import merge_settings
     from dpfda.curves.tables import load_curves
     from dpfda.errors import ProtocolError
-    from dpfda.estimators.quantiles import private_quantiles
+    from dpfda.estimators.private_quantiles import private_quantiles
     from dpfda.protocol.plans.quantiles import quantile_plan
     from dpfda.silo.silo import Silo
 
     typed = {name.rstrip("_"): value for name, value in params.items() if name not in ("what", "search")}
-    wide_open = parsing.ends("domain", params["domain"] or "-1e12:1e12")
-    settings = merged({**typed, "source": params["what"], "y-bounds": params["search"], "duplicates": "keep"})
-    request = fit_request({**settings, "domain": wide_open, "json": "-"})
+    wide_open = parsing.parse_ends("domain", params["domain"] or "-1e12:1e12")
+    settings = merge_settings({**typed, "source": params["what"], "y-bounds": params["search"], "duplicates": "keep"})
+    request = make_request({**settings, "domain": wide_open, "json": "-"})
     ledger = request.ledger.open() if request.ledger.exists else None
     run = choose_run(request, ledger, terminal, kind="quantiles")
     if ledger is not None and run.is_new:
@@ -145,7 +147,7 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
         with terminal.progress("Releasing") as advance:
             found = private_quantiles(silo, LEVELS, domain=domain, search=bounds, run=run.name, progress=advance)
     except ProtocolError as error:
-        raise same_study_or_refuse(run, error) from error
+        raise explain_changed_terms(run, error) from error
     _print_quantiles(found, str(request.reading.y), terminal)
     ledger.finish(run.name)
     spent = ledger.spent()
@@ -153,16 +155,18 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
 
 
 def _print_quantiles(found: PrivateQuantiles, column: str, terminal: Terminal) -> None:
-    from dpfda.report.words import number
+    from dpfda.report.formatting import format_number
 
     low, high = found.values
     room = 0.1 * (high - low)
     terminal.out.print(
-        f"Private quantiles of {column}: 1% at {number(low)}, 99% at {number(high)} (found to "
-        f"{number(found.resolution)}; the noise of one comparison is {100 * found.share_sd:.2g}% of the subjects)."
+        f"Private quantiles of {column}: 1% at {format_number(low)}, 99% at {format_number(high)} (found to "
+        f"{format_number(found.resolution)}; the noise of one comparison is {100 * found.share_sd:.2g}% of the subjects)."
     )
     if found.share_sd > min(LEVELS):
-        terminal.out.print("The noise exceeds 1% of the subjects: these are rough; widen them, or spend more.")
+        terminal.out.print(
+            "The noise exceeds 1% of the subjects: these quantiles are rough; widen the bounds, or spend more."
+        )
     terminal.out.print(
-        f"Suggested: --y-bounds={number(low - room).replace(',', '')}:{number(high + room).replace(',', '')}"
+        f"Suggested: --y-bounds={format_number(low - room).replace(',', '')}:{format_number(high + room).replace(',', '')}"
     )

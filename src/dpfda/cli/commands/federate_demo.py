@@ -65,7 +65,7 @@ def run_demo(root: Path, terminal: Terminal, epsilon: float, delta: float) -> An
     finally:
         stop(processes)
     terminal.say(f"Finished in {time.perf_counter() - began:.0f} s, processes included.")
-    fitted = StudyFolder.of(study).outcome_estimator()
+    fitted = StudyFolder.of(study).load_estimator()
     _show(fitted, tables, folder, terminal, epsilon, delta)
     return fitted
 
@@ -108,9 +108,9 @@ def _split_tables(root: Path) -> dict[str, pd.DataFrame]:
 
 
 def _study_toml(tables: dict[str, pd.DataFrame], epsilon: float, delta: float) -> str:
-    from dpfda.curves.datasets import dataset_info
+    from dpfda.curves.datasets import get_dataset_info
 
-    info, (port, admin_port) = dataset_info(DATASET), free_ports(2)
+    info, (port, admin_port) = get_dataset_info(DATASET), free_ports(2)
     lines = [
         'name = "lipid-demo"', 'model = "mean"', f"domain = {list(info.domain)}", f"y_bounds = {list(info.y_bounds)}",
         'x = "age"', 'y = "lipid"', "min_sites = 2", "", "[server]", 'host = "127.0.0.1"', f"port = {port}",

@@ -74,15 +74,15 @@ def fit(
 
     Domain and bounds must be public facts: choose them by definition, never by looking at the data (dpfda describe
     helps). Every answer is written to the data set's ledger together with its cost; a fit that would overspend is refused
-    before the data are read. The same command again is a new study and costs again, unless the first was stopped before
-    its result was written: then it goes on where it was, and nothing is paid twice.
+    before the data are read. The same command again is a new study and costs again, unless the first stopped before its
+    result was written: then it resumes without spending budget twice.
     """
-    from dpfda.cli.fit.request import fit_request
-    from dpfda.cli.settings import merged
+    from dpfda.cli.fit.request import make_request
+    from dpfda.cli.settings import merge_settings
 
     typed = {name.rstrip("_"): value for name, value in ctx.params.items() if name != "dry_run"}
-    settings = merged(typed)
-    request = fit_request(settings)
+    settings = merge_settings(typed)
+    request = make_request(settings)
     if dry_run:
         from dpfda.cli.fit.dry_run import show_dry_run
 
@@ -92,7 +92,7 @@ def fit(
 
 
 def run_fit(request: FitRequest, terminal: Terminal) -> Document:
-    """Check the budget, read, spend, write, tell: in this order."""
+    """Check the budget, read, spend, write, report: in this order."""
     from dpfda.cli.fit.runs import choose_run
     from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
     from dpfda.cli.summary import print_summary
@@ -119,7 +119,7 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
 
 
 def _for_the_command_line(sentence: str) -> str:
-    """A sentence of the library with the words of this command."""
+    """A sentence of the library in the terms of the command line."""
     said = sentence.replace("estimator.forecast(n=..., m=...)", "dpfda plan")
     return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
 
@@ -127,12 +127,12 @@ def _for_the_command_line(sentence: str) -> str:
 def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, terminal: Terminal) -> Document:
     """The fit itself, with the library's warnings as sentences."""
     from dpfda.cli.fit.forecast import forecast
-    from dpfda.cli.fit.runs import refuse_unfinishable, same_study_or_refuse, spent_without
-    from dpfda.cli.fit.spending import change
-    from dpfda.cli.settings import as_toml
-    from dpfda.curves.tables.source import without_password
+    from dpfda.cli.fit.runs import compute_spent_before, explain_changed_terms, refuse_unfinishable
+    from dpfda.cli.fit.spending import make_budget_change
+    from dpfda.cli.settings import write_toml
+    from dpfda.curves.tables.source import redact_password
     from dpfda.errors import ProtocolError
-    from dpfda.report.document import result_document
+    from dpfda.report.document import make_result_document
     from dpfda.silo.silo import Silo
 
     study, estimator = request.study(loaded), request.estimator()
@@ -145,23 +145,23 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, termin
         ledger=ledger,
     )
     if not run.is_new:
-        plan = estimator._plan([silo.terms()], columns=silo.n_coefficients)
+        plan = estimator.make_plan([silo.terms()], columns=silo.n_coefficients)
         refuse_unfinishable(run, ledger, plan.events(silo.name))
     try:
         with warnings.catch_warnings(record=True) as caught, terminal.progress("Fitting") as advance:
             warnings.simplefilter("always")
             estimator.fit(silo, run=run.name, progress=advance)
     except ProtocolError as error:
-        raise same_study_or_refuse(run, error) from error
+        raise explain_changed_terms(run, error) from error
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         terminal.say(f"Note: {_for_the_command_line(sentence)}")
-    return result_document(
+    return make_result_document(
         estimator,
         study,
-        budget=change(request.ledger, spent_without(ledger, run.name), ledger.spent()),
+        budget=make_budget_change(request.ledger, compute_spent_before(ledger, run.name), ledger.spent()),
         forecast=forecast(request, n=loaded.curves.n),
-        command=without_password(terminal.command),
-        settings=without_password(as_toml(request.settings)),
+        command=redact_password(terminal.command),
+        settings=redact_password(write_toml(request.settings)),
         run=run.name,
         owner_notes=loaded.owner_notes if request.include_owner_notes else None,
     )

@@ -34,15 +34,17 @@ def plan(
     noise: Annotated[float | None, typer.Option("--noise", help="Guess: sd of one measurement.")] = None,
     signal: Annotated[float | None, typer.Option("--signal", help="Guess: sd of the mean around its level.")] = None,
     sites_file: Annotated[str | None, typer.Option("--sites-file", help="TOML with unequal [[site]] tables.")] = None,
-    error: Annotated[float | None, typer.Option("--error", help="Wanted typical distance, in units of y.")] = None,
+    error: Annotated[
+        float | None, typer.Option("--error", help="Target for the typical distance, in units of y.")
+    ] = None,
     json_file: Annotated[str | None, typer.Option("--json", help="Write the answers as JSON; - for stdout.")] = None,
     picture: Annotated[str | None, typer.Option("--picture", help="Phase diagram: .png, .svg or .pdf.")] = None,
     against: Annotated[str, typer.Option("--against", help="Second axis of the picture: m or epsilon.")] = "m",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
 ) -> None:
-    """Regime, what would help most, the price of privacy, predicted error, needed budget or subjects. Spends nothing."""
+    """Regime, what helps most, price of privacy, forecast error, budget or subjects needed. Spends nothing."""
     from dpfda.cli.outputs import check_target
-    from dpfda.cli.plan.answers import answers
+    from dpfda.cli.plan.answers import answer
     from dpfda.cli.plan.sentences import print_answers
 
     for target in (json_file, picture):
@@ -51,7 +53,7 @@ def plan(
     given = {"n": n, "m": m, "S": sites, "epsilon": epsilon, "delta": delta, "alpha": alpha, "d": covariates}
     guesses = {"spread": spread, "noise_sd": noise, "signal": signal}
     study = _study(given, guesses, y_bounds, sites_file)
-    found = answers(study, error)
+    found = answer(study, error)
     _write(study, found, json_file, picture, against)
     if json_file != "-":
         print_answers(found, ctx.obj, units=_UNITS if y_bounds is None and sites_file is None else "y")
@@ -59,8 +61,8 @@ def plan(
 
 def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_file: str | None) -> Any:
     from dpfda import _validate
-    from dpfda.cli.parsing import interval
-    from dpfda.cli.plan.answers import Study, read_sites, typical
+    from dpfda.cli.parsing import parse_interval
+    from dpfda.cli.plan.answers import PlannedStudy, average_sites, read_sites
     from dpfda.errors import InvalidInput
 
     sites: Any = ()
@@ -70,7 +72,7 @@ def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_
                 "--sites-file already states n, epsilon and delta of every site; leave those options out."
             )
         sites, table = read_sites(sites_file)
-        given = {**given, **typical(sites)}
+        given = {**given, **average_sites(sites)}
         given["m"], given["alpha"] = (
             table.get(name) if given[name] is None else given[name] for name in ("m", "alpha")
         )
@@ -84,7 +86,7 @@ def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_
                 f"--{name} must be given, for example: dpfda plan --n 500 --m 6 --epsilon 1 --delta 1e-5"
             )
     epsilon, delta = _validate.privacy_pair(given["epsilon"], given["delta"])
-    return Study(
+    return PlannedStudy(
         n=_validate.integer("--n", given["n"]),
         m=_validate.within("--m", given["m"], 1.0, 1e6),
         S=_validate.within("--sites", _validate.integer("--sites", given["S"]), 1, 1000).__int__(),
@@ -92,7 +94,7 @@ def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_
         delta=delta,
         alpha=_validate.within("--alpha", 2.0 if given["alpha"] is None else given["alpha"], 1.01, 10.0),
         d=_validate.integer("--covariates", given["d"] or 0, minimum=0),
-        y_bounds=(0.0, 1.0) if y_bounds is None else interval("y-bounds", y_bounds),
+        y_bounds=(0.0, 1.0) if y_bounds is None else parse_interval("y-bounds", y_bounds),
         guesses=tuple((name, float(value)) for name, value in guesses.items() if value is not None),
         sites=sites,
     )
@@ -109,11 +111,11 @@ def _write(study: Any, found: dict[str, Any], json_file: str | None, picture: st
     if picture is not None:
         if not picture.lower().endswith(FIGURE_ENDINGS):
             raise InvalidInput(f"--picture {picture} must end in {', '.join(FIGURE_ENDINGS)}.")
-        from dpfda.report.figures import figure_bytes
-        from dpfda.report.phase import phase_figure
+        from dpfda.report.figures import encode_figure
+        from dpfda.report.phase import draw_phase_diagram
 
-        figure = phase_figure(study.setting, "epsilon" if against == "epsilon" else "m")
-        write_whole(picture, figure_bytes(figure, Path(picture).suffix[1:].lower()))
+        figure = draw_phase_diagram(study.setting, "epsilon" if against == "epsilon" else "m")
+        write_whole(picture, encode_figure(figure, Path(picture).suffix[1:].lower()))
     if json_file is not None:
         text = json.dumps(found, indent=1) + "\n"
         if json_file == "-":

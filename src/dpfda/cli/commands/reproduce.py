@@ -15,18 +15,18 @@ from dpfda.cli.new_app import example, new_app
 
 if TYPE_CHECKING:
     from dpfda.reproduce.catalogue import Experiment
-    from dpfda.reproduce.running import Progress
+    from dpfda.reproduce.compute import Progress
 
 app = new_app()
 
 _EXAMPLES = example(
     "dpfda reproduce all --quick",
-    "dpfda reproduce dense sensitivity --out results",
+    "dpfda reproduce dense sensitivity --out out/some",
     "dpfda reproduce real-data --swan swan.csv",
     "dpfda reproduce all --only published,nonprivate",
 )
 METHODS = ("published", "adaptive", "nonprivate")
-FULL, QUICK = "experiments", "out/experiments-quick"
+FULL, QUICK = "results", "out/results-quick"
 
 
 @app.command(epilog=_EXAMPLES)
@@ -43,7 +43,7 @@ def reproduce(
         ),
     ] = None,
     adaptive_repetitions: Annotated[
-        int | None, typer.Option("--adaptive-repetitions", help="At most so many repetitions of the default method.")
+        int | None, typer.Option("--adaptive-repetitions", help="Maximum number of repetitions of the default method.")
     ] = None,
     only: Annotated[
         str | None,
@@ -55,18 +55,19 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments and write figures, tables and RESULTS.md (RESULTS-name.md for some of them alone).
 
-    Interrupt it, and it goes on later.
+    An interrupted run resumes when the same command is given again.
     """
     from dpfda import _validate
     from dpfda.reproduce import catalogue
 
     if names == ["list"]:
-        for name in catalogue.names():
-            typer.echo(f"{name:<12} {catalogue.load(name).title}")
+        for name in catalogue.list_experiments():
+            typer.echo(f"{name:<12} {catalogue.load_experiment(name).title}")
         return
-    wanted = catalogue.names() if "all" in names else list(dict.fromkeys(names))
+    wanted = catalogue.list_experiments() if "all" in names else list(dict.fromkeys(names))
     experiments = [
-        catalogue.load(name, quick=quick, swan=swan, adaptive_at_most=adaptive_repetitions) for name in wanted
+        catalogue.load_experiment(name, quick=quick, swan=swan, adaptive_at_most=adaptive_repetitions)
+        for name in wanted
     ]
     folder = Path(out or (QUICK if quick else FULL))
     jobs = _validate.integer("--jobs", jobs)
@@ -79,20 +80,20 @@ def reproduce(
 def _compute_only(ctx: typer.Context, experiments: list[Experiment], folder: Path, only: str, jobs: int) -> None:
     """Fill the store for some methods, so that a later run without --only finds them there."""
     from dpfda import _validate
-    from dpfda.reproduce.running import compute_missing, missing_points
+    from dpfda.reproduce.compute import compute_missing, find_missing
     from dpfda.reproduce.store import Store
 
     names = [_validate.choice("--only", name.strip(), METHODS) for name in only.split(",")]
     store = Store(folder / ".cache")
     with _progress(ctx) as advance:
         compute_missing(experiments, store, jobs=jobs, only=names, progress=advance)
-    left = len(missing_points(experiments, store))
+    left = len(find_missing(experiments, store))
     ctx.obj.say(f"Stored in {store.folder}; {left} cells still lack other methods: run it again without --only.")
 
 
 @contextmanager
 def _progress(ctx: typer.Context) -> Iterator[Progress]:
-    """A bar on a terminal, a line for every tenth of the work in a log; a word about what an interruption leaves."""
+    """A bar on a terminal, a line for every tenth of the work in a log, and a note on resuming after an interruption."""
     said = 0
 
     with ctx.obj.progress("simulating (estimated seconds)") as advance:
@@ -108,21 +109,21 @@ def _progress(ctx: typer.Context) -> Iterator[Progress]:
         try:
             yield report
         except KeyboardInterrupt:
-            ctx.obj.say("Finished cells are stored; the same command goes on from there.")
+            ctx.obj.say("Finished cells are stored; give the same command again to resume.")
             raise
 
 
 def _run(ctx: typer.Context, experiments: list[Experiment], folder: Path, *, jobs: int, fresh: bool) -> None:
     import tempfile
 
-    from dpfda.reproduce.claims.verdicts import FAILS
+    from dpfda.reproduce.claims.claim import FAILS
+    from dpfda.reproduce.compute import find_missing, run_all
     from dpfda.reproduce.document import Run, write_all
-    from dpfda.reproduce.running import missing_points, run_all
     from dpfda.reproduce.store import Store
 
     with tempfile.TemporaryDirectory() as nowhere:
         store = Store(Path(nowhere) if fresh else folder / ".cache")
-        begun, count = time.monotonic(), len(missing_points(experiments, store))
+        begun, count = time.monotonic(), len(find_missing(experiments, store))
         cells = sum(len(one.points) for one in experiments)
         ctx.obj.say(f"{len(experiments)} experiments, {cells} cells, {count} of them still to be computed.")
         with _progress(ctx) as advance:

@@ -36,11 +36,11 @@ def simulate(
 ) -> None:
     """Write the paper's simulated curves: id, x in [0, 1], y, the covariates and the truth at x."""
     from dpfda.cli.outputs import check_target, write_whole
-    from dpfda.cli.tables_out import table_bytes
+    from dpfda.cli.tables_out import encode_table
 
     check_target(target, overwrite)
     table = _table(n, m, covariates, mean, seed, design_density=points, noise=noise)
-    write_whole(target, table_bytes(table, target))
+    write_whole(target, encode_table(table, target))
     ctx.obj.say(f"Wrote {target}: {n:,} subjects with {m} points each. To fit it:")
     names = [f"g{number}" for number in range(1, covariates + 1)]
     design = f" --design {','.join(names)} " + " ".join(f"--bounds {name}=-1:1" for name in names) if names else ""
@@ -60,7 +60,7 @@ def _table(n: int, m: int, covariates: int, mean: str, seed: int, **law: str) ->
     function = {"periodic": simulate.mean_1, "growing": simulate.mean_2}[
         _validate.choice("--mean", mean, ("periodic", "growing"))
     ]
-    functions = [function, *simulate.vcm_coefficients(covariates)[1:]]
+    functions = [function, *simulate.make_vcm_coefficients(covariates)[1:]]
     curves: Curves
     if covariates:
         curves = simulate.simulate_vcm(n, m, covariates, rng=seed, coefficients=functions, **law)  # type: ignore[arg-type]

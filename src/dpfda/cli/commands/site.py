@@ -47,7 +47,7 @@ def join(
     with ctx.obj.waiting("Checking the study, the data and the ledger"):
         promise = check_promise(check_study(folder), rules, name)
     _show_promise(promise, ctx.obj)
-    if not yes and not typer.confirm("Do you promise this?"):
+    if not yes and not typer.confirm("Do you accept these terms?"):
         ctx.obj.say("Nothing was accepted.")
         raise typer.Exit(1)
     accept(folder, promise)
@@ -77,7 +77,7 @@ def status(ctx: typer.Context, kit: _Kit) -> None:
     """What was promised, spent and answered so far."""
     from rich.table import Table
 
-    from dpfda.federation.hardening import unsafe
+    from dpfda.federation.hardening import find_unsafe_settings
     from dpfda.federation.joining import site_folder, unpack
     from dpfda.federation.site import open_ledger
 
@@ -99,7 +99,7 @@ def status(ctx: typer.Context, kit: _Kit) -> None:
         ]
         table.add_row(document.id, str(len(document.plan.rounds)), *counts, mine[-1]["at"] if mine else "never")
     out.print(table)
-    for problem in unsafe(folder):
+    for problem in find_unsafe_settings(folder):
         out.print(f"[bold red]UNSAFE[/bold red]: {problem}")
 
 
@@ -128,7 +128,7 @@ def log(
 
 
 def _show_promise(promise: Promise, terminal: Terminal) -> None:
-    """What is promised, what leaves, what it costs: in words that a data manager can take to a board."""
+    """What is promised, what leaves, what it costs: in words that a data manager can show to a review board."""
     import math
 
     from dpfda.privacy.accounting import gaussian_epsilon
@@ -145,7 +145,7 @@ def _show_promise(promise: Promise, terminal: Terminal) -> None:
         f"{mine.delta:g} (delta).\n"
         f"What leaves this site: {rounds} noisy vectors, and the public number {mine.n:,} of subjects. Nothing else: no "
         "row, no error text, no log.\n"
-        f"What it costs: exactly epsilon = {promise.exact_epsilon:.4g} at that delta. Your ledger "
+        f"What it costs: exactly epsilon = {promise.exact_epsilon:.4g} at delta = {mine.delta:g}. Your ledger "
         f"{promise.policy.ledger_shown} goes from epsilon {spent.epsilon:.4g} to {after:.4g} of {spent.total_epsilon:g} "
         f"(at delta = {spent.delta:g}).\n"
         f"Taken as public: x in {list(terms.domain)}, y in {list(terms.y_bounds)}; values outside are left out or clamped."

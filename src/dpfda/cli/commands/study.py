@@ -64,7 +64,7 @@ def run(ctx: typer.Context, study: _Study, wait: _Wait = 600.0, late: _Late = 20
 def resume(
     ctx: typer.Context, study: _Study, wait: _Wait = 600.0, late: _Late = 20.0, patience: _Patience = 5.0
 ) -> None:
-    """Go on after a crash: recorded rounds are replayed, sites repeat stored answers, nothing is spent twice."""
+    """Resume after a crash: recorded rounds are replayed, sites repeat stored answers, nothing is spent twice."""
     from dpfda.federation.workspace import check_unchanged
 
     _to_end(check_unchanged(study), ctx.obj, wait, late, patience)
@@ -111,13 +111,15 @@ def result(
     from dpfda.cli.outputs import Outputs
     from dpfda.cli.summary import print_summary
     from dpfda.federation.workspace import StudyFolder
-    from dpfda.report.document import result_document
+    from dpfda.report.document import make_result_document
 
     outputs = Outputs(report, json_, tuple(figure or ()), overwrite)
     outputs.check()
     folder = StudyFolder.of(study)
-    fitted = folder.outcome_estimator()
-    document = result_document(fitted, description(folder.document(), level), command=f"dpfda study result {study}")
+    fitted = folder.load_estimator()
+    document = make_result_document(
+        fitted, description(folder.document(), level), command=f"dpfda study result {study}"
+    )
     written = outputs.write(document)
     if json_ != "-":
         if fitted.privacy_.private:
@@ -128,12 +130,12 @@ def result(
 
 
 def description(document: StudyDocument, level: float = 0.95) -> Any:
-    """The study as the report calls it."""
-    from dpfda.report.document import Study
+    """The study's public description for the report."""
+    from dpfda.report.document import StudyDescription
 
     terms = document.terms
     covariates = tuple({"name": each.name, "bounds": each.bounds, "levels": each.levels} for each in terms.covariates)
-    return Study(
+    return StudyDescription(
         source=f"{len(terms.sites)} sites",
         x=terms.x,
         y=terms.y,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from dpfda.cli.fit.forecast import forecast, points_per_curve
+from dpfda.cli.fit.forecast import forecast, guess_points_per_curve
 from dpfda.cli.fit.request import FitRequest
 from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
-from dpfda.cli.settings import as_toml
+from dpfda.cli.settings import write_toml
 from dpfda.cli.terminal import Terminal
 from dpfda.curves.tables import load_curves
 from dpfda.errors import BudgetExceeded
-from dpfda.report.words import rms_sentence
+from dpfda.report.formatting import describe_error
 
 if TYPE_CHECKING:
     from dpfda.curves.tables import Loaded
@@ -25,7 +25,7 @@ def show_dry_run(request: FitRequest, terminal: Terminal) -> None:
     terminal.owner_notes(loaded.owner_notes)
     warn_of_large_delta(request.delta, loaded.curves.n, terminal)
     lines = [*_price(request, terminal), *_expectation(request, loaded)]
-    sys.stdout.write("".join(f"# {line}\n" for line in lines) + as_toml(request.settings))
+    sys.stdout.write("".join(f"# {line}\n" for line in lines) + write_toml(request.settings))
 
 
 def _price(request: FitRequest, terminal: Terminal) -> list[str]:
@@ -39,7 +39,7 @@ def _price(request: FitRequest, terminal: Terminal) -> list[str]:
     ledger = request.ledger.open()
     run = choose_run(request, ledger, terminal)
     if not run.is_new:
-        return [f"Would go on with run {run.name} of {request.ledger.shown}; what it has paid for is not paid again."]
+        return [f"Would resume run {run.name} of {request.ledger.shown} without paying twice for what it has released."]
     spent = ledger.spent()
     after = gaussian_epsilon((spent.mu_squared + cost) ** 0.5, spent.delta)
     lines = [
@@ -49,7 +49,7 @@ def _price(request: FitRequest, terminal: Terminal) -> list[str]:
     try:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     except BudgetExceeded:
-        lines.append("It would be REFUSED: the budget does not reach.")
+        lines.append("It would be REFUSED: the budget is not large enough.")
     return lines
 
 
@@ -57,10 +57,10 @@ def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
     subjects = f"{loaded.curves.n:,} subjects (their number is public)."
     expected = forecast(request, n=loaded.curves.n)
     if expected is None:
-        return [subjects, f"Expected error: the method {request.options['method']!r} gives none in advance."]
-    points = points_per_curve(request)
+        return [subjects, f"Expected error: the method {request.options['method']!r} has no forecast."]
+    points = guess_points_per_curve(request)
     return [
         subjects,
-        rms_sentence(expected, request.settings["y-label"] or request.reading.y or "y", len(loaded.functions)),
-        f"It assumes {points:g} points a subject (--points-per-curve), spread evenly over the domain, and typical curves.",
+        describe_error(expected, request.settings["y-label"] or request.reading.y or "y", len(loaded.functions)),
+        f"It assumes {points:g} points per subject (--points-per-curve), evenly over the domain, and typical curves.",
     ]

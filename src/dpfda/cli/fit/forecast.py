@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 def forecast(request: FitRequest, *, n: int) -> dict[str, float] | None:
-    """Squared L2 error by source in the user's units, added up over coefficient functions, where the method can tell.
+    """Squared L2 error by source in the user's units, summed over functions; None for methods without a forecast.
 
     The number of points comes from --points-per-curve or is the typical one; it is never taken from the data.
     """
     if request.options["method"] != "adaptive":
         return None
-    parts = request.estimator().forecast(n=n, m=max(1.0, points_per_curve(request)))
+    parts = request.estimator().forecast(n=n, m=max(1.0, guess_points_per_curve(request)))
     return {name: float(getattr(parts, name)) for name in ERROR_PARTS}
 
 
-def points_per_curve(request: FitRequest) -> float:
+def guess_points_per_curve(request: FitRequest) -> float:
     """The public number of points of a subject that a forecast assumes."""
     return float(request.options.get("points_per_curve", TYPICAL_POINTS))

@@ -39,7 +39,7 @@ Basis = Annotated[
 NBasis = Annotated[int | None, _option("--n-basis", MODEL, "Number of basis functions; chosen for you.")]
 Alpha = Annotated[float | None, _option("--alpha", MODEL, "Assumed smoothness; the method has a default.")]
 PointsPerCurve = Annotated[
-    float | None, _option("--points-per-curve", MODEL, "PUBLIC typical number of points a subject.")
+    float | None, _option("--points-per-curve", MODEL, "PUBLIC typical number of points per subject.")
 ]
 Domain = Annotated[str | None, _option("--domain", PROMISE, "PUBLIC range of x: 46:63, or two dates.")]
 YBounds = Annotated[str | None, _option("--y-bounds", PROMISE, "PUBLIC range of y: 0:500; values outside are clamped.")]
@@ -49,7 +49,7 @@ Ledger = Annotated[
     str | None, _option("--ledger", PROMISE, "Ledger file or PostgreSQL URL (default: beside the data).")
 ]
 Run = Annotated[
-    str | None, _option("--run", PROMISE, "Name this study; the name of a finished one makes its result again, free.")
+    str | None, _option("--run", PROMISE, "Name this study; the name of a finished one rebuilds its result, free.")
 ]
 Report = Annotated[str | None, _option("--report", OUT, "Write the HTML report here.")]
 Json = Annotated[str | None, _option("--json", OUT, "Write the result as JSON here; '-' is standard output.")]

@@ -12,7 +12,7 @@ from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger
 from dpfda.cli.outputs import Outputs, free_name
 from dpfda.curves.tables import Reading, Source, find_source
 from dpfda.errors import InvalidInput
-from dpfda.report.document import Study
+from dpfda.report.document import StudyDescription
 
 if TYPE_CHECKING:
     from dpfda.curves.tables import Loaded
@@ -47,12 +47,12 @@ class FitRequest:
         bounds = [pair for covariate in self.reading.covariates for pair in covariate.column_bounds]
         return PrivateVaryingCoefficients(self.epsilon, self.delta, design_bounds=bounds, **public)
 
-    def study(self, loaded: Loaded) -> Study:
+    def study(self, loaded: Loaded) -> StudyDescription:
         """The public description of what is fitted."""
         settings, origin = self.settings, self.reading.domain.origin
         x, y = self.reading.x or "x", self.reading.y or "y"
         what = f"Mean of {y} over {x}" if not self.reading.covariates else f"{y} over {x}: coefficient curves"
-        return Study(
+        return StudyDescription(
             source=self.source.name,
             x=x,
             y=y,
@@ -68,7 +68,7 @@ class FitRequest:
         )
 
 
-def fit_request(settings: Mapping[str, Any]) -> FitRequest:
+def make_request(settings: Mapping[str, Any]) -> FitRequest:
     """Check the settings; every mistake is one sentence."""
     missing = [f"--{name}" for name in ("domain", "y-bounds", "epsilon", "delta") if settings[name] is None]
     if settings["source"] is None:
@@ -101,9 +101,9 @@ def _reading(settings: Mapping[str, Any]) -> Reading:
     _validate.choice("--decimal", settings["decimal"], ("point", "comma"))
     _validate.choice("--duplicates", settings["duplicates"], ("refuse", "drop", "keep"))
     return Reading(
-        domain=parsing.domain(settings["domain"]),
-        y_bounds=parsing.interval("y-bounds", settings["y-bounds"]),
-        covariates=parsing.covariates(settings["design"], settings["bounds"], settings["levels"]),
+        domain=parsing.parse_domain(settings["domain"]),
+        y_bounds=parsing.parse_interval("y-bounds", settings["y-bounds"]),
+        covariates=parsing.parse_covariates(settings["design"], settings["bounds"], settings["levels"]),
         **{name: settings[name] for name in ("id", "x", "y", "wide", "separator", "decimal", "duplicates")},
     )
 

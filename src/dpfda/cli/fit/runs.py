@@ -1,4 +1,4 @@
-"""Which run of the ledger a fit or a search for quantiles is: new, or one stopped before its result was written.
+"""The run in the ledger that a fit or a search for quantiles belongs to: a new one, or one that has stopped.
 
 The name of a run holds a hash of the settings that decide the releases and of the time at which the data were last changed,
 never of their content. The same command after a finished fit is a new study and costs again. After a fit that was killed,
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfda.curves.tables.source import without_password
+from dpfda.curves.tables.source import redact_password
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
 from dpfda.privacy.accounting import Event, event_from_dict, gaussian_epsilon, mu_squared
 
@@ -46,8 +46,8 @@ class Run:
 
 
 def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, kind: str = "fit") -> Run:
-    """--run NAME; else the run of this very command that was stopped; else a new one. Says so where it is not new."""
-    stem, stamp = f"{kind}-{_settings_hash(request)}-", _last_change(request.source)
+    """--run NAME; else the stopped run of this same command; else a new one. Says so unless it is new."""
+    stem, stamp = f"{kind}-{_hash_settings(request)}-", _hash_last_change(request.source)
     known: dict[str, list[LogEntry]] = {}
     finished: set[str] = set()
     if ledger is not None:
@@ -64,21 +64,21 @@ def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, k
         if run.is_new and any(name.startswith(stem) and name not in finished for name in known):
             terminal.say("Note: this command was stopped before, but the data have changed since: it is a new study.")
     if not run.is_new:
-        terminal.say(_continued(run))
+        terminal.say(_describe_resumption(run))
     return run
 
 
-def can_go_on(run: str) -> bool:
-    """Whether a run of this name, if it was stopped, is gone on with by the command that began it."""
+def can_resume(run: str) -> bool:
+    """Whether a stopped run of this name is resumed by the command that began it."""
     return run.startswith(tuple(f"{kind}-" for kind in KINDS))
 
 
-def _continued(run: Run) -> str:
+def _describe_resumption(run: Run) -> str:
     if run.finished:
-        return f"Run {run.name} is finished: its result is made again from the ledger, free of charge."
+        return f"Run {run.name} is finished: its result is rebuilt from the ledger, free of charge."
     return (
-        f"Resuming run {run.name}, which was stopped at round {1 + max(entry.round for entry in run.entries)}: what it "
-        "paid for is not paid again. (--run NAME would begin another study.)"
+        f"Resuming run {run.name}, which stopped at round {1 + max(entry.round for entry in run.entries)}: nothing is "
+        "paid for twice. (--run NAME would begin another study.)"
     )
 
 
@@ -90,18 +90,18 @@ def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> N
     answered = set(ledger.releases(run.name))
     rest = [event for index, event in enumerate(planned) if index not in answered]
     whole = [*(event_from_dict(entry.event) for entry in run.entries), *rest]
-    left = ledger.budget_mu_squared - others(ledger, run.name)
+    left = ledger.budget_mu_squared - sum_other_runs(ledger, run.name)
     if mu_squared(whole) <= left + ledger.budget_mu_squared * 1e-12:
         return
     room = gaussian_epsilon(max(0.0, ledger.remaining()) ** 0.5, ledger.delta)
     raise BudgetExceeded(
-        f"The rest of run {run.name}, which was stopped, does not fit into the budget any more: other studies have spent "
+        f"The rest of run {run.name}, which was stopped, no longer fits into the budget: other studies have spent "
         "it, or an answer is missing from the ledger. Nothing was spent now; what is left allows a new study with about "
         f"epsilon = {room:.2g}: add --run NAME and a smaller --epsilon."
     )
 
 
-def others(ledger: Ledger, run: str) -> float:
+def sum_other_runs(ledger: Ledger, run: str) -> float:
     """The mu^2 of all other runs."""
     events: dict[str, list[Event]] = {}
     for entry in ledger.log():
@@ -110,13 +110,13 @@ def others(ledger: Ledger, run: str) -> float:
     return sum(mu_squared(group) for group in events.values())
 
 
-def spent_without(ledger: Ledger, run: str) -> Spent:
+def compute_spent_before(ledger: Ledger, run: str) -> Spent:
     """What the ledger would show without this run: the state before it."""
-    total = others(ledger, run)
+    total = sum_other_runs(ledger, run)
     return replace(ledger.spent(), mu_squared=total, epsilon=gaussian_epsilon(total**0.5, ledger.delta))
 
 
-def same_study_or_refuse(run: Run, error: ProtocolError) -> InvalidInput:
+def explain_changed_terms(run: Run, error: ProtocolError) -> InvalidInput:
     """The sentence for a run whose terms differ from what is asked now."""
     return InvalidInput(
         f"Run {run.name} began with other settings, another number of subjects or another version of dpfda, so it cannot "
@@ -124,15 +124,15 @@ def same_study_or_refuse(run: Run, error: ProtocolError) -> InvalidInput:
     )
 
 
-def _settings_hash(request: FitRequest) -> str:
+def _hash_settings(request: FitRequest) -> str:
     source = request.source
-    place = without_password(source.location) if source.path is None else str(source.path.resolve())
+    place = redact_password(source.location) if source.path is None else str(source.path.resolve())
     settings = {name: value for name, value in request.settings.items() if name not in _NOT_OF_THE_STUDY}
     return _hash([place, settings])
 
 
-def _last_change(source: Source) -> str:
-    """Stands for the state of the data: the latest time of change of its files; a server has none."""
+def _hash_last_change(source: Source) -> str:
+    """A hash that stands for the state of the data: the time of change of every file; a server has none."""
     if source.path is None:
         return "0"
     files = [source.path, *(sorted(source.path.rglob("*")) if source.path.is_dir() else [])]

@@ -1,4 +1,4 @@
-"""What a fit may cost, whether the ledger allows it, and what the ledger shows afterwards."""
+"""The price of a fit: whether the ledger allows it, and what the ledger shows afterwards."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def refuse_overspending(ledger: Ledger, choice: LedgerChoice, epsilon: float, de
     if mu_for(epsilon, delta) ** 2 <= left + ledger.budget_mu_squared * _TOLERANCE:
         return
     room = gaussian_epsilon(left**0.5, delta) if left > 0 else 0.0
-    advice = f"ask for --epsilon {_floored(room)} or less" if _floored(room) != "0" else "the budget is used up"
+    advice = f"ask for --epsilon {_round_down(room)} or less" if _round_down(room) != "0" else "the budget is used up"
     raise BudgetExceeded(
         f"This would spend epsilon = {epsilon:g} at delta = {delta:g}, but {choice.shown} (total epsilon = "
-        f"{ledger.epsilon:g}, delta = {ledger.delta:g}) has room for {_floored(room)}: {advice}; no data were read and "
+        f"{ledger.epsilon:g}, delta = {ledger.delta:g}) has room for {_round_down(room)}: {advice}; no data were read and "
         "nothing was spent."
     )
 
 
 def warn_of_large_delta(delta: float, n: int, terminal: Terminal) -> None:
-    """Say so if delta is not small for `n` subjects: such a promise alone would allow to publish one of them."""
+    """Warn if delta is not small for `n` subjects: such a promise would permit publishing one of their records."""
     if delta * n < 1:
         return
     terminal.say(
-        f"Warning: --delta {delta:g} is large for {n:,} subjects: such a promise would allow to publish the whole record of "
-        f"one of them. Choose it far below one over their number, for instance {_floored(min(1e-5, 0.01 / n))}."
+        f"Warning: --delta {delta:g} is large for {n:,} subjects: this promise would permit publishing a whole record. "
+        f"Choose it far below one over the number of subjects, for instance {_round_down(min(1e-5, 0.01 / n))}."
     )
 
 
-def change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:
+def make_budget_change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:
     """The two states of the ledger for the report."""
     return BudgetChange(
         ledger=choice.shown if choice.is_url else choice.location.rsplit("/", 1)[-1],
@@ -55,7 +55,7 @@ def change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:
     )
 
 
-def _floored(value: float) -> str:
+def _round_down(value: float) -> str:
     """Three significant digits, rounded down, so that what is advised is allowed."""
     from math import floor, log10
 

@@ -1,4 +1,4 @@
-"""What `dpfda plan` knows about a study: regime, helpers, prices, predicted errors. Public numbers only."""
+"""What `dpfda plan` computes about a study: regime, what helps, prices, forecast errors. From public numbers only."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 from dpfda import _validate
 from dpfda.errors import InvalidInput
-from dpfda.federation.toml_tables import known_only, read_toml, required
+from dpfda.federation.toml_tables import read_toml, refuse_unknown_names, require
 from dpfda.planning.expected_error import ExpectedError, expected_error
 from dpfda.planning.theory import (
     Setting,
-    Site,
+    SiteBudget,
     delta_condition,
     heterogeneous_delta_conditions,
     heterogeneous_lower,
@@ -35,7 +35,7 @@ _EPSILONS, _SUBJECTS = (1e-3, 100.0), (10.0, 1e8)
 
 
 @dataclass(frozen=True)
-class Study:
+class PlannedStudy:
     """A study as its planner describes it; `sites` is empty when all sites are alike."""
 
     n: int
@@ -51,7 +51,7 @@ class Study:
 
     @property
     def setting(self) -> Setting:
-        """The study for the theory; unequal sites enter by the harmonic form of their means."""
+        """The study for the theory; unequal sites are replaced by equal ones, see `average_sites`."""
         problem, privacy = ("vcm" if self.d else "mean"), ("fdp" if self.S > 1 else "cdp")
         return Setting(problem, privacy, self.n, self.m, self.alpha, self.S, max(self.d, 1), self.epsilon)  # type: ignore[arg-type]
 
@@ -61,14 +61,14 @@ class Study:
         guesses: Any = dict(self.guesses)
         terms: Any = changed.n
         if self.sites:
-            terms = _scaled(self.sites, changed.n / self.n, changed.S / self.S, changed.epsilon / self.epsilon)
+            terms = _scale_sites(self.sites, changed.n / self.n, changed.S / self.S, changed.epsilon / self.epsilon)
         return expected_error(
             terms, changed.m, y_bounds=self.y_bounds, epsilon=changed.epsilon, delta=self.delta, S=changed.S, d=self.d,
             **guesses,
         )  # fmt: skip
 
 
-def _scaled(sites: Sequence[SiloTerms], n: float, S: float, epsilon: float) -> list[SiloTerms]:
+def _scale_sites(sites: Sequence[SiloTerms], n: float, S: float, epsilon: float) -> list[SiloTerms]:
     """Unequal sites with all sizes and budgets multiplied; a fractional number of copies is rounded."""
     return [
         dataclasses.replace(
@@ -82,22 +82,22 @@ def _scaled(sites: Sequence[SiloTerms], n: float, S: float, epsilon: float) -> l
 def read_sites(path: str) -> tuple[tuple[SiloTerms, ...], dict[str, Any]]:
     """The [[site]] tables of a TOML file and the settings beside them."""
     known = ("site", "m", "alpha", "covariates", "y_bounds", "spread", "noise", "signal")
-    table = known_only(path, read_toml(Path(path)), known)
-    entries = required(path, table, "site")
+    table = refuse_unknown_names(path, read_toml(Path(path)), known)
+    entries = require(path, table, "site")
     if not isinstance(entries, list) or not entries:
         raise InvalidInput(f"{path} must hold at least one [[site]] table.")
-    return tuple(_site(number, entry) for number, entry in enumerate(entries, start=1)), table
+    return tuple(_read_site(number, entry) for number, entry in enumerate(entries, start=1)), table
 
 
-def _site(number: int, entry: Mapping[str, Any]) -> SiloTerms:
+def _read_site(number: int, entry: Mapping[str, Any]) -> SiloTerms:
     where = f"[[site]] number {number}"
-    table = known_only(where, entry, ("name", "n", "epsilon", "delta"))
-    n = _validate.integer(f"n of {where}", required(where, table, "n"))
-    epsilon, delta = _validate.privacy_pair(required(where, table, "epsilon"), required(where, table, "delta"))
+    table = refuse_unknown_names(where, entry, ("name", "n", "epsilon", "delta"))
+    n = _validate.integer(f"n of {where}", require(where, table, "n"))
+    epsilon, delta = _validate.privacy_pair(require(where, table, "epsilon"), require(where, table, "delta"))
     return SiloTerms(str(table.get("name", f"site-{number}")), n, epsilon, delta)
 
 
-def typical(sites: Sequence[SiloTerms]) -> dict[str, Any]:
+def average_sites(sites: Sequence[SiloTerms]) -> dict[str, Any]:
     """Equal sites that stand for unequal ones: the same sums of n and of (n eps)^2; delta is the largest."""
     count = len(sites)
     n = sum(site.n for site in sites) / count
@@ -105,26 +105,26 @@ def typical(sites: Sequence[SiloTerms]) -> dict[str, Any]:
     return {"n": round(n), "S": count, "epsilon": math.sqrt(private) / n, "delta": max(site.delta for site in sites)}
 
 
-def answers(study: Study, error: float | None = None) -> dict[str, Any]:
+def answer(study: PlannedStudy, error: float | None = None) -> dict[str, Any]:
     """Everything, JSON-able."""
     setting = study.setting
     sizes = {"n": study.n, "m": study.m, "S": study.S, "epsilon": study.epsilon, "alpha": study.alpha, "d": setting.d}
     found: dict[str, Any] = {
         "study": {**sizes, "d": study.d, "delta": study.delta, "y_bounds": list(study.y_bounds),
                   "privacy": setting.privacy, "sites": [dataclasses.asdict(site) for site in study.sites]},
-        "theory": {**_theory(setting, sizes), "delta_condition": _delta_condition(study, sizes, setting)},
+        "theory": {**_apply_theory(setting, sizes), "delta_condition": _check_delta(study, sizes, setting)},
         "forecast": _forecast(study),
-        "doubling": _doubling(study),
-        "price": _price(study, sizes, setting),
+        "doubling": _try_doubling(study),
+        "price": _price_privacy(study, sizes, setting),
     }  # fmt: skip
     if study.sites:
-        found["unequal"] = _unequal(study)
+        found["unequal"] = _bound_unequal_sites(study)
     if error is not None:
-        found["target"] = _target(study, error)
+        found["target"] = _find_target(study, error)
     return found
 
 
-def _theory(setting: Setting, sizes: Mapping[str, Any]) -> dict[str, Any]:
+def _apply_theory(setting: Setting, sizes: Mapping[str, Any]) -> dict[str, Any]:
     where = regime(setting.problem, setting.privacy, **sizes)
     terms = rate_terms(setting.problem, setting.privacy, **sizes)
     helps = what_helps_most(setting.problem, setting.privacy, **sizes)
@@ -141,10 +141,10 @@ def _theory(setting: Setting, sizes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _delta_condition(study: Study, sizes: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
+def _check_delta(study: PlannedStudy, sizes: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
     """How small delta must be for the lower bound to be proved (up to a constant): of the strictest site, if they differ."""
     if study.sites:
-        sites = [Site(site.n, site.epsilon) for site in study.sites]
+        sites = [SiteBudget(site.n, site.epsilon) for site in study.sites]
         conditions = heterogeneous_delta_conditions(
             setting.problem, sites, m=study.m, alpha=study.alpha, d=max(study.d, 1)
         )
@@ -166,17 +166,17 @@ def _delta_condition(study: Study, sizes: Mapping[str, Any], setting: Setting) -
     }
 
 
-def _forecast(study: Study) -> dict[str, Any]:
-    return _parts(study.expected())
+def _forecast(study: PlannedStudy) -> dict[str, Any]:
+    return _list_parts(study.expected())
 
 
-def _parts(found: ExpectedError) -> dict[str, Any]:
+def _list_parts(found: ExpectedError) -> dict[str, Any]:
     names = ("bias", "sampling", "privacy", "total")
     parts: dict[str, Any] = {name: float(getattr(found, name)) for name in names}
     return {**parts, "typical_distance": math.sqrt(parts["total"]), "hopeless": bool(found.insufficient)}
 
 
-def _doubling(study: Study) -> list[dict[str, Any]]:
+def _try_doubling(study: PlannedStudy) -> list[dict[str, Any]]:
     """What doubling one thing does to the forecast, the most helpful first."""
     now = study.expected().total
     rows = []
@@ -186,7 +186,7 @@ def _doubling(study: Study) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["error_times"])
 
 
-def _price(study: Study, sizes: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
+def _price_privacy(study: PlannedStudy, sizes: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
     """The same subjects pooled, at their sites, or each alone, against no privacy."""
     rates = price_of_privacy(setting.problem, **sizes).ratios
     here = study.expected()
@@ -199,9 +199,9 @@ def _price(study: Study, sizes: Mapping[str, Any], setting: Setting) -> dict[str
     }
 
 
-def _unequal(study: Study) -> dict[str, Any]:
+def _bound_unequal_sites(study: PlannedStudy) -> dict[str, Any]:
     """The two bounds for sites as they are (harmonic mean of variances; one round), and the weights of the upper one."""
-    sites, d = [Site(site.n, site.epsilon) for site in study.sites], max(study.d, 1)
+    sites, d = [SiteBudget(site.n, site.epsilon) for site in study.sites], max(study.d, 1)
     r = max(1.0, heterogeneous_optimal_r(sites, m=study.m, alpha=study.alpha, d=d))
     upper = heterogeneous_upper(sites, r, m=study.m, alpha=study.alpha, d=d)
     lower = heterogeneous_lower(sites, m=study.m, alpha=study.alpha, d=d)
@@ -215,11 +215,11 @@ def _unequal(study: Study) -> dict[str, Any]:
     }
 
 
-def _target(study: Study, error: float) -> dict[str, Any]:
+def _find_target(study: PlannedStudy, error: float) -> dict[str, Any]:
     """The budget, or the subjects, that bring the typical distance down to `error`; None where nothing does."""
     wanted = _validate.positive("--error", error) ** 2
-    epsilon = _least(lambda value: study.expected(epsilon=value).total <= wanted, *_EPSILONS)
-    subjects = _least(lambda value: study.expected(n=math.ceil(value)).total <= wanted, *_SUBJECTS)
+    epsilon = _find_least(lambda value: study.expected(epsilon=value).total <= wanted, *_EPSILONS)
+    subjects = _find_least(lambda value: study.expected(n=math.ceil(value)).total <= wanted, *_SUBJECTS)
     n = None if subjects is None else math.ceil(subjects)
     return {
         "typical_distance": error,
@@ -230,7 +230,7 @@ def _target(study: Study, error: float) -> dict[str, Any]:
     }
 
 
-def _least(enough: Callable[[float], bool], low: float, high: float) -> float | None:
+def _find_least(enough: Callable[[float], bool], low: float, high: float) -> float | None:
     """The smallest value between the limits that is enough, to three digits; None if the largest is not."""
     if not enough(high):
         return None

@@ -27,7 +27,7 @@ def print_answers(found: dict[str, Any], terminal: Terminal, *, units: str) -> N
     if study["sites"]:
         out.print("(sites differ: sizes and budget above are those of equal sites that stand for them)", style="dim")
     out.print(
-        f"\nPredicted typical distance from the truth: [bold]{forecast['typical_distance']:.3g}[/bold] (unit: {units})"
+        f"\nForecast of the typical distance from the truth: [bold]{forecast['typical_distance']:.3g}[/bold] (unit: {units})"
     )
     parts = ", ".join(f"{name} {forecast[name] / forecast['total']:.0%}" for name in ("privacy", "sampling", "bias"))
     out.print(f"of the squared error: {parts}. A forecast with the default method, good to a factor of about 2.")
@@ -66,8 +66,8 @@ def _delta(condition: dict[str, Any]) -> str:
     yours = f"Your delta is {condition['delta']:g}"
     yours += "" if condition["epsilon_below_one"] else ", and an epsilon is not below 1"
     return (
-        f"{proved}. {yours}: the promise, the rate and the forecast hold, but that nothing better is possible is not proved "
-        "there."
+        f"{proved}. {yours}: the promise, the rate and the forecast hold, but it is not proved there that nothing better is "
+        "possible."
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.database import query_batches
-from dpfda.curves.tables.files import arrow_batches, explained, scan_file
+from dpfda.curves.tables.files import arrow_batches, explain_errors, scan_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,16 +31,16 @@ class Batches:
 
 
 @contextmanager
-def batches_of(
+def open_batches(
     source: Source, choose: Callable[[list[str]], list[str]], separator: str | None, rows: int = BATCH_ROWS
 ) -> Iterator[Batches]:
     """Open a source. `choose` gets the names of its columns and says which ones to read."""
     if source.is_database:
         with query_batches(source, rows) as frames:
-            yield Batches(_chosen(frames, choose), None)
+            yield Batches(_select_columns(frames, choose), None)
         return
     path = Path(source.location)
-    with explained(path):
+    with explain_errors(path):
         if source.kind == "arrow":
             with arrow_batches(path, rows) as (names, frames):
                 columns = choose(names)
@@ -48,29 +48,29 @@ def batches_of(
             return
         lazy = scan_file(path, source.kind, separator)
         columns = choose(lazy.collect_schema().names())
-        total = _rows_told(lazy) if source.kind == "parquet" else None
+        total = _count_rows(lazy) if source.kind == "parquet" else None
         at_once = rows if source.kind == "parquet" else min(rows, _TEXT_ROWS)
         yield Batches(lazy.select(columns).collect_batches(chunk_size=at_once, lazy=True, engine="streaming"), total)
 
 
-def column_names(source: Source) -> list[str]:
+def read_column_names(source: Source) -> list[str]:
     """The names of the columns; of a file, no row is kept."""
     if source.is_database:
         with query_batches(source, 1) as frames:
             return next(frames).columns
     path = Path(source.location)
-    with explained(path):
+    with explain_errors(path):
         return scan_file(path, source.kind).collect_schema().names()
 
 
-def _chosen(frames: Iterator[pl.DataFrame], choose: Callable[[list[str]], list[str]]) -> Iterator[pl.DataFrame]:
+def _select_columns(frames: Iterator[pl.DataFrame], choose: Callable[[list[str]], list[str]]) -> Iterator[pl.DataFrame]:
     columns = None
     for frame in frames:
         columns = columns or choose(frame.columns)
         yield frame.select(columns)
 
 
-def _rows_told(lazy: pl.LazyFrame) -> int:
+def _count_rows(lazy: pl.LazyFrame) -> int:
     import polars as pl
 
     return int(lazy.select(pl.len()).collect().item())

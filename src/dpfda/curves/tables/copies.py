@@ -17,26 +17,26 @@ _MIXERS = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB],
 _MANY = 1 << 16  # rows for which compiled code pays
 
 
-def copied_rows(codes: Integers, x: Floats, y: Floats, design: Floats | None) -> Integers:
+def find_copies(codes: Integers, x: Floats, y: Floats, design: Floats | None) -> Integers:
     """The places of rows that repeat an earlier row. `codes` number the ids.
 
     Fingerprints of 64 bits find the candidates fast; those are then compared in full.
     """
-    prints = fingerprints(codes, x, y, design)
+    prints = fingerprint_rows(codes, x, y, design)
     if prints.size >= _MANY:
-        from dpfda.curves.tables.repeats import any_repeat
+        from dpfda.curves.tables.repeats import has_repeat
 
-        if not any_repeat(prints):
+        if not has_repeat(prints):
             return np.empty(0, dtype=np.int64)
     ordered = np.sort(prints)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if not repeated.size:
         return np.empty(0, dtype=np.int64)
     candidates = np.flatnonzero(np.isin(prints, repeated))
-    return candidates[_repeats(codes[candidates], x[candidates], y[candidates], design, candidates)]
+    return candidates[_find_repeats(codes[candidates], x[candidates], y[candidates], design, candidates)]
 
 
-def copies_in_one_curve(
+def find_copies_in_curve(
     blocks: Callable[[], Iterator[tuple[Floats, Floats, Floats | None]]], rows: int, at_once: int
 ) -> Integers:
     """The places of copies among the points of one very long curve, in memory for about `at_once` of them.
@@ -48,13 +48,13 @@ def copies_in_one_curve(
     for class_ in range(int(classes)):
         kept, start = [], 0
         for x, y, design in blocks():
-            prints = fingerprints(np.zeros(x.size, dtype=np.int64), x, y, design)
+            prints = fingerprint_rows(np.zeros(x.size, dtype=np.int64), x, y, design)
             mine = np.flatnonzero(prints % classes == np.uint64(class_))
             kept.append((mine + start, x[mine], y[mine], None if design is None else design[mine]))
             start += x.size
         places = np.concatenate([part[0] for part in kept])
         designs = [part[3] for part in kept if part[3] is not None]
-        repeats = copied_rows(
+        repeats = find_copies(
             np.zeros(places.size, dtype=np.int64),
             np.concatenate([part[1] for part in kept]),
             np.concatenate([part[2] for part in kept]),
@@ -64,7 +64,7 @@ def copies_in_one_curve(
     return np.sort(np.concatenate(found))
 
 
-def fingerprints(codes: Integers, x: Floats, y: Floats, design: Floats | None) -> NDArray[np.uint64]:
+def fingerprint_rows(codes: Integers, x: Floats, y: Floats, design: Floats | None) -> NDArray[np.uint64]:
     """64 bits of every row; equal rows have equal ones."""
     prints: NDArray[np.uint64] = codes.astype(np.uint64) * _MIXERS[0]
     for column in (x, y, *(() if design is None else design.T)):
@@ -80,7 +80,7 @@ def fingerprints(codes: Integers, x: Floats, y: Floats, design: Floats | None) -
     return prints
 
 
-def _repeats(codes: Integers, x: Floats, y: Floats, design: Floats | None, places: Integers) -> NDArray[np.bool_]:
+def _find_repeats(codes: Integers, x: Floats, y: Floats, design: Floats | None, places: Integers) -> NDArray[np.bool_]:
     import polars as pl
 
     columns = {"code": codes, "x": x + 0.0, "y": y + 0.0}

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
-from dpfda.curves.tables.source import Source, without_password
+from dpfda.curves.tables.source import Source, redact_password
 from dpfda.errors import InvalidInput, SourceError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def query_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]
         with _duckdb_batches(source, rows) as frames:
             yield frames
         return
-    with _connected(source) as connection:
+    with _connect(source) as connection:
         options = {"stream_results": True, "max_row_buffer": rows}
         result = connection.execution_options(**options).exec_driver_sql(source.query)
         if not result.returns_rows:
@@ -36,10 +36,10 @@ def query_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]
         names = list(result.keys())
         if len(set(names)) != len(names):
             raise InvalidInput("--query returns two columns of the same name; name them apart with AS.")
-        yield _fetched(result, names, min(rows, _FETCHED))
+        yield _fetch(result, names, min(rows, _FETCHED))
 
 
-def _fetched(result: Any, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
+def _fetch(result: Any, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
     empty = True
     for batch in result.partitions(rows):
         empty = False
@@ -61,8 +61,8 @@ def _frame(names: list[str], rows: Any) -> pl.DataFrame:
 
 
 @contextmanager
-def _connected(source: Source) -> Iterator[Any]:
-    alchemy = needed("sqlalchemy", "cli")
+def _connect(source: Source) -> Iterator[Any]:
+    alchemy = import_optional("sqlalchemy", "cli")
     try:
         engine = alchemy.create_engine(
             _engine_url(source), poolclass=alchemy.NullPool, connect_args=_connect_args(source)
@@ -72,13 +72,13 @@ def _connected(source: Source) -> Iterator[Any]:
                 connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             yield connection
     except ModuleNotFoundError as error:
-        raise missing_driver(error) from None
+        raise explain_missing_driver(error) from None
     except alchemy.exc.ArgumentError:
         raise InvalidInput(
             f"{source.shown} is not a database URL; write it as postgresql://user@host/database."
         ) from None
     except (alchemy.exc.ProgrammingError, alchemy.exc.OperationalError, alchemy.exc.DatabaseError) as error:
-        raise _explained(error, source) from None
+        raise _explain(error, source) from None
 
 
 def _engine_url(source: Source) -> str:
@@ -97,8 +97,8 @@ def postgres_url(url: str) -> str:
     return "postgresql+psycopg://" + url.split("://", 1)[1]
 
 
-def _explained(error: Any, source: Source) -> Exception:
-    reason = reason_of(error)
+def _explain(error: Any, source: Source) -> Exception:
+    reason = describe_reason(error)
     unreachable = source.kind == "postgresql" and getattr(error.orig, "sqlstate", None) is None
     if unreachable or "unable to open" in reason or "is locked" in reason:
         return SourceError(
@@ -107,29 +107,29 @@ def _explained(error: Any, source: Source) -> Exception:
     return InvalidInput(f"The database refused the query ({reason}); correct --query.")
 
 
-def reason_of(error: Any) -> str:
+def describe_reason(error: Any) -> str:
     """The driver's own words in one line, without passwords."""
     words = str(getattr(error, "orig", None) or error).strip().splitlines()
-    return without_password(words[0] if words else type(error).__name__).rstrip(".")
+    return redact_password(words[0] if words else type(error).__name__).rstrip(".")
 
 
 @contextmanager
 def _duckdb_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
-    duckdb = needed("duckdb", "duckdb")
+    duckdb = import_optional("duckdb", "duckdb")
     try:
         with duckdb.connect(str(source.path), read_only=True) as connection:
             result = connection.sql(source.query)
             if result is None:
                 raise InvalidInput("--query must return rows; begin it with SELECT.")
             reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
-            yield _recorded(reader(rows))
+            yield _read_records(reader(rows))
     except duckdb.IOException as error:
-        raise SourceError(f"The database {source.shown} cannot be opened ({reason_of(error)}).") from None
+        raise SourceError(f"The database {source.shown} cannot be opened ({describe_reason(error)}).") from None
     except duckdb.Error as error:
-        raise InvalidInput(f"The database refused the query ({reason_of(error)}); correct --query.") from None
+        raise InvalidInput(f"The database refused the query ({describe_reason(error)}); correct --query.") from None
 
 
-def _recorded(reader: Any) -> Iterator[pl.DataFrame]:
+def _read_records(reader: Any) -> Iterator[pl.DataFrame]:
     import polars as pl
 
     empty = True
@@ -140,7 +140,7 @@ def _recorded(reader: Any) -> Iterator[pl.DataFrame]:
         yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table()))
 
 
-def needed(module: str, extra: str) -> Any:
+def import_optional(module: str, extra: str) -> Any:
     """An optional module, or a sentence that says how to get it."""
     try:
         return importlib.import_module(module)
@@ -150,7 +150,7 @@ def needed(module: str, extra: str) -> Any:
         ) from None
 
 
-def missing_driver(error: ModuleNotFoundError) -> InvalidInput:
+def explain_missing_driver(error: ModuleNotFoundError) -> InvalidInput:
     """The sentence for a database without its driver."""
     return InvalidInput(
         f"This database needs the package {error.name!r}; install it with `pip install 'dpfda[postgres]'`."

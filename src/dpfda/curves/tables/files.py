@@ -21,7 +21,7 @@ _SEPARATORS = (",", ";", "\t", "|")
 
 def scan_file(path: Path, kind: str, separator: str | None = None) -> pl.LazyFrame:
     """The rows of a file or folder, not read yet."""
-    with explained(path):
+    with explain_errors(path):
         if kind == "parquet":
             return _scan_parquet(path)
         if kind == "arrow":
@@ -30,7 +30,7 @@ def scan_file(path: Path, kind: str, separator: str | None = None) -> pl.LazyFra
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     """Turn what polars and the system say about a file into one sentence with the fix."""
     import polars as pl
 
@@ -50,7 +50,7 @@ def explained(path: Path) -> Iterator[None]:
             f"{path.name} is not what its ending says ({_first_line(error)}); export it again."
         ) from None
     except PermissionError:
-        raise SourceError(f"{path} may not be read by this user; ask its owner for read permission.") from None
+        raise SourceError(f"This user may not read {path}; ask its owner for read permission.") from None
     except (EOFError, gzip.BadGzipFile):
         raise InvalidInput(f"{path.name} is not a complete gzip file; compress it again.") from None
     except OSError as error:
@@ -112,28 +112,28 @@ def arrow_batches(path: Path, rows: int) -> Iterator[tuple[list[str], Iterator[p
 def _scan_csv(path: Path, separator: str | None) -> pl.LazyFrame:
     import polars as pl
 
-    sample = _decoded(_head(path), path)
+    sample = _decode(_read_head(path), path)
     if not sample.strip():
         raise InvalidInput(f"{path.name} is empty; export it again with a header line and rows.")
     header = sample.replace("\r\n", "\n").replace("\r", "\n").split("\n", 1)[0]
-    separator = _separator(header) if separator is None else separator.replace("\\t", "\t").replace("tab", "\t")
+    separator = _find_separator(header) if separator is None else separator.replace("\\t", "\t").replace("tab", "\t")
     _refuse_repeated(next(csv.reader([header], delimiter=separator)), path)
     lone_returns = "\r" in sample.replace("\r\n", "\n")
-    content: Path | io.BytesIO = _with_plain_line_ends(path) if lone_returns else path
+    content: Path | io.BytesIO = _convert_line_ends(path) if lone_returns else path
     frame = pl.scan_csv(content, separator=separator, infer_schema=False)
     return frame.rename(lambda name: name.strip().lstrip("﻿"))
 
 
-def _head(path: Path) -> bytes:
-    with _opened(path) as file:
+def _read_head(path: Path) -> bytes:
+    with _open(path) as file:
         return file.read(_SAMPLE)
 
 
-def _opened(path: Path) -> io.BufferedIOBase | gzip.GzipFile:
+def _open(path: Path) -> io.BufferedIOBase | gzip.GzipFile:
     return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
 
 
-def _decoded(head: bytes, path: Path) -> str:
+def _decode(head: bytes, path: Path) -> str:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InvalidInput(f"{path.name} is in UTF-16; save it as 'CSV UTF-8'.")
     for cut in range(4):  # the sample may end inside a letter
@@ -144,7 +144,7 @@ def _decoded(head: bytes, path: Path) -> str:
     raise InvalidInput(f"{path.name} is not UTF-8 text; save it as 'CSV UTF-8' (iconv -f latin1 -t utf8 does it).")
 
 
-def _separator(header: str) -> str:
+def _find_separator(header: str) -> str:
     outside_quotes = "".join(header.split('"')[::2])
     return max(_SEPARATORS, key=outside_quotes.count)
 
@@ -156,8 +156,8 @@ def _refuse_repeated(names: list[str], path: Path) -> None:
         raise InvalidInput(f"{path.name} has two columns named {repeated!r}; rename one.")
 
 
-def _with_plain_line_ends(path: Path) -> io.BytesIO:
-    with _opened(path) as file:
+def _convert_line_ends(path: Path) -> io.BytesIO:
+    with _open(path) as file:
         return io.BytesIO(file.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
 
 

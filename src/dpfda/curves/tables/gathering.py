@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.mapped_curves import CurvesWriter
-from dpfda.curves.tables.ordering import Piece, pieces_of
+from dpfda.curves.tables.ordering import Piece, cut_into_pieces
 from dpfda.curves.tables.owner_notes import Tally
-from dpfda.curves.tables.rows import Rows, joined
-from dpfda.curves.tables.scratch import scratch_folder
-from dpfda.curves.tables.shaping import Shaped, shaped, shaped_one_curve
+from dpfda.curves.tables.rows import Rows, join_rows
+from dpfda.curves.tables.scratch import choose_scratch_folder
+from dpfda.curves.tables.shaping import ShapedRows, shape_long_curve, shape_rows
 from dpfda.curves.tables.spool import Spool
 
 if TYPE_CHECKING:
@@ -55,16 +55,16 @@ class Collector:
         """All rows as curves in the order of ids; `progress` is told how many rows are done."""
         if self._spool is not None:
             return self._curves_from_disk(self._spool, progress)
-        part = shaped(joined(self._kept), self._reading)
+        part = shape_rows(join_rows(self._kept), self._reading)
         self._kept = []
         self.tally += part.tally
         return part.curves
 
     def _to_disk(self) -> None:
-        rows = joined(self._kept)
+        rows = join_rows(self._kept)
         self._kept, self._kept_rows = [], 0
         if self._spool is None:
-            self._folder = scratch_folder(self._scratch)
+            self._folder = choose_scratch_folder(self._scratch)
             self._spool = Spool(self._folder, rows.ids.gather_every(max(1, len(rows) >> 16)))
         for start in range(0, len(rows), self._most):
             self._spool.add(rows[start : start + self._most])
@@ -74,7 +74,7 @@ class Collector:
             self._to_disk()
         assert self._folder is not None
         writer, done = CurvesWriter(self._folder), 0
-        for piece, future in _ahead(pieces_of(spool, self._folder, self._most), self._reading):
+        for piece, future in _shape_ahead(cut_into_pieces(spool, self._folder, self._most), self._reading):
             if future is None:
                 self._long_curve(piece, writer)
             else:
@@ -87,7 +87,7 @@ class Collector:
 
     def _long_curve(self, piece: Piece, writer: CurvesWriter) -> None:
         tallies: list[Tally] = []
-        for part in shaped_one_curve(piece, self._reading, self._most):
+        for part in shape_long_curve(piece, self._reading, self._most):
             writer.add(part.curves, continues=bool(tallies))
             tallies.append(part.tally)
         self.tally += Tally.of_one_curve(tallies)
@@ -97,13 +97,13 @@ class Collector:
 class _Shaping:
     reading: Reading
 
-    def __call__(self, piece: Piece) -> Shaped:
-        return shaped(piece.read(), self.reading)
+    def __call__(self, piece: Piece) -> ShapedRows:
+        return shape_rows(piece.read(), self.reading)
 
 
-def _ahead(pieces: Iterator[Piece], reading: Reading) -> Iterator[tuple[Piece, Future[Shaped] | None]]:
+def _shape_ahead(pieces: Iterator[Piece], reading: Reading) -> Iterator[tuple[Piece, Future[ShapedRows] | None]]:
     """Pieces in order, a few of them shaped ahead by threads; one with very many rows of one curve is not."""
-    waiting: deque[tuple[Piece, Future[Shaped] | None]] = deque()
+    waiting: deque[tuple[Piece, Future[ShapedRows] | None]] = deque()
     pool = ThreadPoolExecutor(_THREADS)
     try:
         for piece in pieces:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LONGEST = 64  # points of a curve that are compared pair by pair
 
 
-def in_order(codes: Integers, x: Floats, y: Floats) -> tuple[Integers, Floats, Floats]:
+def order_rows(codes: Integers, x: Floats, y: Floats) -> tuple[Integers, Floats, Floats]:
     """The rows in the order of `codes`, which start at 0, and within a code in their own order."""
     starts = np.zeros(int(codes.max()) + 2, dtype=np.int64)
     _count(codes, starts[1:])
@@ -27,7 +27,7 @@ def in_order(codes: Integers, x: Floats, y: Floats) -> tuple[Integers, Floats, F
     return moved
 
 
-def split(
+def split_columns(
     numbers: NDArray[np.uint16], counts: Integers, columns: list[NDArray[np.generic]]
 ) -> list[NDArray[np.generic]]:
     """Columns of 8-byte entries in the order of `numbers`, below counts.size, each number in its own order."""

@@ -30,8 +30,8 @@ class Ranges:
     @classmethod
     def from_sample(cls, ids: pl.Series) -> Ranges:
         """Ranges that share out a sample evenly. One very frequent id has a range of its own."""
-        prefix = _common_prefix(ids)
-        sample = np.sort(keys_of(ids, prefix))
+        prefix = _find_common_prefix(ids)
+        sample = np.sort(make_keys(ids, prefix))
         cut = sample.size // 1000
         low, high = sample[cut], sample[sample.size - 1 - cut]
         shift = np.uint64(max(0, int(high - low).bit_length() - 16))
@@ -53,7 +53,7 @@ class Ranges:
 
     def of(self, ids: pl.Series) -> NDArray[np.uint16]:
         """The range of every id."""
-        keys = keys_of(ids, self.prefix)
+        keys = make_keys(ids, self.prefix)
         cells = np.minimum((np.maximum(keys, self.low) - self.low) >> self.shift, np.uint64(_CELLS - 1))
         numbers: NDArray[np.uint16] = self.table[cells]
         numbers[keys < self.low] = 0
@@ -61,12 +61,12 @@ class Ranges:
         return numbers
 
 
-def keys_of(ids: pl.Series, prefix: bytes = b"") -> NDArray[np.uint64]:
+def make_keys(ids: pl.Series, prefix: bytes = b"") -> NDArray[np.uint64]:
     """Keys that never decrease in the order of the ids. Of a text, the bytes after the prefix; else it is exact."""
     import polars as pl
 
     if ids.dtype == pl.String:
-        return _text_keys(ids, prefix)
+        return _make_text_keys(ids, prefix)
     values = ids.to_numpy()
     if values.dtype == np.uint64:
         return values
@@ -77,7 +77,7 @@ def keys_of(ids: pl.Series, prefix: bytes = b"") -> NDArray[np.uint64]:
     return np.where(negative, ~bits, bits | _SIGN)
 
 
-def text_parts(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def split_texts(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Where each text starts (and the last ends), and the bytes of all."""
     import pyarrow as pa
 
@@ -90,8 +90,8 @@ def text_parts(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     return offsets - offsets[0], content[offsets[0] : offsets[-1]]
 
 
-def text_series(offsets: NDArray[np.int64], content: NDArray[np.uint8]) -> pl.Series:
-    """The inverse of `text_parts`."""
+def join_texts(offsets: NDArray[np.int64], content: NDArray[np.uint8]) -> pl.Series:
+    """The inverse of `split_texts`."""
     import polars as pl
     import pyarrow as pa
 
@@ -99,8 +99,8 @@ def text_series(offsets: NDArray[np.int64], content: NDArray[np.uint8]) -> pl.Se
     return pl.Series(pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers))
 
 
-def _text_keys(ids: pl.Series, prefix: bytes) -> NDArray[np.uint64]:
-    offsets, content = text_parts(ids)
+def _make_text_keys(ids: pl.Series, prefix: bytes) -> NDArray[np.uint64]:
+    offsets, content = split_texts(ids)
     starts, lengths = offsets[:-1] + len(prefix), np.diff(offsets) - len(prefix)
     padded = np.concatenate([content, np.zeros(len(prefix) + 8, dtype=np.uint8)])
     words = np.ndarray(padded.size - 7, dtype=">u8", buffer=padded, strides=(1,))
@@ -115,7 +115,7 @@ def _text_keys(ids: pl.Series, prefix: bytes) -> NDArray[np.uint64]:
     return keys
 
 
-def _common_prefix(ids: pl.Series) -> bytes:
+def _find_common_prefix(ids: pl.Series) -> bytes:
     import polars as pl
 
     if ids.dtype != pl.String:

@@ -10,15 +10,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.batches import BATCH_ROWS, batches_of
+from dpfda.curves.tables.batches import BATCH_ROWS, open_batches
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.gathering import Collector
-from dpfda.curves.tables.owner_notes import Tally, notes_from
+from dpfda.curves.tables.owner_notes import Tally, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
 from dpfda.curves.tables.rows import RowReader, Rows
-from dpfda.curves.tables.shaping import refuse_copies, shaped_rows_as_they_are
+from dpfda.curves.tables.shaping import refuse_copies, shape_without_copies_check
 from dpfda.curves.tables.source import Source, find_source
-from dpfda.curves.tables.wide import measured, wide_rows
+from dpfda.curves.tables.wide import find_value_columns, unpivot
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def load_curves(
     """Read, check and shape one table, also one that is larger than memory.
 
     The number of curves is public, so every subject in the table becomes a curve, if need be an empty one. What is
-    refused here is told to the owner only, before any release. Beyond four times `rows_at_once` rows, a table in long
+    refused here is reported to the owner only, before any release. Beyond four times `rows_at_once` rows, a table in long
     format is put in order on disk, in nameless files of the folder `scratch`, and the curves are maps of such files.
     `progress` is told how many steps are done, and of how many as far as is known.
     """
     curves, findings = read_curves(source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
     functions = ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
-    return Loaded(curves, functions, refused_or_noted([findings], reading))
+    return Loaded(curves, functions, refuse_or_note([findings], reading))
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ def read_curves(
 ) -> tuple[Curves, Findings]:
     """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused."""
     reader = RowReader(reading)
-    wanted = partial(wanted_columns, source=source, reading=reading)
+    wanted = partial(choose_columns, source=source, reading=reading)
     report = progress or (lambda done, planned: None)
-    with batches_of(source, wanted, reading.separator, rows_at_once) as batches:
+    with open_batches(source, wanted, reading.separator, rows_at_once) as batches:
         if reading.wide:
-            curves, tally = _wide_curves(batches.frames, source, reader)
+            curves, tally = _read_wide_curves(batches.frames, source, reader)
             return curves, Findings(tally, tuple(reader.finish()))
         collector = Collector(reading, rows_at_once, scratch)
         for frame in batches.frames:
@@ -93,11 +93,11 @@ def read_curves(
         return curves, Findings(collector.tally, tuple(notes))
 
 
-def refused_or_noted(findings: Sequence[Findings], reading: Reading) -> tuple[str, ...]:
+def refuse_or_note(findings: Sequence[Findings], reading: Reading) -> tuple[str, ...]:
     """The notes for the owner on parts that together are a whole table; refuses what only the whole shows."""
     tally = sum((each.tally for each in findings), Tally())
     copies = refuse_copies(tally, reading)
-    return (*copies, *findings[0].notes, *notes_from(tally, reading))
+    return (*copies, *findings[0].notes, *write_notes(tally, reading))
 
 
 def curves_from_source(
@@ -124,15 +124,15 @@ def curves_from_source(
     return load_curves(find_source(os.fspath(location), query), reading, scratch=scratch).curves
 
 
-def _wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: RowReader) -> tuple[Curves, Tally]:
+def _read_wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: RowReader) -> tuple[Curves, Tally]:
     import polars as pl
 
     frame = pl.concat(list(frames), how="vertical_relaxed")
     _refuse_no_rows(frame.height, source)
-    owners, x, y = wide_rows(frame, reader.reading)
+    owners, x, y = unpivot(frame, reader.reading)
     design = reader.design(frame)
     reader.rows = frame.height
-    part = shaped_rows_as_they_are(owners, x, y, None if design is None else design[owners], reader.reading)
+    part = shape_without_copies_check(owners, x, y, None if design is None else design[owners], reader.reading)
     return part.curves, part.tally
 
 
@@ -141,7 +141,7 @@ def _refuse_no_rows(rows: int, source: Source) -> None:
         raise InvalidInput(f"{source.name} has a header but no rows; export it again, or correct --query.")
 
 
-def wanted_columns(columns: list[str], source: Source, reading: Reading) -> list[str]:
+def choose_columns(columns: list[str], source: Source, reading: Reading) -> list[str]:
     """The columns to read; a wrong name is refused with the nearest right one."""
     named = [("id", reading.id), ("x", reading.x), *(("design", covariate.name) for covariate in reading.covariates)]
     if not reading.wide:
@@ -158,7 +158,7 @@ def wanted_columns(columns: list[str], source: Source, reading: Reading) -> list
         return [column for _, column in named if column is not None]
     if reading.x is not None:
         return columns
-    return [column for _, column in named if column is not None] + measured(columns, reading)
+    return [column for _, column in named if column is not None] + find_value_columns(columns, reading)
 
 
 def _design_names(reading: Reading) -> list[str]:

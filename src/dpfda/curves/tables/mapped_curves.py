@@ -21,7 +21,7 @@ class CurvesWriter:
         self._columns = 1
 
     def add(self, piece: Curves, *, continues: bool = False) -> None:
-        """Append a piece; with `continues`, its first curve goes on with the points of the last one before."""
+        """Append a piece; with `continues`, its first curve continues the last one before it."""
         first = int(continues)
         if continues and piece.design[0].tobytes() != self._last_design:
             raise InvalidInput("design must be constant within a curve, but one of its columns varies; use one value.")
@@ -38,10 +38,10 @@ class CurvesWriter:
         """All that was added. The files vanish with the arrays."""
         self._starts.append(np.array([self._points], dtype=np.int64))
         arrays = (
-            self._x.mapped("f8", (self._points,)),
-            self._y.mapped("f8", (self._points,)),
-            self._starts.mapped("i8", (self._n + 1,)),
-            self._design.mapped("f8", (self._n, self._columns)),
+            self._x.map_array("f8", (self._points,)),
+            self._y.map_array("f8", (self._points,)),
+            self._starts.map_array("i8", (self._n + 1,)),
+            self._design.map_array("f8", (self._n, self._columns)),
         )
         for file in (self._x, self._y, self._starts, self._design):
             file.close()

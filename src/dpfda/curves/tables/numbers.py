@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", ".", "-", "missing")
 _DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
+_LONGEST_SHOWN = 20
 _SLASHED_DATE = r"^\d{1,4}[/.]\d{1,2}[/.]\d{1,4}"
 _DAY_LENGTH = 86_400_000_000  # microseconds
 
 
-def numbers(column: pl.Series, decimal: str = "point", *, rows_before: int = 0) -> NDArray[np.float64]:
+def parse_numbers(column: pl.Series, decimal: str = "point", *, rows_before: int = 0) -> NDArray[np.float64]:
     """The column as floats, missing values as NaN; anything else is refused.
 
     A column may come in parts: `rows_before` is the number of rows in earlier ones.
@@ -38,19 +39,19 @@ def numbers(column: pl.Series, decimal: str = "point", *, rows_before: int = 0) 
     return _floats(cast)
 
 
-def positions(
+def parse_positions(
     column: pl.Series, domain: Domain, decimal: str = "point", *, rows_before: int = 0
 ) -> NDArray[np.float64]:
     """The x of every row: numbers, or days since the first day of a domain of dates."""
     import polars as pl
 
-    moments = _moments(column, rows_before)
+    moments = _parse_dates(column, rows_before)
     if moments is None:
         if domain.origin is not None and not _all_missing(column):
             raise InvalidInput(
                 f"The column {column.name!r} holds no dates, but --domain does; give --domain as numbers."
             )
-        return numbers(column, decimal, rows_before=rows_before)
+        return parse_numbers(column, decimal, rows_before=rows_before)
     if domain.origin is None:
         raise InvalidInput(
             f"The column {column.name!r} holds dates; give --domain as dates too, for instance "
@@ -70,7 +71,7 @@ def _all_missing(column: pl.Series) -> bool:
     )
 
 
-def _moments(column: pl.Series, rows_before: int) -> pl.Series | None:
+def _parse_dates(column: pl.Series, rows_before: int) -> pl.Series | None:
     """The column as date-times if it holds dates, else None."""
     import polars as pl
 
@@ -99,7 +100,7 @@ def _text(column: pl.Series) -> pl.Series:
             column = pl.Series(column.name, [None if value is None else str(value) for value in column])
         elif column.dtype.is_nested() or column.dtype == pl.Binary:
             raise InvalidInput(
-                f"The column {column.name!r} holds {column.dtype} entries; it must hold one number a row."
+                f"The column {column.name!r} holds {column.dtype} entries; it must hold one number per row."
             )
     text = column.cast(pl.String).str.strip_chars()
     return text.set(text.str.to_lowercase().is_in(MISSING).fill_null(False), None)
@@ -115,8 +116,8 @@ def _refuse_text(text: pl.Series, cast: pl.Series, rows_before: int) -> None:
         raise InvalidInput(f"The column {name!r} writes numbers with a comma (row {row}); add --decimal comma.")
     if text.gather(bad[:1]).str.contains(_SLASHED_DATE)[0]:
         raise InvalidInput(f"The column {name!r} holds dates (row {row}); write them as 2019-01-31, year first.")
-    kind = "a text" if not any(letter.isdigit() for letter in sample) else "something that is no number"
-    raise InvalidInput(f"The column {name!r} has {kind} in row {row}; correct it, or empty it if it is missing.")
+    shown = sample if len(sample) <= _LONGEST_SHOWN else f"{sample[:_LONGEST_SHOWN]}..."
+    raise InvalidInput(f"Row {row} of {name!r} is {shown!r}, not a number; correct it, or empty it if it is missing.")
 
 
 def _floats(column: pl.Series) -> NDArray[np.float64]:

@@ -41,7 +41,7 @@ class Piece:
             yield self.spool.read(self.first, self.last, start, min(start + rows, self.stop))
 
 
-def pieces_of(spool: Spool, folder: Path, most: int) -> Iterator[Piece]:
+def cut_into_pieces(spool: Spool, folder: Path, most: int) -> Iterator[Piece]:
     """All rows of a spool in pieces of at most `most` rows, but for single ids that have more."""
     first = 0
     for last, count in enumerate([*spool.counts.tolist(), most + 1]):
@@ -52,14 +52,14 @@ def pieces_of(spool: Spool, folder: Path, most: int) -> Iterator[Piece]:
             yield Piece(spool, first, last, 0, before)
         first = last
         if count > most and last < spool.counts.size:
-            yield from _large_range(spool, last, folder, most)
+            yield from _cut_large_range(spool, last, folder, most)
             first = last + 1
 
 
-def _large_range(spool: Spool, range_: int, folder: Path, most: int) -> Iterator[Piece]:
+def _cut_large_range(spool: Spool, range_: int, folder: Path, most: int) -> Iterator[Piece]:
     """A range with too many rows: cut where it is in order already, else divided again by a sample of its own."""
     rows = int(spool.counts[range_])
-    if _in_order(spool, range_, most):
+    if _is_ordered(spool, range_, most):
         yield from _cut_between_ids(spool, range_, most)
         return
     finer = Spool(folder, spool.sample(range_))
@@ -68,10 +68,10 @@ def _large_range(spool: Spool, range_: int, folder: Path, most: int) -> Iterator
     if finer.counts.max() == rows:  # ids that no key tells apart: NULs at the end of long texts
         yield Piece(spool, range_, range_ + 1, 0, rows)
         return
-    yield from pieces_of(finer, folder, most)
+    yield from cut_into_pieces(finer, folder, most)
 
 
-def _in_order(spool: Spool, range_: int, most: int) -> bool:
+def _is_ordered(spool: Spool, range_: int, most: int) -> bool:
     rows, end = int(spool.counts[range_]), None
     for start in range(0, rows, most):
         ids = spool.read_ids(range_, start, min(start + most, rows))
@@ -87,22 +87,22 @@ def _cut_between_ids(spool: Spool, range_: int, most: int) -> Iterator[Piece]:
         stop = min(start + most, rows)
         ids = spool.read_ids(range_, start, stop)
         if stop < rows:
-            others = _not_equal(ids, ids[-1])
-            stop = start + int(others[-1]) + 1 if others.size else _end_of_id(spool, range_, stop, ids[-1], most)
+            others = _find_other_ids(ids, ids[-1])
+            stop = start + int(others[-1]) + 1 if others.size else _find_end_of_id(spool, range_, stop, ids[-1], most)
         yield Piece(spool, range_, range_ + 1, start, stop, one_curve=stop - start > most)
         start = stop
 
 
-def _end_of_id(spool: Spool, range_: int, start: int, id_: object, most: int) -> int:
+def _find_end_of_id(spool: Spool, range_: int, start: int, id_: object, most: int) -> int:
     rows = int(spool.counts[range_])
     while start < rows:
         stop = min(start + most, rows)
-        others = _not_equal(spool.read_ids(range_, start, stop), id_)
+        others = _find_other_ids(spool.read_ids(range_, start, stop), id_)
         if others.size:
             return start + int(others[0])
         start = stop
     return rows
 
 
-def _not_equal(ids: pl.Series, id_: object) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _find_other_ids(ids: pl.Series, id_: object) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.flatnonzero((ids != id_).to_numpy())

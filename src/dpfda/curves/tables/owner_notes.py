@@ -1,4 +1,4 @@
-"""What the owner of the data should know before spending. NOT PRIVATE: counts of subjects, for the owner's eyes only."""
+"""What the owner of the data should know before spending. NOT PRIVATE: counts of subjects, for the owner only."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Tally:
 _COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "ones")]
 
 
-def tally_of(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
+def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
     """Count what was missing, outlying and clamped. `inside` are the points of `whole` in the domain."""
     low, high = reading.y_bounds
     outside = (inside.y < low) | (inside.y > high)
@@ -65,11 +65,11 @@ def tally_of(whole: Curves, inside: Curves, reading: Reading, *, missing: int, r
         subjects=inside.n,
         empty=int((inside.counts == 0).sum()),
         clamped=int(np.unique(inside.owners[outside]).size) if outside.any() else 0,
-        covariates=_covariates_outside(inside, reading),
+        covariates=_count_covariates_outside(inside, reading),
     )
 
 
-def notes_from(tally: Tally, reading: Reading) -> list[str]:
+def write_notes(tally: Tally, reading: Reading) -> list[str]:
     """Sentences about missing, outlying and clamped values; a table that leaves nothing to fit is refused."""
     _refuse_nothing(tally, reading)
     notes = []
@@ -106,7 +106,7 @@ def _refuse_nothing(tally: Tally, reading: Reading) -> None:
         )
 
 
-def _covariates_outside(inside: Curves, reading: Reading) -> dict[str, int]:
+def _count_covariates_outside(inside: Curves, reading: Reading) -> dict[str, int]:
     counts, column = {}, 1
     for covariate in reading.covariates:
         if covariate.bounds is not None:

@@ -25,13 +25,13 @@ class Domain:
     @classmethod
     def between(cls, low: str | float, high: str | float) -> Domain:
         """From two numbers or two ISO dates."""
-        days = [_as_date(end) for end in (low, high)]
+        days = [_parse_date(end) for end in (low, high)]
         if days[0] is not None and days[1] is not None:
             span = (days[1] - days[0]).days
             if span <= 0:
                 raise InvalidInput(f"domain must have its first day before its last, got {low} and {high}; swap them.")
             return cls(0.0, float(span), days[0])
-        numbers = _validate.interval("domain", (as_number("domain", low), as_number("domain", high)))
+        numbers = _validate.interval("domain", (parse_number("domain", low), parse_number("domain", high)))
         return cls(*numbers)
 
     @property
@@ -89,7 +89,7 @@ class Reading:
             raise InvalidInput("--design needs one row per subject: use --wide with --id, or the long format.")
 
 
-def as_number(name: str, value: str | float) -> float:
+def parse_number(name: str, value: str | float) -> float:
     """A number from the command line or from TOML."""
     try:
         return float(value)
@@ -97,7 +97,7 @@ def as_number(name: str, value: str | float) -> float:
         raise InvalidInput(f"{name} must hold numbers (or dates such as 2019-01-31), got {value!r}.") from None
 
 
-def _as_date(value: str | float) -> date | None:
+def _parse_date(value: str | float) -> date | None:
     if isinstance(value, date):
         return value
     try:

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from dpfda._compile import compiled
 
 
-def any_repeat(prints: NDArray[np.uint64]) -> bool:
+def has_repeat(prints: NDArray[np.uint64]) -> bool:
     """Whether two entries are equal."""
-    return bool(_any_repeat(prints, np.zeros(1 << (2 * prints.size).bit_length(), dtype=np.uint64)))
+    return bool(_has_repeat(prints, np.zeros(1 << (2 * prints.size).bit_length(), dtype=np.uint64)))
 
 
 @compiled
-def _any_repeat(prints: NDArray[np.uint64], table: NDArray[np.uint64]) -> bool:
+def _has_repeat(prints: NDArray[np.uint64], table: NDArray[np.uint64]) -> bool:
     """`table` is zero, longer than prints, and its length a power of two; zero in it is an empty place."""
     mask = np.uint64(table.size - 1)
     for i in range(prints.size):

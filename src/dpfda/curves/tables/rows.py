@@ -1,4 +1,4 @@
-"""Rows of a long table as numbers: what one batch of a source becomes, and what is to be told about it."""
+"""Rows of a long table as numbers: what one batch of a source becomes, and the notes about it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpfda.curves.tables.numbers import numbers, positions
+from dpfda.curves.tables.numbers import parse_numbers, parse_positions
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ class Rows:
         return self.x.size
 
     def __getitem__(self, part: slice | NDArray[np.int64] | NDArray[np.bool_]) -> Rows:
-        ids = self.ids[part] if isinstance(part, slice) else _picked(self.ids, part)
+        ids = self.ids[part] if isinstance(part, slice) else _pick(self.ids, part)
         return Rows(ids, self.x[part], self.y[part], None if self.design is None else self.design[part])
 
 
-def joined(parts: list[Rows]) -> Rows:
+def join_rows(parts: list[Rows]) -> Rows:
     """Rows one after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -65,9 +65,9 @@ class RowReader:
         assert reading.id is not None
         assert reading.x is not None
         assert reading.y is not None
-        x = positions(frame[reading.x], reading.domain, reading.decimal, rows_before=before)
-        y = numbers(frame[reading.y], reading.decimal, rows_before=before)
-        ids = plain_ids(frame[reading.id])
+        x = parse_positions(frame[reading.x], reading.domain, reading.decimal, rows_before=before)
+        y = parse_numbers(frame[reading.y], reading.decimal, rows_before=before)
+        ids = simplify_ids(frame[reading.id])
         design = self.design(frame)
         self.rows += frame.height
         rows = Rows(ids, x, y, design)
@@ -76,7 +76,7 @@ class RowReader:
             return rows[ids.is_not_null().to_numpy()]
         self._kind = self._kind or ids.dtype
         if ids.dtype != self._kind:
-            raise _mixed_types(ids.name)
+            raise _explain_mixed_types(ids.name)
         return rows
 
     def design(self, frame: pl.DataFrame) -> NDArray[np.float64] | None:
@@ -85,7 +85,7 @@ class RowReader:
         for covariate in self.reading.covariates:
             values = frame[covariate.name]
             if covariate.bounds is not None:
-                columns.append(numbers(values, self.reading.decimal, rows_before=self.rows)[:, None])
+                columns.append(parse_numbers(values, self.reading.decimal, rows_before=self.rows)[:, None])
                 continue
             columns.append(covariate.indicators(values))
             unlisted = int(np.isnan(columns[-1][:, 0]).sum())
@@ -95,7 +95,7 @@ class RowReader:
     def finish(self) -> list[str]:
         """Refuse what the whole table shows to be wrong; else the notes for the owner."""
         if self.without_id:
-            raise missing_ids(self.without_id, self.reading)
+            raise explain_missing_ids(self.without_id, self.reading)
         for name, count in self.unlisted.items():
             if count == self.rows:
                 raise InvalidInput(f"No row of {name!r} has a level of --levels {name}=; correct the list.")
@@ -106,16 +106,16 @@ class RowReader:
         ]
 
 
-def missing_ids(count: int, reading: Reading) -> InvalidInput:
-    """The sentence for rows that belong to nobody."""
+def explain_missing_ids(count: int, reading: Reading) -> InvalidInput:
+    """The error for rows without an id."""
     return InvalidInput(f"{count:,} rows have no {reading.id!r}: they belong to nobody; drop them or give them an id.")
 
 
-def _mixed_types(name: str) -> InvalidInput:
+def _explain_mixed_types(name: str) -> InvalidInput:
     return InvalidInput(f"The column {name!r} has ids of several types; make them one by CAST(... AS ...) in --query.")
 
 
-def plain_ids(column: pl.Series) -> pl.Series:
+def simplify_ids(column: pl.Series) -> pl.Series:
     """The ids in a type that sorts and compares plainly, in the order of the original; missing ones are null."""
     import polars as pl
 
@@ -132,7 +132,7 @@ def plain_ids(column: pl.Series) -> pl.Series:
         return column.bin.encode("hex")
     if kind == pl.Object:
         if len({type(value) for value in column if value is not None}) > 1:
-            raise _mixed_types(column.name)
+            raise _explain_mixed_types(column.name)
         column = pl.Series(column.name, [None if value is None else str(value) for value in column], dtype=pl.String)
     if kind.is_nested():
         raise InvalidInput(f"The column {column.name!r} holds {kind} entries; an id must be one number, text or date.")
@@ -142,7 +142,7 @@ def plain_ids(column: pl.Series) -> pl.Series:
     return text.replace("", None)
 
 
-def _picked(ids: pl.Series, part: NDArray[np.int64] | NDArray[np.bool_]) -> pl.Series:
+def _pick(ids: pl.Series, part: NDArray[np.int64] | NDArray[np.bool_]) -> pl.Series:
     import polars as pl
 
     return ids.filter(pl.Series(part)) if part.dtype == np.bool_ else ids.gather(part)

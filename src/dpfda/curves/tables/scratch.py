@@ -24,7 +24,7 @@ _ON_DISK = Path("/var/tmp")  # unlike /tmp, never a piece of memory
 _LONGEST_WRITE = 1 << 26
 
 
-def scratch_folder(chosen: str | os.PathLike[str] | None = None) -> Path:
+def choose_scratch_folder(chosen: str | os.PathLike[str] | None = None) -> Path:
     """Where scratch files go: `chosen`, else DPFDA_SCRATCH, else TMPDIR, else /var/tmp, else the system's choice."""
     named = chosen or os.environ.get(VARIABLE) or os.environ.get("TMPDIR")
     if named is None:
@@ -48,7 +48,7 @@ class ScratchFile:
             if os.name != "nt":
                 os.unlink(self._file.name)
         except OSError as error:
-            raise _explained(error, folder) from None
+            raise _explain(error, folder) from None
         self.size = 0
 
     def append(self, array: NDArray[Any]) -> int:
@@ -58,7 +58,7 @@ class ScratchFile:
             try:
                 written = os.write(self._file.fileno(), rest[:_LONGEST_WRITE])
             except OSError as error:
-                raise _explained(error, self._folder) from None
+                raise _explain(error, self._folder) from None
             rest = rest[written:]
             self.size += written
         return place
@@ -72,7 +72,7 @@ class ScratchFile:
                 raise SourceError(f"A scratch file in {self._folder} ends too early; check the disk.")
             rest, place = rest[count:], place + count
 
-    def mapped(self, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    def map_array(self, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
         """All of it as a read-only array; the file lives as long as the array."""
         if not self.size:
             return np.empty(shape, dtype=dtype)
@@ -87,7 +87,7 @@ def _opener(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_TEMPORARY", 0), 0o600)
 
 
-def _explained(error: OSError, folder: Path) -> SourceError:
+def _explain(error: OSError, folder: Path) -> SourceError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return SourceError(f"The scratch folder {folder} is full; name one with more room by --scratch.")
+        return SourceError(f"The scratch folder {folder} is full; name one with more space by --scratch.")
     return SourceError(f"The scratch folder {folder} cannot be used ({error.strerror}); name another by --scratch.")

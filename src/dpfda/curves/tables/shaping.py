@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.copies import copied_rows, copies_in_one_curve
-from dpfda.curves.tables.owner_notes import Tally, tally_of
+from dpfda.curves.tables.copies import find_copies, find_copies_in_curve
+from dpfda.curves.tables.owner_notes import Tally, count_findings
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -26,32 +26,32 @@ _DENSE = 4  # codes per row up to which a table of all codes is cheaper than sor
 
 
 @dataclass(frozen=True)
-class Shaped:
+class ShapedRows:
     """Some curves and their tally."""
 
     curves: Curves
     tally: Tally
 
 
-def shaped(rows: Rows, reading: Reading) -> Shaped:
+def shape_rows(rows: Rows, reading: Reading) -> ShapedRows:
     """All rows of some ids, in any order, as curves."""
-    codes = _codes(rows.ids)
-    whole = _whole(codes, rows.x, rows.y, rows.design)
+    codes = _number_ids(rows.ids)
+    whole = _assemble_curves(codes, rows.x, rows.y, rows.design)
     if reading.duplicates == "keep" or not _may_hold_copies(whole, len(rows)):
-        return _inside(whole, rows.x, rows.y, rows.design, reading, 0)
-    repeats = copied_rows(codes, rows.x, rows.y, rows.design)
+        return _restrict_to_domain(whole, rows.x, rows.y, rows.design, reading, 0)
+    repeats = find_copies(codes, rows.x, rows.y, rows.design)
     if repeats.size and reading.duplicates == "drop":
         kept = np.delete(np.arange(len(rows)), repeats)
         rows, codes = rows[kept], codes[kept]
-        whole = _whole(codes, rows.x, rows.y, rows.design)
-    return _inside(whole, rows.x, rows.y, rows.design, reading, repeats.size)
+        whole = _assemble_curves(codes, rows.x, rows.y, rows.design)
+    return _restrict_to_domain(whole, rows.x, rows.y, rows.design, reading, repeats.size)
 
 
-def shaped_one_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[Shaped]:
+def shape_long_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[ShapedRows]:
     """One curve with very many points, in parts. The parts' tallies are those of one curve together."""
     copies = np.empty(0, dtype=np.int64)
     if reading.duplicates != "keep":
-        copies = copies_in_one_curve(
+        copies = find_copies_in_curve(
             lambda: ((rows.x, rows.y, rows.design) for rows in piece.blocks(at_once)), len(piece), at_once
         )
     start, untold = 0, copies.size
@@ -62,19 +62,19 @@ def shaped_one_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[S
             rows = rows[np.delete(np.arange(len(rows)), copies[low:high] - (start - len(rows)))]  # noqa: PLW2901
         if len(rows):  # the first part is never empty and counts the copies of all
             codes = np.zeros(len(rows), dtype=np.int64)
-            yield _curves(codes, rows.x, rows.y, rows.design, reading, untold)
+            yield _shape_curves(codes, rows.x, rows.y, rows.design, reading, untold)
             untold = 0
 
 
-def shaped_rows_as_they_are(
+def shape_without_copies_check(
     codes: NDArray[np.int64],
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     design: NDArray[np.float64] | None,
     reading: Reading,
-) -> Shaped:
+) -> ShapedRows:
     """Curves by number, without a look for copies: for wide tables."""
-    return _curves(codes, x, y, design, reading, 0)
+    return _shape_curves(codes, x, y, design, reading, 0)
 
 
 def refuse_copies(tally: Tally, reading: Reading) -> list[str]:
@@ -89,25 +89,25 @@ def refuse_copies(tally: Tally, reading: Reading) -> list[str]:
     return [f"{tally.copies:,} rows were exact copies and were dropped"]
 
 
-def _curves(
+def _shape_curves(
     codes: NDArray[np.int64],
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     design: NDArray[np.float64] | None,
     reading: Reading,
     copies: int,
-) -> Shaped:
-    return _inside(_whole(codes, x, y, design), x, y, design, reading, copies)
+) -> ShapedRows:
+    return _restrict_to_domain(_assemble_curves(codes, x, y, design), x, y, design, reading, copies)
 
 
-def _whole(
+def _assemble_curves(
     codes: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], design: NDArray[np.float64] | None
 ) -> Curves:
     """The curves of rows with these codes; compiled code puts many rows in order where a table of codes is small."""
     if design is None and codes.size >= _MANY and int(codes.max()) < _DENSE * codes.size and codes.min() == 0:
-        from dpfda.curves.tables.grouping import in_order
+        from dpfda.curves.tables.grouping import order_rows
 
-        codes, x, y = in_order(codes, x, y)
+        codes, x, y = order_rows(codes, x, y)
     return Curves.from_long(codes, x, y, design)
 
 
@@ -120,14 +120,14 @@ def _may_hold_copies(whole: Curves, rows: int) -> bool:
     return may_hold_copies(whole.x, whole.y, whole.offsets)
 
 
-def _inside(
+def _restrict_to_domain(
     whole: Curves,
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     design: NDArray[np.float64] | None,
     reading: Reading,
     copies: int,
-) -> Shaped:
+) -> ShapedRows:
     ones = None
     if design is not None:
         usable = whole.design.any(axis=1) | (whole.counts > 0)
@@ -135,11 +135,11 @@ def _inside(
         whole = whole.with_intercept(allow_ones=True)
     inside = whole.restrict(reading.domain.interval)
     missing = int(np.count_nonzero(~(np.isfinite(x) & np.isfinite(y)))) if whole.n_points < x.size else 0
-    tally = tally_of(whole, inside, reading, missing=missing, rows=x.size)
-    return Shaped(inside, replace(tally, copies=copies, ones=ones))
+    tally = count_findings(whole, inside, reading, missing=missing, rows=x.size)
+    return ShapedRows(inside, replace(tally, copies=copies, ones=ones))
 
 
-def _codes(ids: pl.Series) -> NDArray[np.int64]:
+def _number_ids(ids: pl.Series) -> NDArray[np.int64]:
     """Numbers in the order of the ids."""
     import polars as pl
 

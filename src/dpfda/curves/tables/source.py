@@ -33,12 +33,12 @@ class Source:
         """The file or folder that holds the data, if there is one."""
         if not self.is_database:
             return Path(self.location)
-        return None if self.kind == "postgresql" else Path(_file_of_url(self.location))
+        return None if self.kind == "postgresql" else Path(_parse_file_url(self.location))
 
     @property
     def shown(self) -> str:
         """How to call it in messages and reports: never with a password."""
-        return without_password(self.location)
+        return redact_password(self.location)
 
     @property
     def name(self) -> str:
@@ -62,14 +62,14 @@ def find_source(location: str, query: str | None = None) -> Source:
         kind = _database_kind(url["scheme"].lower())
         if not query:
             raise InvalidInput("A database needs --query, for instance --query 'SELECT id, age, value FROM visits'.")
-        return _existing(Source(location, kind, query))
+        return _check_exists(Source(location, kind, query))
     if query:
         raise InvalidInput("--query goes with a database URL such as sqlite:///study.db; leave it out for a file.")
-    return _existing(Source(location, _file_kind(Path(location))))
+    return _check_exists(Source(location, _file_kind(Path(location))))
 
 
-def without_password(text: str) -> str:
-    """The text with the password of any URL in it blotted out."""
+def redact_password(text: str) -> str:
+    """The text with the password of any URL in it redacted."""
     return re.sub(r"(://[^/\s:@]*):[^/\s]*@", r"\1:***@", text)
 
 
@@ -99,15 +99,15 @@ def _file_kind(path: Path) -> str:
     )
 
 
-def _existing(source: Source) -> Source:
+def _check_exists(source: Source) -> Source:
     if source.path is not None and not source.path.exists():
-        near = _similar_file(source.path)
+        near = _find_similar_file(source.path)
         hint = f"; did you mean {near}?" if near else "; correct the path."
         raise InvalidInput(f"There is no file {source.path}{hint}")
     return source
 
 
-def _similar_file(path: Path) -> str | None:
+def _find_similar_file(path: Path) -> str | None:
     import difflib
 
     folder = path.parent
@@ -116,7 +116,7 @@ def _similar_file(path: Path) -> str | None:
     return found[0] if found else None
 
 
-def _file_of_url(url: str) -> str:
+def _parse_file_url(url: str) -> str:
     """The path in sqlite:///relative or sqlite:////absolute, as SQLAlchemy writes them."""
     rest = url.split("://", 1)[1].split("?", maxsplit=1)[0]
     if not rest.startswith("/"):

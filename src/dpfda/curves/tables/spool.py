@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.curves.tables.keys import Ranges, text_parts, text_series
+from dpfda.curves.tables.keys import Ranges, join_texts, split_texts
 from dpfda.curves.tables.rows import Rows
 from dpfda.curves.tables.scratch import ScratchFile
 
@@ -55,7 +55,7 @@ class Spool:
         text = 0
         if self._is_text:
             rows = rows[np.argsort(numbers, kind="stable")] if mixed else rows
-            ids, content = text_parts(rows.ids)
+            ids, content = split_texts(rows.ids)
             text = self._file.append(content)
         else:
             ids = rows.ids.to_numpy()
@@ -63,9 +63,9 @@ class Spool:
         self._columns = 2 + len(design)
         columns = [ids, rows.x, rows.y, *design]
         if mixed and not self._is_text:
-            from dpfda.curves.tables.grouping import split
+            from dpfda.curves.tables.grouping import split_columns
 
-            columns = split(numbers, counts, columns)
+            columns = split_columns(numbers, counts, columns)
         places = [self._file.append(column) for column in columns]
         self._batches.append(_Batch(np.concatenate([[0], np.cumsum(counts)]), places[0], text, places[1]))
 
@@ -134,4 +134,4 @@ class Spool:
             offsets[done + 1 : done + own.size] = own[1:] - own[0] + offsets[done]
             contents.append(content)
             done += high - low
-        return text_series(offsets, np.concatenate(contents) if contents else np.empty(0, dtype=np.uint8))
+        return join_texts(offsets, np.concatenate(contents) if contents else np.empty(0, dtype=np.uint8))

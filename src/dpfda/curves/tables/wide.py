@@ -1,4 +1,4 @@
-"""Wide tables, as FDA people keep them: one row per subject with columns named by x, or one column per subject."""
+"""Wide tables, as usual for functional data: one row per subject with columns named by x, or one column per subject."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpfda.curves.tables.numbers import numbers, positions
-from dpfda.curves.tables.rows import missing_ids, plain_ids
+from dpfda.curves.tables.numbers import parse_numbers, parse_positions
+from dpfda.curves.tables.rows import explain_missing_ids, simplify_ids
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -22,43 +22,43 @@ _NUMBER_AT_END = re.compile(r"[-+]?\d+(?:\.\d+)?$")
 Long = tuple["NDArray[np.int64]", "NDArray[np.float64]", "NDArray[np.float64]"]
 
 
-def wide_rows(frame: pl.DataFrame, reading: Reading) -> Long:
+def unpivot(frame: pl.DataFrame, reading: Reading) -> Long:
     """Subject numbers, x and y of every cell."""
     if reading.x is not None:
-        return _columns_are_subjects(frame, reading)
+        return _unpivot_columns(frame, reading)
     assert reading.id is not None
-    ids = plain_ids(frame[reading.id])
+    ids = simplify_ids(frame[reading.id])
     if ids.null_count():
-        raise missing_ids(ids.null_count(), reading)
+        raise explain_missing_ids(ids.null_count(), reading)
     if ids.n_unique() < frame.height:
         raise InvalidInput(f"--id {reading.id} names a subject twice; --wide needs one row per subject.")
-    return _rows_are_subjects(frame, reading)
+    return _unpivot_rows(frame, reading)
 
 
-def _rows_are_subjects(frame: pl.DataFrame, reading: Reading) -> Long:
+def _unpivot_rows(frame: pl.DataFrame, reading: Reading) -> Long:
     """Row numbers, x and y of every cell; x is the number at the end of the column's name (`46`, `hdl_46`, `t0.5`)."""
-    points = {column: _point(column) for column in measured(frame.columns, reading)}
+    points = {column: _parse_point(column) for column in find_value_columns(frame.columns, reading)}
     n = frame.height
-    values = np.column_stack([numbers(frame[column], reading.decimal) for column in points])
+    values = np.column_stack([parse_numbers(frame[column], reading.decimal) for column in points])
     x = np.tile(np.fromiter(points.values(), dtype=np.float64), n)
     return np.repeat(np.arange(n, dtype=np.int64), len(points)), x, values.ravel()
 
 
-def _columns_are_subjects(frame: pl.DataFrame, reading: Reading) -> Long:
+def _unpivot_columns(frame: pl.DataFrame, reading: Reading) -> Long:
     """Subject numbers, x and y of every cell of a table with one column per subject."""
     assert reading.x is not None
-    grid = positions(frame[reading.x], reading.domain, reading.decimal)
+    grid = parse_positions(frame[reading.x], reading.domain, reading.decimal)
     subjects = [column for column in frame.columns if column != reading.x]
     if not subjects:
         raise InvalidInput(
             f"There is no column beside {reading.x!r}; with --wide --x every other column is one subject."
         )
-    values = [numbers(frame[column], reading.decimal) for column in subjects]
+    values = [parse_numbers(frame[column], reading.decimal) for column in subjects]
     owners = np.repeat(np.arange(len(subjects), dtype=np.int64), grid.size)
     return owners, np.tile(grid, len(subjects)), np.concatenate(values)
 
 
-def measured(columns: list[str], reading: Reading) -> list[str]:
+def find_value_columns(columns: list[str], reading: Reading) -> list[str]:
     """The columns that hold values: those beginning with --y if given, else all that end in a number."""
     others = {reading.id, *(covariate.name for covariate in reading.covariates)}
     free = [column for column in columns if column not in others]
@@ -71,7 +71,7 @@ def measured(columns: list[str], reading: Reading) -> list[str]:
     return chosen
 
 
-def _point(column: str) -> float:
+def _parse_point(column: str) -> float:
     found = _NUMBER_AT_END.search(column)
     assert found is not None
     text = found.group()

@@ -2,7 +2,7 @@
 
 | module | runs where | what it does |
 |---|---|---|
-| `controller`, `transport` | coordinator's job process | drive the engine's one loop through broadcasts |
+| `controller`, `flare_transport` | coordinator's job process | run the method's one loop through broadcasts |
 | `executor` | site's job process | hands messages to `federation.site.Site` |
 | `launcher`, `guard`, `site_main`, `site_worker` | site's processes | keep everything else of FLARE out |
 | `provision`, `job`, `session` | coordinator's command line | kits, job folder, server process, submission |

@@ -18,7 +18,7 @@ from dpfda.transports.checkpoint import CheckpointTransport, Transcript
 
 
 class StudyController(Controller):  # type: ignore[misc]
-    """Runs the engine's loop in the server's job process; its state is in `folder`, its job may die at any time.
+    """Runs the method's loop in the server's job process; its state is in `folder`, its job may die at any time.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from typing import Any
 from nvflare.apis.controller_spec import Task
 
 from dpfda.errors import ProtocolError, TransportError
-from dpfda.federation.exchange import OK, UNAVAILABLE, Answer, Invitation, error_for
+from dpfda.federation.exchange import OK, UNAVAILABLE, Answer, Invitation, make_error
 from dpfda.federation.flare import wire
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan
@@ -89,7 +89,7 @@ class FlareTransport:
             return
         for name, answer in answers.items():
             if answer.code not in (OK, UNAVAILABLE):
-                raise error_for(answer.code, name)
+                raise make_error(answer.code, name)
         missing = ", ".join(name for name in self._sites if name not in good)
         raise TransportError(
             f"{len(good)} of {len(self._sites)} sites answered, the minimum is {self._min_sites}; missing: {missing}. "

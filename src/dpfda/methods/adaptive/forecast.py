@@ -84,7 +84,7 @@ class _Setting:
         self.mixing = plan.scaling.mixing()
         self.metric = np.kron(self.mixing.T @ self.mixing, self.gram)
         self.decay = np.tile(_decay(basis, plan.alpha), plan.n_coefficients)
-        everything = _decay(basis.resized(_MANY), plan.alpha)
+        everything = _decay(basis.resize(_MANY), plan.alpha)
         self._harmonics = float((everything[1:] ** 2).sum())
         if guesses.functions is None:
             self._from_size(float((everything[basis.size :] ** 2).sum()))
@@ -220,7 +220,7 @@ def _decay(basis: Basis, alpha: float) -> Floats:
 
 def _random_curve(basis: Basis) -> Floats:
     """How a smooth random curve's variance spreads over the functions: most is its level."""
-    frequencies = basis.resized(_MANY).frequencies.astype(np.float64)
+    frequencies = basis.resize(_MANY).frequencies.astype(np.float64)
     shares = np.where(frequencies == 0, 1.0, 0.25 * np.maximum(frequencies, 1.0) ** -2.0)
     return np.asarray((shares / shares.sum())[: basis.size])
 

@@ -131,7 +131,7 @@ def with_tail(posterior: Posterior, basis: Basis, alpha: float) -> Floats:
     if basis.sines or basis.size < 2:
         return posterior.covariance
     r, longer = basis.size, basis.size + _TAIL
-    kernel = sobolev_covariance(basis.resized(longer), alpha)
+    kernel = sobolev_covariance(basis.resize(longer), alpha)
     expect = np.linalg.solve(kernel[1:r, 1:r], kernel[1:r, r:]).T
     left = posterior.size**2 * (kernel[r:, r:] - expect @ kernel[1:r, r:])
     functions = posterior.mean.reshape(-1, r)

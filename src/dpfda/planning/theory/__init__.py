@@ -11,7 +11,7 @@ from dpfda.planning.theory.boundaries import BOUNDARIES, Boundary, boundaries_of
 from dpfda.planning.theory.delta import DeltaCondition, delta_condition, heterogeneous_delta_conditions
 from dpfda.planning.theory.heterogeneous import (
     LowerBound,
-    Site,
+    SiteBudget,
     UpperBound,
     heterogeneous_lower,
     heterogeneous_optimal_r,
@@ -59,7 +59,7 @@ __all__ = [
     "RateTerms",
     "Regime",
     "Setting",
-    "Site",
+    "SiteBudget",
     "Term",
     "TermName",
     "UpperBound",

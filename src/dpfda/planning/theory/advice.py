@@ -1,4 +1,4 @@
-"""Planning a study with the rates: what to buy more of, and what each privacy model costs.
+"""Planning a study with the rates: what to invest in, and what each privacy model costs.
 
 Rates are up to constants and logarithms, so read the answers as directions, not as error bars.
 """

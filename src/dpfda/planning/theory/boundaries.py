@@ -4,7 +4,7 @@ The four tables list the same five crossings (A)-(E) for the four problems (the 
 the first table; the letters are carried over). The cost-of-privacy table and the list of regimes
 for the VCM add the ENVELOPE ``m = curves^(1/alpha)``: there the private sparse and the non-private dense term
 meet only at the epsilon of (D); for more budget the private sparse term has already lost, so the
-envelope is a sufficient, not a sharp, end of its reign ((E) is the sharp one).
+envelope is a sufficient, not a sharp, end of its region ((E) is the sharp one).
 
 The sixth pair, non-private sparse against private dense, is compared in the proof of Theorem 2 but
 in none of the tables, and rightly: where these two are equal, one of the others is at least as large (so
@@ -36,7 +36,7 @@ PAIRS: dict[Label, tuple[TermName, TermName, Variable]] = {
     "envelope": ("private sparse", "non-private dense", "m"),
     "proof": ("private dense", "non-private sparse", "epsilon"),
 }
-"""The two terms that meet, the one that rules BELOW the boundary first, and the boundary variable."""
+"""The two terms that meet, the one that dominates BELOW the boundary first, and the boundary variable."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dpfda.errors import InvalidInput
-from dpfda.planning.theory.heterogeneous import Site, lower_bound_r0
+from dpfda.planning.theory.heterogeneous import SiteBudget, lower_bound_r0
 from dpfda.planning.theory.setting import Privacy, Problem, Setting, check_dimension
 
 Shape = Literal["delta * log(1/delta)", "delta * sqrt(log(1/delta))"]
@@ -118,7 +118,7 @@ def delta_condition(
 
 
 def heterogeneous_delta_conditions(
-    problem: Problem, sites: Sequence[Site], T: int = 1, *, m: float, alpha: float, d: float = 1
+    problem: Problem, sites: Sequence[SiteBudget], T: int = 1, *, m: float, alpha: float, d: float = 1
 ) -> tuple[DeltaCondition, ...]:
     """Per server, the condition of Theorem 5.1 (mean) or 7.1 (VCM); up to constants."""
     check_dimension(problem, d)

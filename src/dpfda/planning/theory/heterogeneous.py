@@ -24,8 +24,8 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Site:
-    """A server with `n` curves and budget `epsilon`."""
+class SiteBudget:
+    """The size `n` and the budget `epsilon` of one site (the paper's server)."""
 
     n: float
     epsilon: float
@@ -67,7 +67,7 @@ class LowerBound:
         return max(self.sparse, self.dense)
 
 
-def _columns(sites: Sequence[Site], m: float, d: float) -> tuple[Vector, Vector]:
+def _columns(sites: Sequence[SiteBudget], m: float, d: float) -> tuple[Vector, Vector]:
     if not sites:
         raise InvalidInput("sites must not be empty.")
     check_at_least_one("m", m)
@@ -86,7 +86,7 @@ def _root(increasing: Callable[[float], float]) -> float:
     return math.exp((low + high) / 2)
 
 
-def site_precisions(sites: Sequence[Site], r: float, *, m: float, d: float = 1) -> tuple[float, ...]:
+def site_precisions(sites: Sequence[SiteBudget], r: float, *, m: float, d: float = 1) -> tuple[float, ...]:
     """The u_s: one over the largest of the four variances of server s.
 
     Theorem 6.2; Theorem 4.2 with ``d=1``. The latter prints n_s^-2 where its proof, and the bound that
@@ -100,7 +100,7 @@ def site_precisions(sites: Sequence[Site], r: float, *, m: float, d: float = 1) 
     return tuple(float(value) for value in np.minimum(plain, noisy))
 
 
-def heterogeneous_upper(sites: Sequence[Site], r: float, *, m: float, alpha: float, d: float = 1) -> UpperBound:
+def heterogeneous_upper(sites: Sequence[SiteBudget], r: float, *, m: float, alpha: float, d: float = 1) -> UpperBound:
     """Upper bound with `r` basis functions: harmonic mean of the variances over S, plus squared bias.
 
     Theorem 4.2: r^2 / sum_s min(r n m, n^2 m eps^2, r^2 n, r^2 n^2 eps^2) + r^(-2 alpha); Theorem 6.2 with d.
@@ -119,7 +119,7 @@ def heterogeneous_upper(sites: Sequence[Site], r: float, *, m: float, alpha: flo
     return UpperBound(1 / total, d * r ** (-2 * alpha), weights)
 
 
-def heterogeneous_optimal_r(sites: Sequence[Site], *, m: float, alpha: float, d: float = 1) -> float:
+def heterogeneous_optimal_r(sites: Sequence[SiteBudget], *, m: float, alpha: float, d: float = 1) -> float:
     """The real r at which variance and squared bias agree (appendix remarks on Theorems 4 and 6)."""
     check_alpha(alpha)
 
@@ -134,7 +134,7 @@ def _sparse_information(n: Vector, private: Vector, r: float, m: float, d: float
     return float(np.minimum(r * d * n * m, private * m / T).sum())  # min(r d n m, T^-1 n^2 m eps^2)
 
 
-def lower_bound_r0(sites: Sequence[Site], T: int = 1, *, m: float, alpha: float, d: float = 1) -> float:
+def lower_bound_r0(sites: Sequence[SiteBudget], T: int = 1, *, m: float, alpha: float, d: float = 1) -> float:
     """Solution of ``d r^(2 alpha + 2) = sum_s min(r d n m, n^2 m eps^2 / T)`` (Theorems 5.1 and 7.1)."""
     check_alpha(alpha)
     n, private = _columns(sites, m, d)
@@ -147,7 +147,7 @@ def lower_bound_r0(sites: Sequence[Site], T: int = 1, *, m: float, alpha: float,
     return _root(excess)
 
 
-def heterogeneous_lower(sites: Sequence[Site], T: int = 1, *, m: float, alpha: float, d: float = 1) -> LowerBound:
+def heterogeneous_lower(sites: Sequence[SiteBudget], T: int = 1, *, m: float, alpha: float, d: float = 1) -> LowerBound:
     """Lower bound for mechanisms of `T` rounds (Theorem 5.1; Theorem 7.1 with d).
 
     The 1/T in it comes from splitting every server's curves into T EQUAL batches. A mechanism that may
@@ -174,6 +174,6 @@ def _integers_around(r0: float) -> list[int]:
     return list(range(low, high + 1, step))
 
 
-def _check_rounds(sites: Sequence[Site], T: int) -> None:
+def _check_rounds(sites: Sequence[SiteBudget], T: int) -> None:
     if _validate.integer("T", T) > min(site.n for site in sites):
         raise InvalidInput(f"T must not exceed the smallest n, got {T}: a round would be empty.")

@@ -54,7 +54,7 @@ class Monomial:
         log = self.log_at(values)
         return math.exp(log) if log < _LARGEST_LOG else math.inf
 
-    def solved_for(self, variable: Variable) -> Monomial:
+    def solve_for(self, variable: Variable) -> Monomial:
         """The `variable` at which the monomial equals one, as a monomial of the other variables."""
         power = self.exponent(variable)
         if abs(power) < _ROUNDING:

@@ -162,7 +162,7 @@ def crossing(
 ) -> Monomial:
     """The `variable` at which two terms of a rate are equal, as a monomial of the other variables."""
     terms = term_monomials(problem, privacy, alpha)
-    return (terms[first] / terms[second]).solved_for(variable)
+    return (terms[first] / terms[second]).solve_for(variable)
 
 
 def rate_of(setting: Setting) -> RateTerms:

@@ -1,4 +1,4 @@
-"""Which term rules, what it takes to leave its rule, and the cost-of-privacy table.
+"""Which term dominates, what it takes for another to take over, and the cost-of-privacy table.
 
 Up to constants and logarithms, like every statement about rates.
 """
@@ -30,7 +30,7 @@ class Exit:
 
 @dataclass(frozen=True)
 class Regime:
-    """Where a setting lies: its ruling term and the ways out (each axis, both directions)."""
+    """Where a setting lies: its dominating term and the ways out (each axis, both directions)."""
 
     dominant: TermName
     private: bool

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from dpfda.reproduce.claims.verdicts import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim, unless_few
-from dpfda.reproduce.running import Results
+from dpfda.reproduce.claims.claim import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim, mark_undecided
+from dpfda.reproduce.results import Results
 from dpfda.reproduce.trends import Line, lines_with_break, sorted_gradients
 
 PAPER_BUDGETS = (1.0, 3.0, 4.0, 8.0)  # those whose gradients the paper averages
@@ -50,7 +50,7 @@ def _mean_of(values: Sequence[float]) -> str:
     return f"{np.mean(values):.2f} ({len(values)} lines, {min(values):.2f} to {max(values):.2f})"
 
 
-def _judged(chosen: Sequence[float], every: Sequence[float], paper: float) -> str:
+def _judge(chosen: Sequence[float], every: Sequence[float], paper: float) -> str:
     """Holds where the average is within 0.15 of the paper's and no line is further than 0.3 away from it."""
     if chosen and abs(np.mean(chosen) - paper) < 0.15:
         return HOLDS if max(abs(value - paper) for value in chosen) < 0.3 else PARTLY
@@ -67,7 +67,7 @@ def dense_claims(results: Results) -> Iterable[Claim]:
         ("non-private", flat, all_flat, -1.06, -1),
     ):
         text = f"{_mean_of(one)} over eps = 1, 3, 4, 8; {_mean_of(every)} over all eps from 1 to 8"
-        seen = _judged(one, every, paper)
+        seen = _judge(one, every, paper)
         why = _why_gradient(name) if seen != HOLDS else ""
         sentence = f"Average fitted gradient in the {name} dense regime is {paper} (theory {theory})"
         yield Claim("dense", sentence, "published", text, seen, why)
@@ -109,7 +109,7 @@ def _breaks(fitted: dict[float, list[Line]]) -> Iterable[Claim]:
 
 
 def _in_budget(results: Results, method: str, low: float, high: float) -> Claim:
-    """The other exponent of the private dense rate: of eps, at every n, between two budgets where noise rules."""
+    """The other exponent of the private dense rate: of eps, at every n, between two budgets where noise dominates."""
     epsilons = [epsilon for epsilon in results.epsilons("dense", method) if low <= epsilon <= high]
     gradients = []
     for n in results.axis("dense", "n"):
@@ -117,7 +117,7 @@ def _in_budget(results: Results, method: str, low: float, high: float) -> Claim:
         gradients.append(float(np.polyfit(np.log(epsilons), np.log(errors), 1)[0]))
     text = f"gradient in log eps from {low:g} to {high:g}: {_mean_of(gradients)}"
     seen = HOLDS if abs(float(np.mean(gradients)) + 2) < 0.3 else PARTLY if np.mean(gradients) < BETWEEN else FAILS
-    text, seen = unless_few(text, seen, min(one.errors.size for one in results.select("dense", method)))
+    text, seen = mark_undecided(text, seen, min(one.errors.size for one in results.select("dense", method)))
     why = "" if seen in (HOLDS, UNDECIDED) else _WHY_BUDGET[method]
     return Claim("dense", "In the private dense regime the error falls like eps^-2", method, text, seen, why)
 
@@ -153,6 +153,6 @@ def _dense_adaptive(results: Results) -> Claim:
     overall = {epsilon: np.mean([line.gradient for line in pair]) for epsilon, pair in lines.items()}
     text = ", ".join(f"eps = {epsilon:g}: {value:.2f}" for epsilon, value in overall.items())
     seen = HOLDS if overall[max(overall)] > BETWEEN > overall[min(overall)] else FAILS
-    text, seen = unless_few(text, seen, min(one.errors.size for one in results.select("dense", "adaptive")))
+    text, seen = mark_undecided(text, seen, min(one.errors.size for one in results.select("dense", "adaptive")))
     sentence = "The same for the default method: gradient near -2 at small eps, near -1 at large eps"
     return Claim("dense", sentence, "adaptive", text, seen)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from dpfda.curves import datasets
-from dpfda.reproduce.claims.verdicts import FAILS, HOLDS, UNDECIDED, Claim, unless_few, verdict
-from dpfda.reproduce.running import Results
+from dpfda.reproduce.claims.claim import FAILS, HOLDS, UNDECIDED, Claim, mark_undecided, verdict
+from dpfda.reproduce.results import Results
 from dpfda.reproduce.trends import falls
 
 _NEAR = 0.05  # "near": within this share of the level of y
 
 
-def real_claims(results: Results) -> Iterable[Claim]:
+def real_data_claims(results: Results) -> Iterable[Claim]:
     """The rows of the real data: every data set, every method."""
     for point, found in results.real:
         for method in point.cell.methods:
@@ -30,7 +30,7 @@ def _real_method(data: str, method: str, epsilons: tuple[float, ...], found: dic
         f"{epsilons[-1]:g} (p = {test.p_value:.1g})"
     )
     claim = "Distance to the non-private curve of the training third falls with eps"
-    yield Claim("real-data", claim, method, *unless_few(text, HOLDS if test.holds(0.01) else FAILS, len(distance)))
+    yield Claim("real-data", claim, method, *mark_undecided(text, HOLDS if test.holds(0.01) else FAILS, len(distance)))
     widths = [float(np.ptp(np.quantile(one, (0.05, 0.95), axis=0), axis=0).mean()) for one in curves]
     text = f"mean width of the 90% band {widths[0]:.3g} at eps = {epsilons[0]:g}, {widths[-1]:.3g} at {epsilons[-1]:g}"
     yield Claim(
@@ -81,7 +81,7 @@ def _average_curve(method: str, epsilons: tuple[float, ...], curves: Any, refere
     good = int((away < _NEAR).sum())
     text = f"bias beyond Monte Carlo error {away[0]:.1%} of the level at eps = {epsilons[0]:g}, {away[-1]:.1%} at "
     text += f"{epsilons[-1]:g}; below {_NEAR:.0%} at {good} of {len(away)} budgets"
-    text, seen = unless_few(text, verdict(good, len(away)), curves.shape[1])
+    text, seen = mark_undecided(text, verdict(good, len(away)), curves.shape[1])
     why = {
         "published": "T rounds of step rho leave a part (1 - rho)^T of the start at zero, more where the extension is "
         "ill-conditioned",

@@ -1,5 +1,5 @@
 """One silo spread over the workers of a Dask cluster inside its organisation."""
 
-from dpfda.silo.cluster.dask_curves import SpreadCurves
+from dpfda.silo.cluster.dask_curves import DaskCurves
 
-__all__ = ["SpreadCurves"]
+__all__ = ["DaskCurves"]

@@ -1,4 +1,4 @@
-"""`SpreadCurves`: the curves of one silo on the workers of a Dask cluster.
+"""`DaskCurves`: the curves of one silo on the workers of a Dask cluster.
 
 The silo's head has the ledger and draws the noise. Workers read the rows, and send back sums as exact integers, which
 the head adds: the same bits as in one process, however the curves are spread. The head sees neither rows nor ids. Sums
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.loading import refused_or_noted
+from dpfda.curves.tables.loading import refuse_or_note
 from dpfda.curves.tables.source import find_source
 from dpfda.errors import DpfdaError, InvalidInput, SourceError
 from dpfda.privacy.exact import no_words
@@ -32,7 +32,7 @@ _LOOK_AGAIN = 5.0  # seconds between looks whether there are workers at all
 _MOST_LOOKS = 12
 
 
-class SpreadCurves:
+class DaskCurves:
     """Curves in parts, each in a process of a Dask cluster. Give it to a `Silo` in the place of `Curves`.
 
     A worker that dies is no loss: Dask reads its part again elsewhere and asks again. If that fails too, the round ends in
@@ -55,7 +55,7 @@ class SpreadCurves:
         query: str | None = None,
         parts: int | None = None,
         scratch: str | os.PathLike[str] | None = None,
-    ) -> SpreadCurves:
+    ) -> DaskCurves:
         """A long table that every worker can read; each keeps its own range of ids.
 
         `parts` is the number of workers if left out; `scratch` a folder on every worker for what does not fit into memory.
@@ -71,7 +71,7 @@ class SpreadCurves:
         self._start(
             client, [client.submit(recipe, source, reading, shares, part, folder, pure=False) for part in range(count)]
         )
-        self.owner_notes = refused_or_noted(self._findings, reading)
+        self.owner_notes = refuse_or_note(self._findings, reading)
         return self
 
     def _start(self, client: Any, recipes: list[Any]) -> None:
@@ -92,9 +92,9 @@ class SpreadCurves:
         """The number of curves."""
         return self._bounds[-1]
 
-    def sums(self, basis: Basis, scaling: Scaling) -> SpreadSums:
+    def sums(self, basis: Basis, scaling: Scaling) -> DaskSums:
         """Their sums under the public maps of a plan, made by the workers."""
-        return SpreadSums(self, uuid.uuid4().hex, basis, scaling)
+        return DaskSums(self, uuid.uuid4().hex, basis, scaling)
 
     def words(self, study: str, basis: Basis, scaling: Scaling, ask: Ask, positions: range) -> Words:
         """Ask every part for its share of the positions, and add."""
@@ -107,14 +107,14 @@ class SpreadCurves:
         return sum(_asked(self._client, asked), no_words(ask.width))
 
     def __repr__(self) -> str:
-        return f"SpreadCurves(n={self.n}, p={self.p}, parts={len(self._parts)})"
+        return f"DaskCurves(n={self.n}, p={self.p}, parts={len(self._parts)})"
 
 
 @dataclass(frozen=True)
-class SpreadSums:
-    """`curve_sums.CurveSums` of spread curves for one study."""
+class DaskSums:
+    """`CurveSums` of curves on a Dask cluster, for one study."""
 
-    curves: SpreadCurves
+    curves: DaskCurves
     study: str
     basis: Basis
     scaling: Scaling

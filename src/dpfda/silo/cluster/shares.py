@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.batches import batches_of
+from dpfda.curves.tables.batches import open_batches
 from dpfda.curves.tables.keys import Ranges
-from dpfda.curves.tables.loading import Findings, read_curves, wanted_columns
-from dpfda.curves.tables.rows import Rows, plain_ids
+from dpfda.curves.tables.loading import Findings, choose_columns, read_curves
+from dpfda.curves.tables.rows import Rows, simplify_ids
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def shares_of(source: Source, reading: Reading, parts: int) -> list[Share]:
     import polars as pl
 
     def only_ids(columns: list[str]) -> list[str]:
-        return wanted_columns(columns, source, reading)[:1]
+        return choose_columns(columns, source, reading)[:1]
 
     sample: list[pl.Series] = []
-    with batches_of(source, only_ids, reading.separator) as batches:
+    with open_batches(source, only_ids, reading.separator) as batches:
         for frame in batches.frames:
-            ids = plain_ids(frame[str(reading.id)]).drop_nulls()
+            ids = simplify_ids(frame[str(reading.id)]).drop_nulls()
             if len(ids):
                 sample.append(ids.gather_every(max(1, len(ids) // _SAMPLED)))
     if not sample:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def number(value: float | None, digits: int = 4) -> str:
+def format_number(value: float | None, digits: int = 4) -> str:
     """A number to read: four significant digits, no exponent in the everyday range."""
     if value is None or not math.isfinite(value):
         return "–"
@@ -19,7 +19,7 @@ def number(value: float | None, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def tiny(value: float) -> str:
+def format_small(value: float) -> str:
     """A small probability as people write it: 10⁻⁵, 3×10⁻⁶."""
     mantissa, exponent = f"{value:.2e}".split("e")
     power = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -29,14 +29,14 @@ def tiny(value: float) -> str:
 SOURCES = {"privacy": "privacy noise", "sampling": "sampling of subjects", "bias": "smoothing"}
 
 
-def rms_sentence(error: Mapping[str, float], unit: str, functions: int = 1) -> str:
+def describe_error(error: Mapping[str, float], unit: str, functions: int = 1) -> str:
     """The expected error in the units of y, and where it comes from.
 
     Errors of several coefficient functions are added up, each in its own units.
     """
     total = max(error["total"], 0.0)
     shares = ", ".join(f"{error[part] / total:.0%} {words}" for part, words in SOURCES.items()) if total > 0 else ""
-    size = number(math.sqrt(total), 3) + ("" if functions > 1 else f" in units of {unit}")
+    size = format_number(math.sqrt(total), 3) + ("" if functions > 1 else f" in units of {unit}")
     whose = "" if functions == 1 else f" of the {functions} coefficient curves together, each in its own units"
     return f"Expected error{whose}, root mean square over the domain: {size}" + (
         f"; its square is {shares}." if shares else "."
@@ -44,7 +44,7 @@ def rms_sentence(error: Mapping[str, float], unit: str, functions: int = 1) -> s
 
 
 def typical_half_width(function: Mapping[str, Any]) -> float | None:
-    """Half the width of a function's band in the middle of all places: half of the domain is known better."""
+    """The median over the domain of half the width of a function's band."""
     if function["low"] is None:
         return None
     sides = zip(function["low"], function["high"], strict=True)

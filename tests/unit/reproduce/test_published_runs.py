@@ -13,9 +13,9 @@ from dpfda.curves.simulated import mean_1, mean_2, simulate_mean, simulate_vcm, 
 from dpfda.errors import InvalidInput
 from dpfda.privacy.noise import SeededNoise
 from dpfda.protocol.plans import PublishedConstants
-from dpfda.reproduce.adaptive_runs import AdaptiveRuns, shared_sums
-from dpfda.reproduce.cells import Cell, Method, plan_of, run_cell, squared_errors
-from dpfda.reproduce.lanes import Lanes, Moments, curve_moments
+from dpfda.reproduce.adaptive_runs import AdaptiveRuns, prepare_sums
+from dpfda.reproduce.cells import Cell, Method, make_plan, run_cell, squared_errors
+from dpfda.reproduce.published_runs import Moments, PublishedRuns, curve_moments
 from dpfda.silo.prepared import prepare
 
 BUDGETS = (0.5, 1.0, 8.0)
@@ -28,13 +28,13 @@ def _quiet():
         yield
 
 
-def production_noise(lanes, seeds, names):
-    """The standard normal numbers that silos draw with these seeds, one repetition for each seed, all lanes alike."""
+def production_noise(runs, seeds, names):
+    """The standard normal numbers that silos draw with these seeds, one repetition for each seed, all plans alike."""
     draws = [
-        [[SeededNoise(seed).stream(name, t).standard_normal(np.zeros(lanes.size)) for name in names]
-         for t in range(lanes.rounds)] for seed in seeds
+        [[SeededNoise(seed).stream(name, t).standard_normal(np.zeros(runs.size)) for name in names]
+         for t in range(runs.rounds)] for seed in seeds
     ]  # fmt: skip
-    return np.repeat(np.array(draws)[..., None], lanes.count, axis=-1)
+    return np.repeat(np.array(draws)[..., None], runs.count, axis=-1)
 
 
 def stacked(plan, data):
@@ -44,16 +44,16 @@ def stacked(plan, data):
 
 
 def agrees(plans, fitted, data, seeds):
-    """`fitted[repetition][lane]` from production against the lanes, to 1e-10."""
-    lanes = Lanes.of(plans)
+    """`fitted[repetition][plan]` from production against the runs side by side, to 1e-10."""
+    runs = PublishedRuns.of(plans)
     names = [terms.name for terms in plans[0].silos]
-    found = lanes.run(stacked(plans[0], data), production_noise(lanes, seeds, names))
+    found = runs.run(stacked(plans[0], data), production_noise(runs, seeds, names))
     wanted = np.array([[np.ravel(one) for one in row] for row in fitted])
     assert np.abs(found - wanted).max() <= 1e-10 * max(1.0, np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("size", [3, 7])
-def test_lanes_equal_production_fits_of_a_mean(size):
+def test_many_plans_at_once_equal_production_fits_of_a_mean(size):
     seeds, n, m = [3, 4], 120, 5
     data = [[simulate_mean(n, m, rng=seed)] for seed in seeds]
     make = [
@@ -67,7 +67,7 @@ def test_lanes_equal_production_fits_of_a_mean(size):
     agrees([one.plan_ for one in make], fitted, data, seeds)
 
 
-def test_lanes_equal_production_where_curves_differ_in_length_and_projection_binds():
+def test_many_plans_at_once_equal_production_where_curves_differ_in_length_and_projection_binds():
     m = np.random.default_rng(0).integers(1, 9, 150)
     curves = simulate_mean(150, m, rng=1)
     constants = PublishedConstants(C_alpha=100.0)
@@ -79,7 +79,7 @@ def test_lanes_equal_production_where_curves_differ_in_length_and_projection_bin
     agrees([make.plan_], [[coefficients]], [[curves]], [2])
 
 
-def test_lanes_equal_production_for_unequal_silos_with_covariates():
+def test_many_plans_at_once_equal_production_for_unequal_silos_with_covariates():
     silos = [simulate_vcm(n, 4, 2, rng=n) for n in (90, 140)]
     make = PrivateVaryingCoefficients(domain=(0, 1), y_bounds=(-50, 50), design_bounds=(-1, 1), basis="fourier", n_basis=3,
                                       method="published", y_scale="none", random_state=5)  # fmt: skip
@@ -92,11 +92,11 @@ def test_lanes_equal_production_for_unequal_silos_with_covariates():
     agrees(plans, [fitted], [silos], [5])
 
 
-def test_lanes_refuse_plans_of_different_shape():
+def test_many_plans_at_once_refuse_plans_of_different_shape():
     method = Method("published", BUDGETS, 1, n_basis=3)
-    plans = [plan_of(Cell(n, 5), method, 1.0) for n in (120, 150)]
+    plans = [make_plan(Cell(n, 5), method, 1.0) for n in (120, 150)]
     with pytest.raises(InvalidInput, match="one shape"):
-        Lanes.of(plans)
+        PublishedRuns.of(plans)
 
 
 def test_adaptive_runs_have_the_bits_of_a_fit():
@@ -104,7 +104,7 @@ def test_adaptive_runs_have_the_bits_of_a_fit():
     for epsilon in (0.5, 8.0):
         fitted = PrivateMean(epsilon, 1e-3, domain=(0, 1), y_bounds=(-4, 5), random_state=11).fit(curves)
         plan = fitted.plan_
-        found = AdaptiveRuns(plan).run(shared_sums(plan, [curves]), 11)
+        found = AdaptiveRuns(plan).run(prepare_sums(plan, [curves]), 11)
         assert np.array_equal(plan.scaling.to_user_units(found)[0], fitted.coef_)
 
 
@@ -113,7 +113,7 @@ def test_adaptive_runs_have_the_bits_of_a_federated_fit_with_covariates():
     given = [Silo(one, epsilon=e, delta=1e-3) for one, e in zip(silos.values(), (1.0, 2.0), strict=True)]
     make = PrivateVaryingCoefficients(domain=(0, 1), y_bounds=(-4, 5), design_bounds=(-1, 1), random_state=3).fit(given)
     plan = make.plan_
-    found = AdaptiveRuns(plan).run(shared_sums(plan, list(silos.values())), 3)
+    found = AdaptiveRuns(plan).run(prepare_sums(plan, list(silos.values())), 3)
     assert np.array_equal(plan.scaling.to_user_units(found), make.coef_)
 
 
@@ -138,7 +138,7 @@ def test_a_cell_does_not_depend_on_how_it_is_cut_into_portions(monkeypatch):
 
 @pytest.mark.parametrize("truth", [mean_1, mean_2])
 def test_errors_are_those_of_the_library(truth):
-    plan = plan_of(Cell(300, 5), Method("adaptive", (1.0,), 1, basis="cosine", n_basis=9), 1.0)
+    plan = make_plan(Cell(300, 5), Method("adaptive", (1.0,), 1, basis="cosine", n_basis=9), 1.0)
     coefficients = np.random.default_rng(1).standard_normal((1, 9))
     wanted = squared_l2_error(lambda x: plan.basis.evaluate(x) @ coefficients[0], truth)
     assert squared_errors(coefficients, plan.basis, [truth]) == pytest.approx(wanted, rel=1e-10)

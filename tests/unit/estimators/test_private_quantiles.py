@@ -7,7 +7,7 @@ import pytest
 
 from dpfda.curves.curves import Curves
 from dpfda.errors import BudgetExceeded, InvalidInput
-from dpfda.estimators.quantiles import private_quantiles
+from dpfda.estimators.private_quantiles import private_quantiles
 from dpfda.privacy import Ledger
 from dpfda.privacy.accounting import mu_for
 from dpfda.silo.silo import Silo

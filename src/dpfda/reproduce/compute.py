@@ -1,4 +1,4 @@
-"""Working through cells on several cores, with progress and with everything finished kept."""
+"""Compute the cells of experiments on several cores, show progress, and keep everything that is finished."""
 
 from __future__ import annotations
 
@@ -10,91 +10,30 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dpfda.reproduce.catalogue import Experiment, Point
 from dpfda.reproduce.cells import Cell, Method, run_cell
 from dpfda.reproduce.real_data import RealCell, run_real
+from dpfda.reproduce.results import Results
 from dpfda.reproduce.store import Arrays, Store, adaptive_code, digest
 
 Progress = Callable[[float, float], None]
+
 _ADAPTIVE_FIT, _PER_POINT, _FEWEST = 0.02, 3e-7, 2.0  # rough seconds, for the progress bar and the order of work
 
 
-@dataclass(frozen=True)
-class Series:
-    """Squared errors of one method at one budget at one point of an experiment."""
-
-    sweep: str
-    coordinates: dict[str, Any]
-    method: str
-    epsilon: float
-    errors: NDArray[np.float64]
-
-    @property
-    def mean(self) -> float:
-        """The average over repetitions."""
-        return float(self.errors.mean())
-
-    @property
-    def standard_error(self) -> float:
-        """Of the average."""
-        return float(self.errors.std(ddof=1) / np.sqrt(self.errors.size)) if self.errors.size > 1 else float("nan")
-
-
-class Results:
-    """All series of one experiment, and the arrays of its real-data points."""
-
-    def __init__(self, experiment: Experiment, found: Sequence[Arrays]) -> None:
-        self.experiment = experiment
-        self.series: list[Series] = []
-        self.real: list[tuple[Point, Arrays]] = []
-        for point, arrays in zip(experiment.points, found, strict=True):
-            if isinstance(point.cell, RealCell):
-                self.real.append((point, arrays))
-            else:
-                self.series.extend(_series(point, arrays))
-
-    def select(self, sweep: str, method: str, epsilon: float | None = None, **coordinates: Any) -> list[Series]:
-        """The series that agree, in the order of the configuration."""
-        return [
-            one
-            for one in self.series
-            if (one.sweep, one.method) == (sweep, method)
-            and epsilon in (None, one.epsilon)
-            and all(one.coordinates.get(key) == value for key, value in coordinates.items())
-        ]
-
-    def epsilons(self, sweep: str, method: str) -> list[float]:
-        """The budgets of a method in a sweep."""
-        return sorted({one.epsilon for one in self.series if (one.sweep, one.method) == (sweep, method)})
-
-    def axis(self, sweep: str, name: str) -> list[Any]:
-        """The values of a coordinate in a sweep."""
-        return list(dict.fromkeys(one.coordinates[name] for one in self.series if one.sweep == sweep))
-
-
-def _series(point: Point, arrays: Arrays) -> Iterator[Series]:
-    for method in point.cell.methods:
-        for index, epsilon in enumerate(method.epsilons):
-            yield Series(point.sweep, dict(point.coordinates), method.name, epsilon, arrays[method.name][:, index])
-
-
-def missing_points(experiments: Sequence[Experiment], store: Store, only: Collection[str] | None = None) -> list[Point]:
+def find_missing(experiments: Sequence[Experiment], store: Store, only: Collection[str] | None = None) -> list[Point]:
     """What is not stored yet, the longest work first: each cell once, with those of its methods that are missing.
 
     `only` names the methods that are wanted; the others are left for a later run.
     """
     cells = {digest(_design(point)): point for experiment in experiments for point in experiment.points}
-    missing = [part for point in cells.values() if (part := _missing_part(point, store, only)) is not None]
-    return sorted(missing, key=_seconds, reverse=True)
+    missing = [part for point in cells.values() if (part := _find_missing_part(point, store, only)) is not None]
+    return sorted(missing, key=_estimate_seconds, reverse=True)
 
 
-def _missing_part(point: Point, store: Store, only: Collection[str] | None) -> Point | None:
+def _find_missing_part(point: Point, store: Store, only: Collection[str] | None) -> Point | None:
     methods = tuple(
         method
         for method in point.cell.methods
@@ -112,32 +51,32 @@ def compute_missing(
     only: Collection[str] | None = None,
 ) -> None:
     """Run what is missing; every method of every cell is stored as soon as its cell is done."""
-    missing = missing_points(experiments, store, only)
-    total, done = sum(map(_seconds, missing)) or 1.0, 0.0
+    missing = find_missing(experiments, store, only)
+    total, done = sum(map(_estimate_seconds, missing)) or 1.0, 0.0
     progress(done, total)
-    for point, result in _computed(missing, jobs):
+    for point, result in _compute_all(missing, jobs):
         for method in point.cell.methods:
-            store.write(_key(point, method), _of_method(point, method, result))
-        done += _seconds(point)
+            store.write(_key(point, method), _select_method(point, method, result))
+        done += _estimate_seconds(point)
         progress(done, total)
 
 
 def run_all(experiments: Sequence[Experiment], store: Store, *, jobs: int, progress: Progress) -> list[Results]:
     """Run what is missing and gather everything."""
     compute_missing(experiments, store, jobs=jobs, progress=progress)
-    return [Results(one, [_stored(store, point) for point in one.points]) for one in experiments]
+    return [Results(one, [_read_or_compute(store, point) for point in one.points]) for one in experiments]
 
 
-def _of_method(point: Point, method: Method, result: Arrays) -> Arrays:
+def _select_method(point: Point, method: Method, result: Arrays) -> Arrays:
     """The arrays of one method, and those that do not belong to any."""
     rest = [one.name for one in point.cell.methods if one != method]
     return {name: array for name, array in result.items() if name.split()[0] not in rest}
 
 
-def _computed(points: Sequence[Point], jobs: int) -> Iterable[tuple[Point, Arrays]]:
+def _compute_all(points: Sequence[Point], jobs: int) -> Iterable[tuple[Point, Arrays]]:
     """Results as they come. A cell that fails stops nothing else; at the end the first failure is raised."""
     failed: list[tuple[Point, Exception]] = []
-    for point, result in _attempted(points, jobs):
+    for point, result in _attempt_all(points, jobs):
         if isinstance(result, Exception):
             failed.append((point, result))
         else:
@@ -147,8 +86,8 @@ def _computed(points: Sequence[Point], jobs: int) -> Iterable[tuple[Point, Array
         raise RuntimeError(f"{len(failed)} cells failed; the first is {point.sweep} at {point.coordinates}.") from error
 
 
-def _attempted(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, Arrays | Exception]]:
-    if jobs == 1 or sum(map(_seconds, points)) < _FEWEST:
+def _attempt_all(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, Arrays | Exception]]:
+    if jobs == 1 or sum(map(_estimate_seconds, points)) < _FEWEST:
         for point in points:
             yield point, _attempt(point)
         return
@@ -166,7 +105,7 @@ def _attempted(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, Arra
 
 
 def _attempt(point: Point) -> Arrays | Exception:
-    """The results of a cell, or why there are none: whatever it is, other cells go on, and it is named at the end."""
+    """The results of a cell, or its error: other cells are not affected, and the first error is raised at the end."""
     try:
         return _compute(point)
     except Exception as error:
@@ -190,12 +129,12 @@ def _compute(point: Point) -> Arrays:
     return run_real(point.cell) if isinstance(point.cell, RealCell) else run_cell(point.cell)
 
 
-def _stored(store: Store, point: Point) -> Arrays:
+def _read_or_compute(store: Store, point: Point) -> Arrays:
     """All methods of a point; what was damaged or removed meanwhile is computed again."""
     found = {}
     for method in point.cell.methods:
         arrays = store.read(_key(point, method))
-        found.update(_compute(_missing_part(point, store, [method.name]) or point) if arrays is None else arrays)
+        found.update(_compute(_find_missing_part(point, store, [method.name]) or point) if arrays is None else arrays)
     return found
 
 
@@ -209,11 +148,11 @@ def _key(point: Point, method: Method) -> dict[str, Any]:
     return {**key, "code": adaptive_code()} if method.name == "adaptive" else key
 
 
-def _seconds(point: Point) -> float:
-    return sum(_seconds_of(point.cell, method) for method in point.cell.methods)
+def _estimate_seconds(point: Point) -> float:
+    return sum(_estimate_method_seconds(point.cell, method) for method in point.cell.methods)
 
 
-def _seconds_of(cell: Cell | RealCell, method: Method) -> float:
+def _estimate_method_seconds(cell: Cell | RealCell, method: Method) -> float:
     if isinstance(cell, RealCell):
         fits = 2 * method.repetitions * len(method.epsilons)
         return 3.0 + fits * (_ADAPTIVE_FIT if method.name == "adaptive" else 0.002)

@@ -2,8 +2,8 @@
 
 A curve's gradient is linear in the iterate before it is truncated: g_i(B) = A_i B - c_i, with A_i = G_i G_i^T (x) mean of
 Phi Phi^T and c_i = G_i (x) mean of Phi y. A and c are computed once for the data and shared by all budgets; a round is
-then one matrix product, one truncation and one sum for all lanes. A lane is a plan: lanes may differ in budget, radii
-and step, not in shape. Radii, noise levels and weights come from the plans, that is from the code which fits use.
+then one matrix product, one truncation and one sum for all plans. Plans may differ in budget, radii and step, not in
+shape. Radii, noise levels and weights come from the plans, that is from the code which fits use.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def _grams(features: Floats, offsets: NDArray[np.int64]) -> Floats:
 
 
 @dataclass(frozen=True)
-class Lanes:
-    """The numbers of many plans of one shape, side by side: the last axis is the lane."""
+class PublishedRuns:
+    """The numbers of many plans of one shape, side by side: the last axis is the plan."""
 
     columns: int
     rounds: int
@@ -80,11 +80,11 @@ class Lanes:
 
     @property
     def count(self) -> int:
-        """The number of lanes."""
+        """The number of plans."""
         return len(self.steps)
 
     @staticmethod
-    def of(plans: Sequence[Plan]) -> Lanes:
+    def of(plans: Sequence[Plan]) -> PublishedRuns:
         """Read the plans' own numbers; they must agree in shape, rounds and sizes of silos."""
         first = plans[0]
         names = [terms.name for terms in first.silos]
@@ -96,7 +96,7 @@ class Lanes:
         batches = tuple(n // rounds for n in sizes)
         noise = [[_noise_of_mean(plan, name, b) for name, b in zip(names, batches, strict=True)] for plan in plans]
         weights = np.array([[terms.weight for terms in plan.silos] for plan in plans])
-        return Lanes(
+        return PublishedRuns(
             columns=first.n_coefficients,
             rounds=rounds,
             batches=batches,
@@ -112,7 +112,7 @@ class Lanes:
         return rng.standard_normal((self.rounds, len(self.batches), self.size, self.count))
 
     def run(self, silos: Sequence[Moments], normals: Floats) -> Floats:
-        """Coefficients of shape (repetitions, lanes, q); `normals` has one `draw` for each repetition."""
+        """Coefficients of shape (repetitions, plans, q); `normals` has one `draw` for each repetition."""
         iterate = np.zeros((len(normals), self.size, self.count))
         for index in range(self.rounds):
             gradient = np.zeros_like(iterate)
@@ -123,7 +123,7 @@ class Lanes:
         return np.moveaxis(iterate, -1, 1)
 
     def _truncated_mean(self, data: Moments, batch: slice, iterate: Floats) -> Floats:
-        """Line 4 of Algorithms 1-4 for all lanes: gradients of the batch, truncated at R, averaged."""
+        """Line 4 of Algorithms 1-4 for all plans: gradients of the batch, truncated at R, averaged."""
         matrices, vectors = data.matrices[:, batch], data.vectors[:, batch]
         repetitions, curves, q = vectors.shape
         gradients = matrices.reshape(repetitions, curves * q, q) @ iterate
@@ -135,17 +135,17 @@ class Lanes:
         return mean
 
     def _project(self, iterate: Floats) -> Floats:
-        """Every block of every lane that left its ellipsoid goes back to it; lanes with one ellipsoid together."""
-        by_lane = np.moveaxis(iterate, -1, 0).copy()
+        """Project every block that left its ellipsoid; plans with the same ellipsoid together."""
+        by_plan = np.moveaxis(iterate, -1, 0).copy()
         for ellipsoid in set(self.ellipsoids) - {None}:
             assert ellipsoid is not None
-            lanes = [lane for lane, own in enumerate(self.ellipsoids) if own == ellipsoid]
-            blocks = by_lane[lanes].reshape(-1, self.size // self.columns)
+            chosen = [index for index, one in enumerate(self.ellipsoids) if one == ellipsoid]
+            blocks = by_plan[chosen].reshape(-1, self.size // self.columns)
             outside = blocks**2 @ np.asarray(ellipsoid.weights) > ellipsoid.radius**2
             if outside.any():
                 blocks[outside] = ellipsoid.project(blocks[outside])
-                by_lane[lanes] = blocks.reshape(len(lanes), len(iterate), self.size)
-        return np.ascontiguousarray(np.moveaxis(by_lane, 0, -1))
+                by_plan[chosen] = blocks.reshape(len(chosen), len(iterate), self.size)
+        return np.ascontiguousarray(np.moveaxis(by_plan, 0, -1))
 
 
 def _radii(plan: Plan) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""The error to expect AFTER a fit, from what was released: post-processing, so it costs nothing and tells nothing new."""
+"""The error estimated AFTER a fit from what was released: post-processing, so it costs no privacy."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from dpfda.planning.expected_error import ExpectedError
 from dpfda.protocol.terms import Scaling
 
 
-def achieved_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: ErrorParts) -> ExpectedError:
+def estimate_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: ErrorParts) -> ExpectedError:
     """Squared L2 error by source in the user's units; `coefficients` are the scaled ones.
 
-    The yardstick `signal` is what the functions vary by, the uncertainty of that included, or the spread of the curves'
-    levels if that is more: a flat mean that is known well is no failure.
+    The yardstick `signal` is how much the functions vary, including the uncertainty of that, or how much the curves'
+    levels vary if that is more: a flat mean that is known well is no failure.
     """
     total = _size(basis, scaling, parts.total)
     sampling, privacy = _size(basis, scaling, parts.sampling), _size(basis, scaling, parts.privacy)
@@ -39,5 +39,5 @@ def _size(basis: Basis, scaling: Scaling, moments: Floats) -> float:
 def _metric(basis: Basis, scaling: Scaling, size: int) -> Floats:
     """The squared L2 length, in the user's units, as a quadratic form in `size` scaled coefficients."""
     mixing = scaling.mixing()
-    gram = basis.resized(size // len(mixing)).gram()
+    gram = basis.resize(size // len(mixing)).gram()
     return np.asarray(np.kron(mixing.T @ mixing, gram), dtype=np.float64)

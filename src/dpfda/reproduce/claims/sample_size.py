@@ -1,94 +1,28 @@
-"""The sentences of the paper's numerical section, each held against what was measured. Wording and numbers are ours.
-
-Levels: a direction counts as seen when its one-sided test has p < 1e-4 with at least 60 repetitions, p < 0.01 with fewer.
-"""
+"""Claims about the error against subjects n, visits m and budget eps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 import numpy as np
 
 from dpfda.curves.simulated import mean_2
-from dpfda.reproduce.running import Results, Series
-from dpfda.reproduce.trends import falls, levelling, monotone_share
+from dpfda.reproduce.claims.claim import FAILS, HOLDS, MANY, METHODS, PARTLY, UNDECIDED, Claim, compare, mark_undecided
+from dpfda.reproduce.results import Results, Series
+from dpfda.reproduce.trends import levelling, monotone_share
 
-LEVEL, LEVEL_FEW, MANY = 1e-4, 0.01, 60
-METHODS = ("published", "adaptive")
 MINOR = 0.2  # a "minor" improvement: less than a fifth
+
 Grid = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-HOLDS, PARTLY, FAILS, SHOWN, UNDECIDED = "holds", "in part", "does not hold", "shown", "undecided"
 
 
-@dataclass(frozen=True)
-class Claim:
-    """One row of RESULTS.md."""
-
-    experiment: str
-    claim: str
-    method: str
-    measured: str
-    verdict: str
-    why: str = ""
-
-
-def level_of(*series: Series) -> float:
-    """The error level that the number of repetitions allows."""
-    return LEVEL if min(one.errors.size for one in series) >= MANY else LEVEL_FEW
-
-
-def verdict(good: int, total: int) -> str:
-    """All, most or not."""
-    if good == total:
-        return HOLDS
-    return PARTLY if good >= 0.75 * total else FAILS
-
-
-def unless_few(text: str, seen: str, few: int) -> tuple[str, str]:
-    """What does not hold with few repetitions is undecided."""
-    if seen == HOLDS or few >= MANY // 2:
-        return text, seen
-    return f"{text}; {few} repetitions are too few to tell", UNDECIDED
-
-
-def claims_of(results: Results) -> list[Claim]:
-    """All rows of one experiment."""
-    from dpfda.reproduce.claims.dense import dense_claims
-    from dpfda.reproduce.claims.more import MORE
-
-    table: dict[str, Callable[[Results], Iterable[Claim]]] = {
-        "mean-1": _mean,
-        "mean-2": _mean,
-        "dense": dense_claims,
-        "heat": _heat,
-        "visits": _visits,
-        **MORE,
-    }
-    return list(table[results.experiment.name](results))
-
-
-def compare(results: Results, pairs: Sequence[tuple[Series, Series]], *, paired: bool = False) -> tuple[str, str]:
-    """How many pairs fall significantly, in words, and the verdict."""
-    tests = [falls(worse.errors, better.errors, paired=paired) for worse, better in pairs]
-    good = sum(test.holds(level_of(*pair)) for test, pair in zip(tests, pairs, strict=True))
-    ratio = float(np.median([test.before / test.after for test in tests]))
-    level = max(level_of(*pair) for pair in pairs)
-    few = min(one.errors.size for pair in pairs for one in pair)
-    rising = [falls(better.errors, worse.errors, paired=paired).holds(LEVEL_FEW) for worse, better in pairs]
-    text = f"falls at p < {level:g} in {good} of {len(pairs)} comparisons; error {ratio:.2g} times smaller (median)"
-    if good < len(pairs) and few < MANY and not any(rising):
-        return f"{text}; never rises, but {few} repetitions are too few to tell", UNDECIDED
-    return text, verdict(good, len(pairs))
-
-
-def _mean(results: Results) -> Iterable[Claim]:
+def mean_claims(results: Results) -> Iterable[Claim]:
     name = results.experiment.name
     for method in METHODS:
         yield _in_epsilon(results, method)
         for sweep, axis, word in (("visits", "m", "visits m"), ("subjects", "n", "subjects n")):
             ends = _ends(results, sweep, method, axis)
-            text, seen = compare(results, ends)
+            text, seen = compare(ends)
             values = results.axis(sweep, axis)
             yield Claim(name, f"Error falls with {word} ({values[0]} to {values[-1]})", method, text, seen)
         yield _levelling(results, method, claimed=12, limits=(9.0, 15.0))
@@ -102,11 +36,11 @@ def _in_epsilon(results: Results, method: str) -> Claim:
         epsilons = results.epsilons(sweep, method)
         low, high = (results.select(sweep, method, epsilon) for epsilon in (epsilons[0], epsilons[-1]))
         pairs.extend(zip(low, high, strict=True))
-    text, seen = compare(results, pairs, paired=True)
+    text, seen = compare(pairs, paired=True)
     why = (
         ""
         if seen in (HOLDS, UNDECIDED)
-        else "where it does not, sampling rules the error at the smallest budget already"
+        else "where it does not, sampling already dominates the error at the smallest budget"
     )
     return Claim(results.experiment.name, "Error falls as eps grows, in every plot", method, text, seen, why)
 
@@ -135,7 +69,7 @@ def _levelling(results: Results, method: str, *, claimed: int, limits: tuple[flo
     )
     near = middle <= limits[1]
     seen = HOLDS if near and left < MINOR else PARTLY if near or left < MINOR else FAILS
-    text, seen = unless_few(text, seen, min(one.errors.size for one in results.select("visits", method, **where)))
+    text, seen = mark_undecided(text, seen, min(one.errors.size for one in results.select("visits", method, **where)))
     place = "".join(f" at {key} = {value}" for key, value in where.items())
     why = "" if seen in (HOLDS, UNDECIDED) else _why_levelling(method)
     return Claim(
@@ -167,7 +101,7 @@ def _not_fourier(results: Results) -> Iterable[Claim]:
         )
 
 
-def _heat(results: Results) -> Iterable[Claim]:
+def heat_claims(results: Results) -> Iterable[Claim]:
     for method in METHODS:
         epsilons, ns, ms = results.epsilons("heat", method), results.axis("heat", "n"), results.axis("heat", "m")
         grid = {m: _grid(results, method, m) for m in ms}
@@ -175,13 +109,13 @@ def _heat(results: Results) -> Iterable[Claim]:
         in_eps = np.mean([monotone_share(row) for one in grid.values() for row in one])
         corners = [(results.select("heat", method, epsilons[0], m=m, n=ns[0])[0],
                     results.select("heat", method, epsilons[-1], m=m, n=ns[-1])[0]) for m in ms]  # fmt: skip
-        text, seen = compare(results, corners)
+        text, seen = compare(corners)
         text += f"; neighbouring cells fall in {in_n:.0%} (n) and {in_eps:.0%} (eps) of cases"
         yield Claim("heat", "For fixed m the error falls as n or eps grows", method, text, seen)
         early, late = np.median(grid[2] / grid[6]), np.median(grid[10] / grid[15])
         text = f"error ratio {early:.2f} from m = 2 to 6, {late:.2f} from 10 to 15 (median)"
         few = min(one.errors.size for one in results.select("heat", method))
-        text, seen = unless_few(text, HOLDS if early > 1.2 and late < 1 + (early - 1) / 2 else FAILS, few)
+        text, seen = mark_undecided(text, HOLDS if early > 1.2 and late < 1 + (early - 1) / 2 else FAILS, few)
         why = "" if seen != FAILS else "at these n and eps its error is privacy noise, which hardly depends on m"
         yield Claim("heat", "m = 2 to 6 helps clearly, m = 10 to 15 modestly", method, text, seen, why)
         yield _helps_where(method, grid[2], grid[6], few)
@@ -197,7 +131,7 @@ def _helps_where(method: str, two: Grid, six: Grid, repetitions: int) -> Claim:
         f"from m = 2 to 6 the error falls by {gains[0]:.2g} in the quarter of small n and eps, by {gains[1]:.2g} in "
         f"that of large ones (medians); as a ratio {ratios[0]:.2f} and {ratios[1]:.2f}"
     )
-    text, seen = unless_few(text, HOLDS if gains[0] > gains[1] else FAILS, repetitions)
+    text, seen = mark_undecided(text, HOLDS if gains[0] > gains[1] else FAILS, repetitions)
     same = ratios[0] < 1.2 * ratios[1]
     why = "in absolute terms; relative to the error it is no more than elsewhere" if seen == HOLDS and same else ""
     return Claim("heat", "Visits help most where n and eps are small", method, text, seen, why)
@@ -209,7 +143,7 @@ def _grid(results: Results, method: str, m: int) -> Grid:
     return np.array([[results.select("heat", method, eps, m=m, n=n)[0].mean for eps in epsilons] for n in ns])
 
 
-def _visits(results: Results) -> Iterable[Claim]:
+def visits_claims(results: Results) -> Iterable[Claim]:
     for method in METHODS:
         for n in results.axis("visits", "n"):
             yield _levelling(results, method, claimed=10, limits=(7.0, 13.0), n=n)

@@ -1,4 +1,4 @@
-"""Private quantiles of a column: a small, named share of the budget for bounds that are not known in public."""
+"""Private quantiles of a column: a small, stated share of the budget for bounds that are not publicly known."""
 
 from __future__ import annotations
 
