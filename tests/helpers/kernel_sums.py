@@ -7,7 +7,7 @@ import numpy as np
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import HistogramBound, OuterProductBound, from_triangle
 from dpfda.silo.kernels.packed import PackedCurves
-from dpfda.silo.sums import GradientSum, LevelCounts, MomentSum, WhitenedSums
+from dpfda.silo.sums import DesignMomentSum, LevelCounts, TruncatedGradientSum, WhitenedGradientSums
 
 
 class Sums:
@@ -28,13 +28,13 @@ class Sums:
 
     def truncated(self, iterate, radii):
         bound = EntrywiseBound(radii)
-        return self.total(GradientSum(iterate, bound), bound)
+        return self.total(TruncatedGradientSum(iterate, bound), bound)
 
     def whitened(self, iterate, whitener, radius, *, threshold=-1.0, spread=False, direction=None, reach=1.0):
         """(gradient, number of short ones, spread matrix or None, rest or None)."""
         ball, outer = EllipsoidBound(np.ones(iterate.size), radius), OuterProductBound(iterate.size, 1.0)
         rest = None if direction is None else EntrywiseBound([reach * radius])
-        ask = WhitenedSums(iterate, whitener, ball, threshold, direction, rest, outer if spread else None)
+        ask = WhitenedGradientSums(iterate, whitener, ball, threshold, direction, rest, outer if spread else None)
         words = self.words(ask)
         assert words.shape == (2, ask.width)
         matrix = from_triangle(outer.total(words[:, ask.triangle], self.n).total) if spread else None
@@ -45,7 +45,7 @@ class Sums:
         if not len(centre):  # no plan asks a basis of one function for moments
             return np.zeros(0)
         bound = EllipsoidBound(np.ones(len(centre)) if weights is None else weights, radius)
-        return self.total(MomentSum(centre, bound), bound)
+        return self.total(DesignMomentSum(centre, bound), bound)
 
     def levels(self, bins):
         bound = HistogramBound(bins + 1)

@@ -13,7 +13,7 @@ from dpfda.curves.curves import Curves
 from dpfda.protocol.plan import Plan, Round
 from dpfda.protocol.plans import PublishedConstants, adaptive_plan, published_plan
 from dpfda.protocol.plans.quantiles import quantile_plan
-from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Measure
+from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Statistic
 from dpfda.protocol.terms import Scaling, SiloTerms
 from dpfda.silo.silo import Silo
 
@@ -81,11 +81,11 @@ def default_arrays(plan: Plan, index: int) -> dict[str, Floats]:
     arrays = {name: np.ones(size) for name, size in plan.query_sizes(index).items()}
     size = plan.n_coefficients * plan.basis.size
     special: dict[str, Floats] = {"whitener": np.eye(size).ravel(), "length_prior": np.array([-1.0, 0.3, 1.0])}
-    special |= {name: np.zeros(arrays[name].size) for name in arrays if name in ("iterate", "moves")}
+    special |= {name: np.zeros(arrays[name].size) for name in arrays if name in ("iterate", "displacements")}
     return {name: special.get(name, ones) for name, ones in arrays.items()}
 
 
-def _alone(kind: type[Measure]) -> Planner:
+def _alone(kind: type[Statistic]) -> Planner:
     measure = EntrywiseGradient((0.7, 0.5, 0.3) * 2) if kind is EntrywiseGradient else kind()
 
     def plan(silos: list[SiloTerms]) -> Plan:

@@ -19,7 +19,7 @@ from dpfda.curves.curves import Curves
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Arrays, Query
 from dpfda.protocol.plan import Plan, Round
-from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Measure
+from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Statistic
 from dpfda.protocol.terms import Scaling, SiloTerms
 
 _HUGE_INT = 10**400
@@ -85,7 +85,7 @@ def _scalings() -> Iterator[tuple[str, Scaling]]:
     yield "missing columns", Scaling((-1.0, 1.0), ((1.0, 1.0),))
 
 
-def _plan(measure: Measure, scaling: Scaling) -> Plan:
+def _plan(measure: Statistic, scaling: Scaling) -> Plan:
     terms = SiloTerms(NAME, 3, 4.0, DELTA, 3.0, shares=((_TINY_SHARE,),))
     return Plan("adaptive", "hostile", make_basis("cosine", 3), 2, scaling, (Round((measure,)),), (terms,))
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 
 @dataclass(frozen=True)
-class Measure:
+class Statistic:
     """A quantity that every curve contributes a bounded vector to; silos release noisy means of it.
 
     `asks` names the arrays that a query must carry for it.
@@ -18,7 +18,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class EntrywiseGradient(Measure):
+class EntrywiseGradient(Statistic):
     """The published release: gradients truncated to |g_h| <= R_h (Algorithms 1-4, line 4)."""
 
     kind: ClassVar[str] = "entrywise-gradient"
@@ -27,7 +27,7 @@ class EntrywiseGradient(Measure):
 
 
 @dataclass(frozen=True)
-class LevelHistogram(Measure):
+class LevelHistogram(Statistic):
     """How many curves have their own mean of y in each of `bins` equal bins of the y-range, and how many have no points."""
 
     kind: ClassVar[str] = "level-histogram"
@@ -35,21 +35,21 @@ class LevelHistogram(Measure):
 
 
 @dataclass(frozen=True)
-class DesignMoments(Measure):
+class DesignMoments(Statistic):
     """Mean of cos(k theta) and sin(k theta) over a curve's points, minus what a uniform design has."""
 
     kind: ClassVar[str] = "design-moments"
 
 
 @dataclass(frozen=True)
-class CovariateSquares(Measure):
+class CovariateSquares(Statistic):
     """G_k^2 of every design column but the first."""
 
     kind: ClassVar[str] = "covariate-squares"
 
 
 @dataclass(frozen=True)
-class CovariateProducts(Measure):
+class CovariateProducts(Statistic):
     """G G^T with columns of about one size, each curve's vector within a ball of this radius."""
 
     kind: ClassVar[str] = "covariate-products"
@@ -58,7 +58,7 @@ class CovariateProducts(Measure):
 
 
 @dataclass(frozen=True)
-class ShareBelow(Measure):
+class ShareBelow(Statistic):
     """The share of a curve's own y that is at or below a threshold (the only entry of the iterate).
 
     `level` is the quantile that the study is after; the release does not depend on it.
@@ -69,11 +69,11 @@ class ShareBelow(Measure):
     level: float = 0.5
 
 
-_CLIPPED = ("iterate", "whitener", "length_prior", "moves")
+_CLIPPED = ("iterate", "whitener", "length_prior", "displacements")
 
 
 @dataclass(frozen=True)
-class WhitenedGradient(Measure):
+class WhitenedGradient(Statistic):
     """The gradient in the query's public coordinates, within a ball whose radius the silo finds by itself."""
 
     kind: ClassVar[str] = "whitened-gradient"
@@ -81,7 +81,7 @@ class WhitenedGradient(Measure):
 
 
 @dataclass(frozen=True)
-class ShortShare(Measure):
+class ShortShare(Statistic):
     """Whether the whitened gradient is shorter than the silo's own guess of the median length."""
 
     kind: ClassVar[str] = "short-share"
@@ -89,23 +89,23 @@ class ShortShare(Measure):
 
 
 @dataclass(frozen=True)
-class SpreadMatrix(Measure):
+class GradientOuterProducts(Statistic):
     """The outer product of the clipped whitened gradient, in units of the radius squared."""
 
-    kind: ClassVar[str] = "spread-matrix"
+    kind: ClassVar[str] = "gradient-outer-products"
     asks: ClassVar[tuple[str, ...]] = _CLIPPED
 
 
 @dataclass(frozen=True)
-class ClippedRest(Measure):
+class ClippedRemainder(Statistic):
     """What clipping took from the whitened gradient along the query's direction, up to `reach` further radii."""
 
-    kind: ClassVar[str] = "clipped-rest"
-    asks: ClassVar[tuple[str, ...]] = (*_CLIPPED, "rest_direction")
+    kind: ClassVar[str] = "clipped-remainder"
+    asks: ClassVar[tuple[str, ...]] = (*_CLIPPED, "remainder_direction")
     reach: float = 1.0
 
 
-KINDS: dict[str, type[Measure]] = {
+KINDS: dict[str, type[Statistic]] = {
     cls.kind: cls
     for cls in (
         EntrywiseGradient,
@@ -115,8 +115,8 @@ KINDS: dict[str, type[Measure]] = {
         CovariateProducts,
         WhitenedGradient,
         ShortShare,
-        SpreadMatrix,
-        ClippedRest,
+        GradientOuterProducts,
+        ClippedRemainder,
         ShareBelow,
     )
 }

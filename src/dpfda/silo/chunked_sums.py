@@ -24,7 +24,7 @@ from dpfda.protocol.terms import Scaling
 from dpfda.silo.kernels.arena import drop_pages, file_of
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves, prepare_batch
-from dpfda.silo.sums import Ask, PackedAsk, PreparedAsk
+from dpfda.silo.sums import PackedRequest, PreparedRequest, SumRequest
 
 _Item = TypeVar("_Item")
 _Part = TypeVar("_Part")
@@ -92,16 +92,18 @@ class ChunkedSums:
     def n(self) -> int:
         return int(self._offsets.size) - 1
 
-    def words(self, ask: Ask, positions: range) -> Words:
+    def words(self, ask: SumRequest, positions: range) -> Words:
         """The sum over the curves at these positions; silent about overflow, since a warning would depend on the data."""
         total = no_words(ask.width)
         for words in (
-            self._packed_parts(ask, positions) if isinstance(ask, PackedAsk) else self._prepared_parts(ask, positions)
+            self._packed_parts(ask, positions)
+            if isinstance(ask, PackedRequest)
+            else self._prepared_parts(ask, positions)
         ):
             total += words
         return total
 
-    def _packed_parts(self, ask: PackedAsk, positions: range) -> Iterable[Words]:
+    def _packed_parts(self, ask: PackedRequest, positions: range) -> Iterable[Words]:
         def part(packed: PackedCurves) -> Words:
             words = ask.packed_words(packed)
             packed.drop_pages()
@@ -109,7 +111,7 @@ class ChunkedSums:
 
         return self._run(part, self._packs(positions), positions)
 
-    def _prepared_parts(self, ask: PreparedAsk, positions: range) -> Iterable[Words]:
+    def _prepared_parts(self, ask: PreparedRequest, positions: range) -> Iterable[Words]:
         for chunk in self._chunks(positions):
             with np.errstate(all="ignore"):
                 yield ask.prepared_words(self.prepared(chunk))

@@ -20,30 +20,30 @@ from dpfda.privacy.cones import HistogramBound, OuterProductBound
 from dpfda.protocol.clip_radius import ClipRule
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.statistics import (
-    ClippedRest,
+    ClippedRemainder,
     CovariateProducts,
     CovariateSquares,
     DesignMoments,
     EntrywiseGradient,
+    GradientOuterProducts,
     LevelHistogram,
-    Measure,
     ShareBelow,
     ShortShare,
-    SpreadMatrix,
+    Statistic,
     WhitenedGradient,
 )
 from dpfda.silo.sums import (
     CurveSums,
-    GradientSum,
+    DesignMomentSum,
     LevelCounts,
-    MomentSum,
     ProductSum,
     ShareSum,
     SquareSum,
-    WhitenedSums,
+    TruncatedGradientSum,
+    WhitenedGradientSums,
 )
 
-_WHITENED = (WhitenedGradient, ShortShare, ClippedRest, SpreadMatrix)
+_WHITENED = (WhitenedGradient, ShortShare, ClippedRemainder, GradientOuterProducts)
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Question:
         return self.clip
 
 
-def measure(kinds: Sequence[Measure], curves: CurveSums, positions: range, question: Question) -> list[BoundedSum]:
+def measure(kinds: Sequence[Statistic], curves: CurveSums, positions: range, question: Question) -> list[BoundedSum]:
     """The bounded sums of a round's measures over the curves at these positions.
 
     All that a round asks of whitened gradients is answered in one pass over the curves.
     """
-    found: dict[Measure, BoundedSum] = {}
+    found: dict[Statistic, BoundedSum] = {}
     while whitened := [kind for kind in kinds if isinstance(kind, _WHITENED) and kind not in found]:
         found.update(_whitened_sums(whitened, curves, positions, question))
     return [
@@ -81,7 +81,7 @@ def measure(kinds: Sequence[Measure], curves: CurveSums, positions: range, quest
 def _entrywise_gradient(kind: EntrywiseGradient, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
     """Line 4 of Algorithms 1-4: truncate every curve's gradient entrywise at R_h, then add up."""
     bound = EntrywiseBound(np.asarray(kind.radii))
-    return bound.total(curves.words(GradientSum(question.iterate, bound), positions), len(positions))
+    return bound.total(curves.words(TruncatedGradientSum(question.iterate, bound), positions), len(positions))
 
 
 def _level_histogram(kind: LevelHistogram, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
@@ -93,7 +93,7 @@ def _level_histogram(kind: LevelHistogram, curves: CurveSums, positions: range, 
 def _design_moments(kind: DesignMoments, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
     """Each curve's mean of cos(k theta) and sin(k theta), minus what a uniform design would give."""
     bound = EllipsoidBound(*moment_bounds(question.plan.basis))
-    ask = MomentSum(uniform_moments(question.plan.basis), bound)
+    ask = DesignMomentSum(uniform_moments(question.plan.basis), bound)
     return bound.total(curves.words(ask, positions), len(positions))
 
 
@@ -118,8 +118,8 @@ def _share_below(kind: ShareBelow, curves: CurveSums, positions: range, question
 
 
 def _whitened_sums(
-    kinds: Sequence[Measure], curves: CurveSums, positions: range, question: Question
-) -> dict[Measure, BoundedSum]:
+    kinds: Sequence[Statistic], curves: CurveSums, positions: range, question: Question
+) -> dict[Statistic, BoundedSum]:
     """The gradient in the query's public coordinates, scaled into the ball of the silo's own radius, and its companions.
 
     Of several clipped rests, the first.
@@ -131,32 +131,32 @@ def _whitened_sums(
     | clipped rest | what the ball takes away along the query's direction, within `reach` radii |
     """
     width, rule, n = question.arrays["iterate"].size, question.rule(), len(positions)
-    rests = [kind for kind in kinds if isinstance(kind, ClippedRest)][:1]
-    ask = WhitenedSums(
+    rests = [kind for kind in kinds if isinstance(kind, ClippedRemainder)][:1]
+    ask = WhitenedGradientSums(
         question.iterate,
         question.arrays["whitener"].reshape(width, width),
         EllipsoidBound(np.ones(width), rule.radius),
         rule.threshold,
-        question.arrays["rest_direction"] if rests else None,
+        question.arrays["remainder_direction"] if rests else None,
         EntrywiseBound(np.array([rests[0].reach * rule.radius])) if rests else None,
-        OuterProductBound(width, 1.0) if any(isinstance(kind, SpreadMatrix) for kind in kinds) else None,
+        OuterProductBound(width, 1.0) if any(isinstance(kind, GradientOuterProducts) for kind in kinds) else None,
     )
     words = curves.words(ask, positions)
     return {
         kind: _whitened_part(kind, ask, words, n)
         for kind in kinds
-        if kind in rests or not isinstance(kind, ClippedRest)
+        if kind in rests or not isinstance(kind, ClippedRemainder)
     }
 
 
-def _whitened_part(kind: Measure, ask: WhitenedSums, words: Words, n: int) -> BoundedSum:
+def _whitened_part(kind: Statistic, ask: WhitenedGradientSums, words: Words, n: int) -> BoundedSum:
     """The part of the words that belongs to one measure, with its own bound."""
     if isinstance(kind, WhitenedGradient):
         return ask.ball.total(words[:, ask.gradient], n)
-    if isinstance(kind, SpreadMatrix):
+    if isinstance(kind, GradientOuterProducts):
         assert ask.spread is not None
         return ask.spread.total(words[:, ask.triangle], n)
-    if isinstance(kind, ClippedRest):
+    if isinstance(kind, ClippedRemainder):
         assert ask.rest is not None
         return ask.rest.total(words[:, ask.clipped_rest], n)
     short = int(words[1, ask.short])

@@ -203,12 +203,12 @@ class Silo:
         planned = study.plan.rounds[query.round]
         batch = planned.batch(study.curves.n)
         question = Question(study.plan, query.arrays, self._clip_rule(study, query))
-        sums = measure(planned.measures, study.curves, batch, question)
-        return combine(sums, study.plan.measure_mus(self.name, query.round)), len(batch)
+        sums = measure(planned.statistics, study.curves, batch, question)
+        return combine(sums, study.plan.statistic_mus(self.name, query.round)), len(batch)
 
     def _clip_rule(self, study: _Study, query: Query) -> ClipRule | None:
         """The silo's own radius, from the counts that it released in earlier rounds of the run (radius.py)."""
-        if "moves" not in query.arrays:
+        if "displacements" not in query.arrays:
             return None
         counted = study.plan.counted_before(query.round)
         if not study.counts.keys() >= set(counted):  # what is on record never changes
@@ -217,7 +217,7 @@ class Silo:
                 release = Release.decode(stored[index])
                 study.counts[index] = released_count(study.plan, index, release, self._curves.n)
         counts = [study.counts.get(index) for index in counted]
-        lengths = follow(query.arrays["length_prior"].tolist(), query.arrays["moves"].tolist(), counts)
+        lengths = follow(query.arrays["length_prior"].tolist(), query.arrays["displacements"].tolist(), counts)
         return clip_rule(lengths, study.plan.terms(self.name).clip_factor)
 
     def _noise(self, round_: int) -> NoiseSource:
@@ -234,7 +234,7 @@ def _refuse_absurd(plan: Plan) -> None:
     try:
         columns, size = plan.n_coefficients, plan.n_coefficients * plan.basis.size
         limits, shifts, scales = _numbers(plan.scaling)
-        widths = [sum(plan.width(kind) for kind in planned.measures) for planned in plan.rounds]
+        widths = [sum(plan.width(kind) for kind in planned.statistics) for planned in plan.rounds]
         fits = limits.shape == (columns + 1, 2) and shifts.shape == scales.shape == (columns + 1,)
         moderate = all((np.abs(numbers) <= LARGEST_SCALE).all() for numbers in (limits, shifts, scales))
         small = len(widths) <= MOST_ROUNDS and max([size, *widths]) <= MOST_NUMBERS

@@ -1,6 +1,6 @@
 """What a silo's curves can be asked for: bounded sums over curves, as integers that add.
 
-An `Ask` holds public numbers and the bound that clips; `CurveSums.words` answers it. The words of parts of the curves
+A `SumRequest` holds public numbers and the bound that clips; `CurveSums.words` answers it. The words of parts of the curves
 add up to the words of all of them without error, so memory, files, chunks and workers give the same bits. Only
 `measures.py` turns words into numbers, together with the sensitivity that the bound states.
 
@@ -51,13 +51,13 @@ class CurveSums(Protocol):
         """The number of curves."""
         ...
 
-    def words(self, ask: Ask, positions: range) -> Words:
+    def words(self, ask: SumRequest, positions: range) -> Words:
         """The sum over the curves at these consecutive positions; each curve is bounded as a whole."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class GradientSum:
+class TruncatedGradientSum:
     """Gradients at `iterate` (p rows of r), truncated entrywise."""
 
     iterate: Floats
@@ -72,7 +72,7 @@ class GradientSum:
 
 
 @dataclass(frozen=True, eq=False)
-class WhitenedSums:
+class WhitenedGradientSums:
     """Gradients times a public matrix, within a ball; and what else a round asks of them, in the same pass.
 
     Entries: the gradient; how many are at most `threshold` long; with `rest`, what the ball takes along `direction`; with
@@ -126,7 +126,7 @@ class WhitenedSums:
 
 
 @dataclass(frozen=True, eq=False)
-class MomentSum:
+class DesignMomentSum:
     """Each curve's means of cos(k theta) and sin(k theta), minus `centre`, within an ellipsoid."""
 
     centre: Floats
@@ -199,6 +199,6 @@ class ShareSum:
         return self.bound.words(mean_per_curve(below, curves.offsets))
 
 
-PackedAsk = GradientSum | WhitenedSums | MomentSum | LevelCounts
-PreparedAsk = SquareSum | ProductSum | ShareSum
-Ask = PackedAsk | PreparedAsk
+PackedRequest = TruncatedGradientSum | WhitenedGradientSums | DesignMomentSum | LevelCounts
+PreparedRequest = SquareSum | ProductSum | ShareSum
+SumRequest = PackedRequest | PreparedRequest

@@ -19,7 +19,7 @@ from dpfda.protocol.terms import Scaling
 from dpfda.silo import chunked_sums as chunked
 from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
 from dpfda.silo.kernels.arena import Arena, drop_pages, file_of
-from dpfda.silo.sums import GradientSum, ProductSum, ShareSum, SquareSum, WhitenedSums
+from dpfda.silo.sums import ProductSum, ShareSum, SquareSum, TruncatedGradientSum, WhitenedGradientSums
 
 BASIS = Cosine(5)
 SCALING = Scaling((-1.0, 1.0), ((1.0, 1.0), (-1.0, 1.0)))
@@ -31,8 +31,8 @@ def asks():
     iterate, whitener = rng.normal(size=(2, BASIS.size)), rng.normal(size=(SIZE, SIZE))
     ball, rest = EllipsoidBound(np.ones(SIZE), 1.0), EntrywiseBound(np.array([0.5]))
     return [
-        GradientSum(iterate, EntrywiseBound(np.full(SIZE, 0.2))),
-        WhitenedSums(iterate, whitener, ball, 1.0, rng.normal(size=SIZE), rest, OuterProductBound(SIZE, 1.0)),
+        TruncatedGradientSum(iterate, EntrywiseBound(np.full(SIZE, 0.2))),
+        WhitenedGradientSums(iterate, whitener, ball, 1.0, rng.normal(size=SIZE), rest, OuterProductBound(SIZE, 1.0)),
         SquareSum(EntrywiseBound(np.array([0.5]))),
         ProductSum(np.array([1.0, 0.5]), OuterProductBound(2, 1.5)),
         ShareSum(0.1, EntrywiseBound(np.array([0.5]))),
@@ -136,7 +136,7 @@ _GROWTH = """
 import resource, sys, numpy as np
 from types import SimpleNamespace
 from dpfda.basis.basis import Cosine
-from dpfda.silo.sums import GradientSum
+from dpfda.silo.sums import TruncatedGradientSum
 from dpfda.protocol.terms import Scaling
 from dpfda.silo.chunked_sums import sums_of_curves
 from dpfda.privacy.clipping import EntrywiseBound
@@ -152,7 +152,7 @@ def made(name, shape, kind=np.float64):
 curves = SimpleNamespace(x=made("x", (10 * n,)), y=made("y", (10 * n,)), design=made("d", (n, 1)),
                          offsets=made("o", (n + 1,), np.int64), n=n)
 sums = sums_of_curves(curves, Cosine(5), Scaling((-1.0, 1.0), ((1.0, 1.0),)), threads=1)
-ask = GradientSum(np.ones((1, 5)), EntrywiseBound(np.ones(5)))
+ask = TruncatedGradientSum(np.ones((1, 5)), EntrywiseBound(np.ones(5)))
 sums.words(ask, range(n // 20))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _ in range(2):

@@ -46,7 +46,7 @@ def _anisotropic(results: Results) -> Claim:
     cell = next(point.cell for point in results.experiment.points if isinstance(point.cell, Cell))
     shares = {}
     for size in (3, 15):
-        measure = plan_of(cell, Method("published", (1.0,), 1, n_basis=size), 1.0).rounds[0].measures[0]
+        measure = plan_of(cell, Method("published", (1.0,), 1, n_basis=size), 1.0).rounds[0].statistics[0]
         assert isinstance(measure, EntrywiseGradient)
         radii = np.array(measure.radii)
         shares[size] = float(radii.sum() ** 2 / (size * (radii**2).sum()))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpfda.basis.basis import Basis
     from dpfda.curves.tables.reading import Reading
     from dpfda.protocol.terms import Scaling
-from dpfda.silo.sums import Ask
+from dpfda.silo.sums import SumRequest
 
 _LOOK_AGAIN = 5.0  # seconds between looks whether there are workers at all
 _MOST_LOOKS = 12
@@ -96,7 +96,7 @@ class SpreadCurves:
         """Their sums under the public maps of a plan, made by the workers."""
         return SpreadSums(self, uuid.uuid4().hex, basis, scaling)
 
-    def words(self, study: str, basis: Basis, scaling: Scaling, ask: Ask, positions: range) -> Words:
+    def words(self, study: str, basis: Basis, scaling: Scaling, ask: SumRequest, positions: range) -> Words:
         """Ask every part for its share of the positions, and add."""
         asked = []
         for part, first, last in zip(self._parts, self._bounds[:-1], self._bounds[1:], strict=True):
@@ -123,7 +123,7 @@ class SpreadSums:
     def n(self) -> int:
         return self.curves.n
 
-    def words(self, ask: Ask, positions: range) -> Words:
+    def words(self, ask: SumRequest, positions: range) -> Words:
         """The sum over the curves at these positions."""
         return self.curves.words(self.study, self.basis, self.scaling, ask, positions)
 

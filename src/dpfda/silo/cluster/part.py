@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpfda.basis.basis import Basis
     from dpfda.curves.tables.loading import Findings
     from dpfda.protocol.terms import Scaling
-from dpfda.silo.sums import Ask
+from dpfda.silo.sums import SumRequest
 
 Load = Callable[[], "tuple[Curves, Findings | None]"]
 _MOST_STUDIES = 2  # whose packed curves a worker keeps for each of its parts
@@ -41,7 +41,7 @@ class Part:
         """What Dask weighs before it runs a question elsewhere."""
         return self.curves.x.nbytes + self.curves.y.nbytes + self.curves.offsets.nbytes + self.curves.design.nbytes
 
-    def words(self, study: str, basis: Basis, scaling: Scaling, ask: Ask, positions: range) -> Words:
+    def words(self, study: str, basis: Basis, scaling: Scaling, ask: SumRequest, positions: range) -> Words:
         """The exact sum over some of the curves, packed once for a study."""
         with self._lock:
             sums = self._sums.pop(study, None) or sums_of_curves(self.curves, basis, scaling)
@@ -56,6 +56,6 @@ def facts_of(part: Part) -> tuple[int, int, Findings | None]:
     return part.curves.n, part.curves.p, part.findings
 
 
-def words_of(part: Part, study: str, basis: Basis, scaling: Scaling, ask: Ask, first: int, last: int) -> Words:
+def words_of(part: Part, study: str, basis: Basis, scaling: Scaling, ask: SumRequest, first: int, last: int) -> Words:
     """The exact sum over the curves first..last-1 of the part."""
     return part.words(study, basis, scaling, ask, range(first, last))
