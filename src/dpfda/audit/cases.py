@@ -1,4 +1,4 @@
-"""What is audited: for every kind of measure a plan of one round, and plans of whole studies."""
+"""What is audited: for every statistic a plan of one round, and plans of whole studies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Case:
 
 
 def single_cases() -> list[Case]:
-    """Every kind of measure that exists, alone in a plan of one round; and the first round of the published methods."""
+    """Every statistic that exists, alone in a plan of one round; and the first round of the published methods."""
     cases = [Case(name, _alone(kind), columns=2, n=4) for name, kind in KINDS.items()]
     return [
         *cases,
@@ -85,12 +85,15 @@ def default_arrays(plan: Plan, index: int) -> dict[str, Floats]:
     return {name: special.get(name, ones) for name, ones in arrays.items()}
 
 
-def _alone(kind: type[Statistic]) -> Planner:
-    measure = EntrywiseGradient((0.7, 0.5, 0.3) * 2) if kind is EntrywiseGradient else kind()
+def example(kind: type[Statistic]) -> Statistic:
+    """A statistic of this kind for plans with two columns and _SIZE functions."""
+    return EntrywiseGradient((0.7, 0.5, 0.3) * 2) if kind is EntrywiseGradient else kind()
 
+
+def _alone(kind: type[Statistic]) -> Planner:
     def plan(silos: list[SiloTerms]) -> Plan:
         members = tuple(replace(terms, shares=((1.0,),)) for terms in silos)
-        return Plan("adaptive", "audit", make_basis("cosine", _SIZE), 2, VCM, (Round((measure,)),), members)
+        return Plan("adaptive", "audit", make_basis("cosine", _SIZE), 2, VCM, (Round((example(kind),)),), members)
 
     return plan
 

@@ -22,20 +22,7 @@ from numpy.typing import NDArray
 from dpfda.basis.basis import Basis, basis_from_dict
 from dpfda.errors import InvalidInput
 from dpfda.privacy.accounting import GaussianEvent, lemma1_mu, mu_for
-from dpfda.protocol.statistics import (
-    KINDS,
-    ClippedRemainder,
-    CovariateProducts,
-    CovariateSquares,
-    DesignMoments,
-    EntrywiseGradient,
-    GradientOuterProducts,
-    LevelHistogram,
-    ShareBelow,
-    ShortShare,
-    Statistic,
-    WhitenedGradient,
-)
+from dpfda.protocol.statistics import KINDS, Dimensions, ShortShare, Statistic
 from dpfda.protocol.terms import Scaling, SiloTerms
 
 Calibration = Literal["lemma1", "exact"]
@@ -124,6 +111,11 @@ class Plan:
         """Shape (d+1, r) of the coefficients."""
         return self.n_coefficients, self.basis.size
 
+    @cached_property
+    def dimensions(self) -> Dimensions:
+        """What the sizes of releases and queries depend on."""
+        return Dimensions(self.n_coefficients, self.basis)
+
     def terms(self, silo: str) -> SiloTerms:
         """The declared terms of one silo."""
         if silo not in self._terms:
@@ -167,17 +159,12 @@ class Plan:
         return GaussianEvent(math.hypot(*self.statistic_mus(silo, index)), part=planned.part, label=label)
 
     def query_sizes(self, index: int) -> dict[str, int]:
-        """Names and lengths of the arrays that a query of round `index` must carry."""
-        size = self.n_coefficients * self.basis.size
-        known = {
-            "iterate": size,
-            "whitener": size * size,
-            "length_prior": 3,
-            "displacements": len(self.counted_before(index)),
-            "covariate_scale": self.n_coefficients,
-            "remainder_direction": size,
-        }
-        return {name: known[name] for statistic in self.rounds[index].statistics for name in statistic.asks}
+        """Names and lengths of the arrays that a query of round `index` must carry: those of its statistics."""
+        dimensions = dataclasses.replace(self.dimensions, earlier_counts=len(self.counted_before(index)))
+        sizes: dict[str, int] = {}
+        for statistic in self.rounds[index].statistics:
+            sizes |= statistic.query_sizes(dimensions)
+        return sizes
 
     def counted_before(self, index: int) -> list[int]:
         """The rounds before `index` that release a count of short curves."""
@@ -185,7 +172,8 @@ class Plan:
 
     @cached_property
     def _counted(self) -> list[int]:
-        return [index for index in range(len(self.rounds)) if self.slice_of(index, ShortShare) is not None]
+        rounds = enumerate(self.rounds)
+        return [index for index, planned in rounds if any(isinstance(kind, ShortShare) for kind in planned.statistics)]
 
     def slice_of(self, index: int, kind: type[Statistic]) -> slice | None:
         """Where a statistic of this kind stands in the values of a release of round `index`."""
@@ -196,28 +184,13 @@ class Plan:
         """The statistics of every round, and where their values stand."""
         found = []
         for planned in self.rounds:
-            ends = [0, *itertools.accumulate(map(self.width, planned.statistics))]
+            ends = [0, *itertools.accumulate(statistic.width(self.dimensions) for statistic in planned.statistics)]
             found.append(list(zip(planned.statistics, map(slice, ends, ends[1:]), strict=True)))
         return found
 
-    def width(self, statistic: Statistic) -> int:
-        """How many numbers a statistic releases."""
-        size, columns = self.n_coefficients * self.basis.size, self.n_coefficients
-        if isinstance(statistic, LevelHistogram):
-            return statistic.bins + 1
-        if isinstance(statistic, DesignMoments):
-            return self.basis.moment_count * (2 if self.basis.sines else 1)
-        widths: dict[type[Statistic], int] = {
-            EntrywiseGradient: size,
-            WhitenedGradient: size,
-            ShortShare: 1,
-            ClippedRemainder: 1,
-            ShareBelow: 1,
-            GradientOuterProducts: size * (size + 1) // 2,
-            CovariateSquares: columns - 1,
-            CovariateProducts: columns * (columns + 1) // 2,
-        }
-        return widths[type(statistic)]
+    def release_width(self, index: int) -> int:
+        """How many numbers a release of round `index` holds."""
+        return max((place.stop for _, place in self._places[index]), default=0)
 
     def start(self) -> NDArray[np.float64]:
         """The first iterate, B^0 = 0."""

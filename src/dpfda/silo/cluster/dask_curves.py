@@ -96,15 +96,15 @@ class SpreadCurves:
         """Their sums under the public maps of a plan, made by the workers."""
         return SpreadSums(self, uuid.uuid4().hex, basis, scaling)
 
-    def words(self, study: str, basis: Basis, scaling: Scaling, ask: SumRequest, positions: range) -> Words:
+    def words(self, study: str, basis: Basis, scaling: Scaling, request: SumRequest, positions: range) -> Words:
         """Ask every part for its share of the positions, and add."""
         asked = []
         for part, first, last in zip(self._parts, self._bounds[:-1], self._bounds[1:], strict=True):
             low, high = max(first, positions.start), min(last, positions.stop)
             if low < high:
-                question = (part, study, basis, scaling, ask, low - first, high - first)
+                question = (part, study, basis, scaling, request, low - first, high - first)
                 asked.append(self._client.submit(words_of, *question, pure=False))
-        return sum(_asked(self._client, asked), no_words(ask.width))
+        return sum(_asked(self._client, asked), no_words(request.width))
 
     def __repr__(self) -> str:
         return f"SpreadCurves(n={self.n}, p={self.p}, parts={len(self._parts)})"
@@ -112,7 +112,7 @@ class SpreadCurves:
 
 @dataclass(frozen=True)
 class SpreadSums:
-    """`curve_sums.CurveSums` of spread curves for one study."""
+    """`sums.CurveSums` of spread curves for one study."""
 
     curves: SpreadCurves
     study: str
@@ -123,9 +123,9 @@ class SpreadSums:
     def n(self) -> int:
         return self.curves.n
 
-    def words(self, ask: SumRequest, positions: range) -> Words:
+    def words(self, request: SumRequest, positions: range) -> Words:
         """The sum over the curves at these positions."""
-        return self.curves.words(self.study, self.basis, self.scaling, ask, positions)
+        return self.curves.words(self.study, self.basis, self.scaling, request, positions)
 
 
 @dataclass(frozen=True)

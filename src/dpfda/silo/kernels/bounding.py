@@ -186,7 +186,7 @@ def add_shrunk(
 
 
 @inlined
-def add_rest(
+def add_remainder(
     vectors: Floats,
     at: int,
     stride: int,
@@ -202,9 +202,9 @@ def add_rest(
     along = splat(0.0)
     for entry in range(direction.size):
         along = fma(mul(load(vectors, at + stride * entry), shrink), splat(direction[entry]), along)
-    rest = mul(along, sub(div(splat(1.0), shrink), ball_factor(shape, radius)))
-    rest = most(least(rest, splat(limit)), splat(-limit))
-    add_bits(lanes, 0, add(where_le(odd, splat(0.0), rest, splat(0.0)), splat(magic)))
+    remainder = mul(along, sub(div(splat(1.0), shrink), ball_factor(shape, radius)))
+    remainder = most(least(remainder, splat(limit)), splat(-limit))
+    add_bits(lanes, 0, add(where_le(odd, splat(0.0), remainder, splat(0.0)), splat(magic)))
 
 
 @inlined

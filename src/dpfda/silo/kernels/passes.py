@@ -10,7 +10,7 @@ from dpfda._compile import compiled, inlined
 from dpfda.privacy.exact import MOST_ADDITIONS
 from dpfda.silo.kernels.bounding import (
     add_outer_products,
-    add_rest,
+    add_remainder,
     add_shrunk,
     add_truncated,
     collect,
@@ -98,18 +98,18 @@ def whitened_pass(
     whitener: Floats,
     ball: tuple[float, Floats, Integers, Integers, Integers],
     threshold: float,
-    spread: tuple[Floats, Integers, Integers, Integers],
-    rest: tuple[Floats, float, Floats, Integers, Integers, Integers],
+    outer: tuple[Floats, Integers, Integers, Integers],
+    remainder: tuple[Floats, float, Floats, Integers, Integers, Integers],
     norms: Floats,
 ) -> int:
     """The sum of whitened gradients in a ball and, where asked for, of their outer products and of what the ball takes.
 
     Each of these comes with its grid and the words that it is added to. Returns how many curves are at most `threshold`
-    long. Without a spread or rest their arrays are empty; `norms` is empty or takes the length of every lane.
+    long. Without outer products or a remainder their arrays are empty; `norms` is empty or takes the length of every lane.
     """
     radius, magic, bits, high, low = ball
-    spread_magic, spread_bits, spread_high, spread_low = spread
-    direction, limit, rest_magic, rest_bits, rest_high, rest_low = rest
+    outer_magic, outer_bits, outer_high, outer_low = outer
+    direction, limit, remainder_magic, remainder_bits, remainder_high, remainder_low = remainder
     size, p = whitener.shape[0], iterate.shape[0]
     gradients, whitened = room.gradients, room.whitened
     short, additions = 0, 0
@@ -131,16 +131,26 @@ def whitened_pass(
             if norms.size > 0 and i < groups:
                 store(norms, 8 * (block - first + i), true_length(shape))
             if direction.size > 0:
-                add_rest(whitened, 8 * i, 8 * _BLOCK, direction, shape, radius, limit, rest_magic[0], room.rest_lanes)
-            if spread_bits.size > 0:
+                add_remainder(
+                    whitened,
+                    8 * i,
+                    8 * _BLOCK,
+                    direction,
+                    shape,
+                    radius,
+                    limit,
+                    remainder_magic[0],
+                    room.remainder_lanes,
+                )
+            if outer_bits.size > 0:
                 put_in_unit_ball(whitened, 8 * i, 8 * _BLOCK, size, shape, radius)
-        if spread_bits.size > 0:
-            add_outer_products(whitened, size, spread_magic[0], room.spread_lanes)
+        if outer_bits.size > 0:
+            add_outer_products(whitened, size, outer_magic[0], room.outer_lanes)
         additions += _BLOCK
         if additions == MOST_ADDITIONS or block + _BLOCK >= last:
             collect(room.lanes, bits, additions, high, low)
-            collect(room.spread_lanes, spread_bits, additions, spread_high, spread_low)
-            collect(room.rest_lanes, rest_bits, additions, rest_high, rest_low)
+            collect(room.outer_lanes, outer_bits, additions, outer_high, outer_low)
+            collect(room.remainder_lanes, remainder_bits, additions, remainder_high, remainder_low)
             additions = 0
     return short
 
