@@ -20,13 +20,13 @@ from dpfda.errors import DpfdaError, InvalidInput, SourceError
 from dpfda.privacy.exact import no_words
 from dpfda.silo.cluster.part import Part, facts_of, words_of
 from dpfda.silo.cluster.shares import recipe, shares_of
+from dpfda.silo.sums import SumRequest
 
 if TYPE_CHECKING:
     from dpfda._typing import Words
     from dpfda.basis.basis import Basis
     from dpfda.curves.tables.reading import Reading
     from dpfda.protocol.terms import Scaling
-from dpfda.silo.sums import SumRequest
 
 _LOOK_AGAIN = 5.0  # seconds between looks whether there are workers at all
 _MOST_LOOKS = 12

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from dpfda.curves.curves import Curves
 from dpfda.silo.chunked_sums import ChunkedSums, sums_of_curves
+from dpfda.silo.sums import SumRequest
 
 if TYPE_CHECKING:
     from dpfda._typing import Words
     from dpfda.basis.basis import Basis
     from dpfda.curves.tables.loading import Findings
     from dpfda.protocol.terms import Scaling
-from dpfda.silo.sums import SumRequest
 
 Load = Callable[[], "tuple[Curves, Findings | None]"]
 _MOST_STUDIES = 2  # whose packed curves a worker keeps for each of its parts
