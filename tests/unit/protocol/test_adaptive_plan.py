@@ -37,11 +37,11 @@ def test_all_events_together_cost_at_most_epsilon(silos, scaling) -> None:
 
 
 def test_skewness_is_measured_where_the_budget_can_show_it() -> None:
-    def measures(silos):
+    def last_round(silos):
         return [type(kind) for kind in plan_for(silos).rounds[-1].statistics]
 
-    assert ClippedRemainder in measures([(1000, 1.0, 1e-3)])
-    assert ClippedRemainder not in measures([(250, 0.5, 1e-3)])
+    assert ClippedRemainder in last_round([(1000, 1.0, 1e-3)])
+    assert ClippedRemainder not in last_round([(250, 0.5, 1e-3)])
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpfda._compile import compiled
-from dpfda.silo.kernels.bounding import ball_factor, collect, measured, true_length
+from dpfda.silo.kernels.bounding import ball_factor, collect, measure_lengths, true_length
 from dpfda.silo.kernels.direct import add_cosines_and_sines
 from dpfda.silo.kernels.moments import curve_record
 from dpfda.silo.kernels.packed import PackedCurves
@@ -17,7 +17,7 @@ from dpfda.silo.kernels.store import aligned_zeros, place_curves, room_for
 
 @compiled
 def lengths_and_factors(vectors, size, radius, lengths, factors):
-    shape = measured(vectors, 0, 8, size)
+    shape = measure_lengths(vectors, 0, 8, size)
     store(lengths, 0, true_length(shape))
     store(factors, 0, ball_factor(shape, radius))
 

@@ -117,7 +117,7 @@ def add_truncated(
 
 
 @inlined
-def measured(vectors: Floats, at: int, stride: int, size: int) -> Shape:
+def measure_lengths(vectors: Floats, at: int, stride: int, size: int) -> Shape:
     """The `Shape` of eight vectors, entry e at `at` + stride * e.
 
     Squares that underflow belong to lengths far below every radius. The bits of a vector's length are the same on both
@@ -171,7 +171,7 @@ def add_shrunk(
     magic: float,
     lanes: Integers,
 ) -> None:
-    """Scale each vector into the ball of this radius and add; `shape` is what `measured` returned."""
+    """Scale each vector into the ball of this radius and add; `shape` is what `measure_lengths` returned."""
     _, shrink, odd, plain = shape
     factor = ball_factor(shape, radius)
     if plain:

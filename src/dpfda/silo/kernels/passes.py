@@ -15,7 +15,7 @@ from dpfda.silo.kernels.bounding import (
     add_truncated,
     collect,
     count_short,
-    measured,
+    measure_lengths,
     multiply,
     put_gradients,
     put_in_unit_ball,
@@ -124,7 +124,7 @@ def whitened_pass(
             )
         multiply(whitener, gradients, whitened)
         for i in range(_BLOCK):
-            shape = measured(whitened, 8 * i, 8 * _BLOCK, size)
+            shape = measure_lengths(whitened, 8 * i, 8 * _BLOCK, size)
             add_shrunk(whitened, 8 * i, 8 * _BLOCK, size, shape, radius, magic[0], room.lanes)
             fill = packed.fill[block + i] if i < groups else 0
             short += count_short(shape, threshold, fill)
@@ -199,7 +199,7 @@ def moment_pass(
         for lane in range(packed.fill[group], 8):
             for entry in range(size):
                 sums[8 * entry + lane] = 0.0
-        add_shrunk(sums, 0, 8, size, measured(sums, 0, 8, size), radius, magic[0], room.lanes)
+        add_shrunk(sums, 0, 8, size, measure_lengths(sums, 0, 8, size), radius, magic[0], room.lanes)
         additions += 1
         if additions == MOST_ADDITIONS or group == last - 1:
             collect(room.lanes, bits, additions, high, low)
