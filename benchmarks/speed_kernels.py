@@ -16,7 +16,7 @@ from dpfda.privacy.clipping import EntrywiseBound
 from dpfda.silo.chunked_sums import ChunkedSums, sums_of_prepared
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves
-from dpfda.silo.sums import GradientSum
+from dpfda.silo.sums import TruncatedGradientSum
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def silo_round(sums: ChunkedSums, size: int, p: int = 1) -> Callable[[], np.ndar
 
     def work() -> np.ndarray:
         bound = EntrywiseBound(radii)
-        return bound.total(sums.words(GradientSum(iterate, bound), range(sums.n)), sums.n).total
+        return bound.total(sums.words(TruncatedGradientSum(iterate, bound), range(sums.n)), sums.n).total
 
     return work
 

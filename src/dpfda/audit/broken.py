@@ -19,11 +19,11 @@ from dpfda.privacy.accounting import GaussianEvent
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity
 from dpfda.privacy.cones import HistogramBound
 from dpfda.privacy.ledger.ledger import Ledger
-from dpfda.privacy.ledger.memory import MemoryTransaction
 from dpfda.privacy.noise import GRID, OpenDPNoise
 from dpfda.protocol.statistics import EntrywiseGradient, WhitenedGradient
 from dpfda.protocol.terms import SiloTerms
 from dpfda.silo import silo as silo_module
+from dpfda.silo import study as study_module
 from dpfda.silo.chunked_sums import ChunkedSums
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import curve_gradients
@@ -46,7 +46,7 @@ class _Source:
 
 
 def _noise(draw: Callable[[Floats], Floats]) -> AbstractContextManager[Any]:
-    return patch.object(Silo, "_noise", lambda self, round_: _Source(draw))
+    return patch.object(silo_module, "OpenDPNoise", lambda: _Source(draw))
 
 
 def _too_small() -> AbstractContextManager[Any]:
@@ -104,7 +104,7 @@ def _clip_after_averaging() -> AbstractContextManager[Any]:
             for kind, stated in zip(kinds, right(kinds, curves, positions, question), strict=True)
         ]
 
-    return patch.object(silo_module, "measure", wrong)
+    return patch.object(study_module, "measure", wrong)
 
 
 def _clip_each_point() -> AbstractContextManager[Any]:
@@ -120,13 +120,13 @@ def _clip_each_point() -> AbstractContextManager[Any]:
 
 def _part_twice() -> AbstractContextManager[Any]:
     """The words of one thread's part of the curves are added a second time."""
-    right = ChunkedSums._packed_parts
+    right = ChunkedSums.packed_parts
 
     def wrong(self: ChunkedSums, ask: Any, positions: range) -> list[Any]:
         parts = list(right(self, ask, positions))
         return [*parts, *parts[:1]]
 
-    return patch.object(ChunkedSums, "_packed_parts", wrong)
+    return patch.object(ChunkedSums, "packed_parts", wrong)
 
 
 def _free_quantile() -> AbstractContextManager[Any]:
@@ -151,21 +151,10 @@ def _ledger_reset() -> AbstractContextManager[Any]:
 
     def wrong(self: Silo, query: Any) -> Any:
         release = right(self, query)
-        with self.ledger._store.transaction(write=True) as transaction:
-            assert isinstance(transaction, MemoryTransaction)
-            transaction._debits.clear()
-            meta = transaction.meta()
-            transaction.set_meta("head", _empty_head(meta))
+        vars(self.ledger).update(vars(Ledger.in_memory(self.ledger.epsilon, self.ledger.delta)))  # an empty one
         return release
 
     return patch.object(Silo, "release", wrong)
-
-
-def _empty_head(meta: dict[str, str]) -> str:
-    """The head of an empty chain."""
-    from dpfda.privacy.ledger.chain import genesis
-
-    return genesis(meta)
 
 
 @contextmanager
@@ -186,14 +175,19 @@ def _projection_on_data() -> Iterator[None]:
         yield
 
 
-def _points_from_data() -> AbstractContextManager[Any]:
-    right = Silo.terms
+@contextmanager
+def _points_from_data() -> Iterator[None]:
+    build, right = Silo.__init__, Silo.terms
 
-    def wrong(self: Silo) -> SiloTerms:
-        curves: Any = self._curves
-        return replace(right(self), points_per_curve=curves.n_points / curves.n + 1e-3)
+    def count(self: Any, curves: Any, **options: Any) -> None:
+        build(self, curves, **options)
+        self.points_found = curves.n_points / curves.n + 1e-3
 
-    return patch.object(Silo, "terms", wrong)
+    def wrong(self: Any) -> SiloTerms:
+        return replace(right(self), points_per_curve=self.points_found)
+
+    with patch.object(Silo, "__init__", count), patch.object(Silo, "terms", wrong):
+        yield
 
 
 @contextmanager
@@ -207,7 +201,7 @@ def _telling_refusals() -> Iterator[None]:
         return right(self, words, n)
 
     with (
-        patch.object(silo_module, "_refuse_absurd", lambda plan: None),
+        patch.object(silo_module, "refuse_absurd_plan", lambda plan: None),
         patch.object(HistogramBound, "total", wrong),
     ):
         yield

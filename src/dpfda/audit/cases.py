@@ -1,4 +1,4 @@
-"""What is audited: for every kind of measure a plan of one round, and plans of whole studies."""
+"""What is audited: for every statistic a plan of one round, and plans of whole studies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpfda.curves.curves import Curves
 from dpfda.protocol.plan import Plan, Round
 from dpfda.protocol.plans import PublishedConstants, adaptive_plan, published_plan
 from dpfda.protocol.plans.quantiles import quantile_plan
-from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Measure
+from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Statistic
 from dpfda.protocol.terms import Scaling, SiloTerms
 from dpfda.silo.silo import Silo
 
@@ -44,7 +44,7 @@ class Case:
 
 
 def single_cases() -> list[Case]:
-    """Every kind of measure that exists, alone in a plan of one round; and the first round of the published methods."""
+    """Every statistic that exists, alone in a plan of one round; and the first round of the published methods."""
     cases = [Case(name, _alone(kind), columns=2, n=4) for name, kind in KINDS.items()]
     return [
         *cases,
@@ -81,16 +81,19 @@ def default_arrays(plan: Plan, index: int) -> dict[str, Floats]:
     arrays = {name: np.ones(size) for name, size in plan.query_sizes(index).items()}
     size = plan.n_coefficients * plan.basis.size
     special: dict[str, Floats] = {"whitener": np.eye(size).ravel(), "length_prior": np.array([-1.0, 0.3, 1.0])}
-    special |= {name: np.zeros(arrays[name].size) for name in arrays if name in ("iterate", "moves")}
+    special |= {name: np.zeros(arrays[name].size) for name in arrays if name in ("iterate", "displacements")}
     return {name: special.get(name, ones) for name, ones in arrays.items()}
 
 
-def _alone(kind: type[Measure]) -> Planner:
-    measure = EntrywiseGradient((0.7, 0.5, 0.3) * 2) if kind is EntrywiseGradient else kind()
+def example(kind: type[Statistic]) -> Statistic:
+    """A statistic of this kind for plans with two columns and _SIZE functions."""
+    return EntrywiseGradient((0.7, 0.5, 0.3) * 2) if kind is EntrywiseGradient else kind()
 
+
+def _alone(kind: type[Statistic]) -> Planner:
     def plan(silos: list[SiloTerms]) -> Plan:
         members = tuple(replace(terms, shares=((1.0,),)) for terms in silos)
-        return Plan("adaptive", "audit", make_basis("cosine", _SIZE), 2, VCM, (Round((measure,)),), members)
+        return Plan("adaptive", "audit", make_basis("cosine", _SIZE), 2, VCM, (Round((example(kind),)),), members)
 
     return plan
 

@@ -87,7 +87,7 @@ def clock_back(folder: Path, rng: random.Random) -> Tally:
     def earlier() -> str:
         return (datetime.now(UTC) - timedelta(days=1 + rng.randrange(300) * next(times))).isoformat()
 
-    with patch.object(ledger_module, "_now", earlier):
+    with patch.object(ledger_module, "timestamp", earlier):
         finished(forked(lambda: fault_worker.main(folder, "run")))
     return Counter({"runs": 1, "faults": 1}) + examined(folder, ["run"])
 

@@ -1,8 +1,8 @@
 """Code that a proof rests on must not change without a look at the proof.
 
-`docs/proofs/reviewed.toml` holds, for each module, the notes that speak of it and the hash of the code that was read.
-`python -m dpfda.audit.proofs` lists modules that have changed since; with `--accept` it records that the notes were read
-again and still hold (or were changed with the code). Accept only after reading.
+`trust_base.toml` says which notes speak of which module, `docs/proofs/reviewed.toml` holds the hash of each module as it
+was read. `python -m dpfda.audit.proofs` lists modules that have changed since; with `--accept` it records that the notes
+were read again and still hold (or were changed with the code). Accept only after reading.
 """
 
 from __future__ import annotations
@@ -13,38 +13,34 @@ import sys
 import tomllib
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[1]
-RECORD = PACKAGE.parents[1] / "docs" / "proofs" / "reviewed.toml"
-_FOLDERS: dict[str, tuple[str, ...]] = {
-    "silo/**/*.py": ("clipping.md", "transcript.md"),
-    "protocol/**/*.py": ("composition.md", "transcript.md", "adaptive.md"),
-    "privacy/**/*.py": ("clipping.md", "gaussian-mechanism.md", "discrete-noise.md", "composition.md", "transcript.md"),
-    "basis/*.py": ("clipping.md", "projection.md"),
-    "curves/curves.py": ("clipping.md",),
-}
+from dpfda.audit import trust_base
+
+RECORD = trust_base.REPOSITORY / "docs" / "proofs" / "reviewed.toml"
 NOTES = {
-    str(path.relative_to(PACKAGE)): notes for place, notes in _FOLDERS.items() for path in sorted(PACKAGE.glob(place))
+    module: place.notes for place in (*trust_base.first_ring(), *trust_base.after_release()) for module in place.modules
 }
 
 
 def guarded() -> list[str]:
-    """Every module that a guarantee rests on."""
+    """Every module that a proof speaks of."""
     return sorted(NOTES)
 
 
 def fingerprint(module: str) -> str:
     """SHA-256 of the source, line ends aside."""
-    return hashlib.sha256((PACKAGE / module).read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+    return hashlib.sha256((trust_base.PACKAGE / module).read_bytes().replace(b"\r\n", b"\n")).hexdigest()
 
 
 def problems(record: Path = RECORD) -> list[str]:
     """What is wrong, in sentences: modules without a note, notes that are not there, code that changed."""
-    missing = [module for module in guarded() if module not in NOTES]
-    found = [f"{module} has no proof note: name one in dpfda/audit/proofs.py." for module in missing]
-    reviewed = tomllib.loads(record.read_text()) if record.exists() else {}
+    found = [
+        f"{module} has no proof note: name one in trust_base.toml." for module, notes in NOTES.items() if not notes
+    ]
+    reviewed = tomllib.loads(record.read_text())["sha256"] if record.exists() else {}
+    found += [f"{module} was read against its proof and is gone." for module in sorted(reviewed.keys() - NOTES.keys())]
     for module, notes in NOTES.items():
         found += [f"The note {note} is not there." for note in notes if not (record.parent / note).exists()]
-        if module in guarded() and reviewed.get(module, {}).get("sha256") != fingerprint(module):
+        if reviewed.get(module) != fingerprint(module):
             found.append(
                 f"{module} changed since its proof was looked at: read {', '.join(notes)} against it, then run "
                 "python -m dpfda.audit.proofs --accept."
@@ -54,12 +50,10 @@ def problems(record: Path = RECORD) -> list[str]:
 
 def accept(record: Path = RECORD) -> None:
     """Record that every note was read against the present code."""
-    lines = ["# Written by `python -m dpfda.audit.proofs --accept` after the notes were read against the code."]
-    for module in sorted(NOTES):
-        if module in guarded():
-            notes = ", ".join(f'"{note}"' for note in NOTES[module])
-            lines += ["", f'["{module}"]', f"notes = [{notes}]", f'sha256 = "{fingerprint(module)}"']
-    record.write_text("\n".join(lines) + "\n")
+    header = (
+        "# Written by `python -m dpfda.audit.proofs --accept` after the notes were read against the code.\n\n[sha256]\n"
+    )
+    record.write_text(header + "".join(f'"{module}" = "{fingerprint(module)}"\n' for module in guarded()))
 
 
 def main(arguments: list[str]) -> int:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dpfda.audit.cases import DELTA, NAME, VCM, default_arrays, make_silo
+from dpfda.audit.cases import DELTA, NAME, VCM, default_arrays, example, make_silo
 from dpfda.audit.findings import Collector, Violation
 from dpfda.audit.releases import LARGE
 from dpfda.basis.basis import make_basis
@@ -19,7 +19,7 @@ from dpfda.curves.curves import Curves
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Arrays, Query
 from dpfda.protocol.plan import Plan, Round
-from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Measure
+from dpfda.protocol.statistics import KINDS, Statistic
 from dpfda.protocol.terms import Scaling, SiloTerms
 
 _HUGE_INT = 10**400
@@ -60,13 +60,12 @@ def _unlike_data_sets() -> list[Curves]:
 
 
 def _hostile(rng: np.random.Generator, queries: int) -> Iterator[tuple[str, Plan, Arrays]]:
-    """Every kind of measure, under every absurd scaling, and at extreme questions."""
+    """Every statistic, under every absurd scaling, and at extreme questions."""
     for name, kind in KINDS.items():
-        measure = EntrywiseGradient((0.7, 0.5, 0.3) * 2) if kind is EntrywiseGradient else kind()
         for scaling_label, scaling in _scalings():
-            plan = _plan(measure, scaling)
+            plan = _plan(example(kind), scaling)
             yield f"{name}, {scaling_label}", plan, default_arrays(plan, 0)
-        plan = _plan(measure, VCM)
+        plan = _plan(example(kind), VCM)
         for _ in range(queries):
             arrays = default_arrays(plan, 0)
             for key in arrays:
@@ -85,9 +84,9 @@ def _scalings() -> Iterator[tuple[str, Scaling]]:
     yield "missing columns", Scaling((-1.0, 1.0), ((1.0, 1.0),))
 
 
-def _plan(measure: Measure, scaling: Scaling) -> Plan:
+def _plan(statistic: Statistic, scaling: Scaling) -> Plan:
     terms = SiloTerms(NAME, 3, 4.0, DELTA, 3.0, shares=((_TINY_SHARE,),))
-    return Plan("adaptive", "hostile", make_basis("cosine", 3), 2, scaling, (Round((measure,)),), (terms,))
+    return Plan("adaptive", "hostile", make_basis("cosine", 3), 2, scaling, (Round((statistic,)),), (terms,))
 
 
 def _outcome(curves: Curves, plan: Plan, arrays: Arrays, ledger: Ledger, run: str) -> str:

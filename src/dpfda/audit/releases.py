@@ -12,13 +12,14 @@ from dpfda._typing import Floats
 from dpfda.audit.cases import DELTA, NAME, make_silo
 from dpfda.audit.findings import Collector, Result
 from dpfda.audit.hypothesis_tests import Separation, dependent, low_bits_differ, separation, wrong_size
-from dpfda.audit.search import TOLERANCE, Pair, bounded, examiner
+from dpfda.audit.search import TOLERANCE, Pair, bounded
 from dpfda.curves.curves import Curves
 from dpfda.privacy.accounting import gaussian_epsilon
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import GRID
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan
+from dpfda.silo.examination import Examiner
 
 LARGE = 5000.0  # epsilon of the scratch ledgers: each holds many runs of the audited claim
 _PER_LEDGER = 25
@@ -34,7 +35,7 @@ def audit_release(pair: Pair, runs: int) -> Result:
     noises, means, points = [], [], []
     sds: set[bytes] = set()
     for curves in pair.data_sets():
-        total, scale = bounded(examiner(curves, plan, query.run), query)
+        total, scale = bounded(Examiner(curves, plan, name=NAME, ledger=Ledger.in_memory(LARGE, DELTA)), query)
         releases = [release for release, _ in _releases(curves, plan, pair.arrays, runs, notes)]
         sd = releases[0].noise_sd
         sds |= {release.noise_sd.tobytes() for release in releases}

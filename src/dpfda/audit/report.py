@@ -10,6 +10,7 @@ from importlib.metadata import version
 from dpfda import __version__
 from dpfda.audit.command import Verdict
 from dpfda.audit.hypothesis_tests import CONFIDENCE, FALSE_ALARM
+from dpfda.audit.trust_base import describe_size, first_ring
 
 _PACKAGES = ("opendp", "numpy", "scipy", "dp-accounting")
 
@@ -69,6 +70,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     yield ""
     versions = ", ".join([f"dpfda {__version__}", *(f"{name} {version(name)}" for name in _PACKAGES)])
     yield f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {versions}."
+    yield f"The code that the claims rest on (`audit/trust_base.toml`): {describe_size(first_ring())}."
     yield ""
     yield _METHOD.format(alarm=f"{FALSE_ALARM:g}", confidence=f"{CONFIDENCE:.0%}")
     yield from _claims(verdict)

@@ -16,8 +16,8 @@ from dpfda.curves.curves import Curves
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
-from dpfda.silo.chunked_sums import sums_of_curves
-from dpfda.silo.silo import LARGEST_ENTRY, Silo, _Study
+from dpfda.silo.examination import Examiner
+from dpfda.silo.silo import LARGEST_ENTRY
 
 TOLERANCE = 1e-9  # of a whitened change, relative: the examiner's own rounding
 _SAME_END, _MOST_POINTS = 8, 16
@@ -72,24 +72,17 @@ def worst_pair(case: Case, rng: np.random.Generator, *, restarts: int, steps: in
     return best
 
 
-def examiner(curves: Curves, plan: Plan, run: str, *, name: str = NAME, ledger: Ledger | None = None) -> Silo:
-    """A silo that computes bounded sums for the auditor and is never asked to release."""
-    silo = make_silo(curves, name=name, ledger=ledger)
-    silo._studies[run] = _Study(plan, sums_of_curves(curves, plan.basis, plan.scaling))
-    return silo
-
-
-def bounded(silo: Silo, query: Query) -> tuple[Floats, Floats]:
+def bounded(examiner: Examiner, query: Query) -> tuple[Floats, Floats]:
     """The sum that a silo would add noise to, and its scale: whitened changes are measured in this scale."""
-    total, _ = silo._bounded_sum(silo._studies[query.run], query)
-    return total.total, total.sensitivity.scale
+    found = examiner.bounded_sum(query)
+    return found.total, found.sensitivity.scale
 
 
 def whitened_change(pair: Pair, plan: Plan, ledger: Ledger) -> float:
     """How far the two data sets are apart, in units of the declared sensitivity."""
     query = Query("search", 0, pair.arrays)
     (one, scale), (other, other_scale) = (
-        bounded(examiner(curves, plan, "search", ledger=ledger), query) for curves in pair.data_sets()
+        bounded(Examiner(curves, plan, name=NAME, ledger=ledger), query) for curves in pair.data_sets()
     )
     with np.errstate(over="ignore", invalid="ignore"):
         change = float(np.linalg.norm((one - other) / np.minimum(scale, other_scale)))

@@ -14,13 +14,14 @@ from dpfda.audit.cases import DELTA, EPSILON, NAME, OTHER, Case, make_silo, ordi
 from dpfda.audit.findings import Collector, Result
 from dpfda.audit.hypothesis_tests import LEVEL, dependent, separation, wrong_size
 from dpfda.audit.releases import LARGE, grid_points
-from dpfda.audit.search import TOLERANCE, Subject, bounded, examiner, random_subject, replaced
+from dpfda.audit.search import TOLERANCE, Subject, bounded, random_subject, replaced
 from dpfda.curves.curves import Curves
 from dpfda.methods.run import run_study
 from dpfda.privacy.accounting import gaussian_epsilon, mu_for, mu_squared, price_by_pld
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan
+from dpfda.silo.examination import Examiner
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
@@ -33,20 +34,20 @@ class Recorder:
 
     def __init__(self, silos: Sequence[Silo]) -> None:
         self._inner = InProcessTransport(silos)
-        self._ledger = silos[0].ledger
+        self.ledger = silos[0].ledger
         self.rounds: list[tuple[Query, Mapping[str, Release]]] = []
         self.spent: list[float] = []
 
     def open(self, plan: Plan, run: str) -> None:
         """Propose the plan."""
         self._inner.open(plan, run)
-        self.spent.append(self._ledger.spent().mu_squared)
+        self.spent.append(self.ledger.spent().mu_squared)
 
     def gather(self, query: Query) -> Mapping[str, Release]:
         """Ask, and keep question and answers."""
         answers = self._inner.gather(query)
         self.rounds.append((query, answers))
-        self.spent.append(self._ledger.spent().mu_squared)
+        self.spent.append(self.ledger.spent().mu_squared)
         return answers
 
 
@@ -103,7 +104,7 @@ def worst_neighbours(case: Case, rng: np.random.Generator, tries: int) -> tuple[
         first = random_subject(case.columns, rng)
         second = Subject(first.x, -first.y, first.design) if rng.random() < 0.5 else random_subject(case.columns, rng)
         pair = Neighbours(case, base, first, second, others, plan)
-        examiners = [examiner(data, plan, "dry run", ledger=silos[0].ledger) for data in pair.data_sets()]
+        examiners = [Examiner(data, plan, name=NAME, ledger=silos[0].ledger) for data in pair.data_sets()]
         steps = [_step(examiners, plan, query) for query, _ in recorder.rounds]
         moved = float(np.sqrt(sum(float(step @ step) for step, _, _ in steps)))
         best = (moved, pair) if best is None or moved > best[0] else best
@@ -136,9 +137,9 @@ def audit_study(case: Case, rng: np.random.Generator, *, runs: int, tries: int) 
     return Result(case.name, gaussian_epsilon(claimed, DELTA), DELTA, claimed, attained, test, tuple(notes.found))
 
 
-def _step(examiners: list[Silo], plan: Plan, query: Query) -> tuple[Floats, Floats, Floats]:
+def _step(examiners: list[Examiner], plan: Plan, query: Query) -> tuple[Floats, Floats, Floats]:
     """By how much a round's whitened sum differs between the data sets, its middle, and the sd that is paid for."""
-    (one, scale), (other, _) = (bounded(silo, query) for silo in examiners)
+    (one, scale), (other, _) = (bounded(examiner, query) for examiner in examiners)
     mu = plan.event(NAME, query.round).mu
     sd = scale / mu
     return (other - one) / sd, (other + one) / 2 / sd, sd
@@ -153,7 +154,7 @@ def _many_runs(pair: Neighbours, curves: Curves, side: int, runs: int) -> tuple[
         for number in range(start, min(start + _PER_LEDGER, runs)):
             run, recorder = f"run {number}", Recorder(silos)
             run_study(pair.plan, recorder, run)
-            examiners = [examiner(data, pair.plan, run, ledger=ledger) for data in pair.data_sets()]
+            examiners = [Examiner(data, pair.plan, name=NAME, ledger=ledger) for data in pair.data_sets()]
             score, noise = 0.0, []
             for query, answers in recorder.rounds:
                 release = answers[NAME]
@@ -225,10 +226,10 @@ def _check_answers(pair: Neighbours, recorder: Recorder, notes: Collector) -> No
     off = 0
     for query, answers in recorder.rounds:
         release, size = answers[NAME], len(pair.plan.rounds[query.round].batch(pair.case.n))
-        silo = examiner(pair.data_sets()[0], pair.plan, query.run, ledger=recorder._ledger)
-        _, scale = bounded(silo, query)
+        examiner = Examiner(pair.data_sets()[0], pair.plan, name=NAME, ledger=recorder.ledger)
+        _, scale = bounded(examiner, query)
         mu = float((scale / (release.noise_sd * size)).max())
-        paid = [entry.mu for entry in recorder._ledger.log() if entry.round == query.round]
+        paid = [entry.mu for entry in recorder.ledger.log() if entry.round == query.round]
         notes.expect(
             bool(paid) and mu <= paid[0] * (1 + TOLERANCE), "noise against price",
             f"round {query.round}: noise fits mu = {mu:.4g}, paid was {paid[0] if paid else 0:.4g}",

@@ -91,6 +91,6 @@ def private_quantiles(
     outcome = run_study(plan, InProcessTransport([named]), run or secrets.token_hex(8), progress)
     low, high = search
     values = tuple(float((low + high) / 2 + (high - low) / 2 * unit) for unit in outcome.coefficients)
-    share_sd = 1 / (terms.n * plan.measure_mus(terms.name, 0)[0])
+    share_sd = 1 / (terms.n * plan.statistic_mus(terms.name, 0)[0])
     resolution = (high - low) / 2**STEPS
     return PrivateQuantiles(tuple(checked), values, resolution, share_sd, statement(plan, private=outcome.private))

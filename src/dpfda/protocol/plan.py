@@ -22,20 +22,7 @@ from numpy.typing import NDArray
 from dpfda.basis.basis import Basis, basis_from_dict
 from dpfda.errors import InvalidInput
 from dpfda.privacy.accounting import GaussianEvent, lemma1_mu, mu_for
-from dpfda.protocol.statistics import (
-    KINDS,
-    ClippedRest,
-    CovariateProducts,
-    CovariateSquares,
-    DesignMoments,
-    EntrywiseGradient,
-    LevelHistogram,
-    Measure,
-    ShareBelow,
-    ShortShare,
-    SpreadMatrix,
-    WhitenedGradient,
-)
+from dpfda.protocol.statistics import KINDS, Dimensions, ShortShare, Statistic
 from dpfda.protocol.terms import Scaling, SiloTerms
 
 Calibration = Literal["lemma1", "exact"]
@@ -43,12 +30,12 @@ Calibration = Literal["lemma1", "exact"]
 
 @dataclass(frozen=True)
 class Round:
-    """One release of every silo: the measures in it and the part of the curves that it touches.
+    """One release of every silo: the statistics in it and the part of the curves that it touches.
 
     `part` t of `parts` T means the disjoint batch of curves t*floor(n/T) ... (t+1)*floor(n/T)-1; None means all.
     """
 
-    measures: tuple[Measure, ...]
+    statistics: tuple[Statistic, ...]
     part: int | None = None
     parts: int = 1
 
@@ -110,10 +97,10 @@ class Plan:
             raise InvalidInput(f"rounds ask for {max(partitions)} batches of a silo with {smallest} curves.")
 
     def _check_shares(self, terms: SiloTerms) -> None:
-        """Shares match the rounds measure by measure, and are positive and at most one."""
+        """Shares match the rounds statistic by statistic, and are positive and at most one."""
         if not terms.shares:
             return
-        counts = [len(planned.measures) for planned in self.rounds]
+        counts = [len(planned.statistics) for planned in self.rounds]
         if [len(shares) for shares in terms.shares] != counts:
             raise InvalidInput(f"shares of silo {terms.name!r} do not match the plan's rounds.")
         if not all(0 < share <= 1 for shares in terms.shares for share in shares):
@@ -123,6 +110,11 @@ class Plan:
     def shape(self) -> tuple[int, int]:
         """Shape (d+1, r) of the coefficients."""
         return self.n_coefficients, self.basis.size
+
+    @cached_property
+    def dimensions(self) -> Dimensions:
+        """What the sizes of releases and queries depend on."""
+        return Dimensions(self.n_coefficients, self.basis)
 
     def terms(self, silo: str) -> SiloTerms:
         """The declared terms of one silo."""
@@ -140,14 +132,14 @@ class Plan:
         calibrate = lemma1_mu if self.calibration == "lemma1" else mu_for
         return calibrate(terms.epsilon, terms.delta)
 
-    def measure_mus(self, silo: str, index: int) -> list[float]:
-        """The mu of every measure of round `index` at a silo: mu_s sqrt(share)."""
+    def statistic_mus(self, silo: str, index: int) -> list[float]:
+        """The mu of every statistic of round `index` at a silo: mu_s sqrt(share)."""
         shares = self.terms(silo).shares
-        mu, measures = self.mu(silo), self.rounds[index].measures
-        return [mu * math.sqrt(share) for share in (shares[index] if shares else (1.0,) * len(measures))]
+        mu, statistics = self.mu(silo), self.rounds[index].statistics
+        return [mu * math.sqrt(share) for share in (shares[index] if shares else (1.0,) * len(statistics))]
 
     def event(self, silo: str, index: int) -> GaussianEvent:
-        """What round `index` costs a silo, on the round's part of the curves: mu_t^2 = sum over its measures."""
+        """What round `index` costs a silo, on the round's part of the curves: mu_t^2 = sum over its statistics."""
         return self.events(silo)[index]
 
     def events(self, silo: str) -> list[GaussianEvent]:
@@ -163,21 +155,16 @@ class Plan:
 
     def _event(self, silo: str, index: int) -> GaussianEvent:
         planned = self.rounds[index]
-        label = f"round {index}: " + ", ".join(measure.kind for measure in planned.measures)
-        return GaussianEvent(math.hypot(*self.measure_mus(silo, index)), part=planned.part, label=label)
+        label = f"round {index}: " + ", ".join(statistic.kind for statistic in planned.statistics)
+        return GaussianEvent(math.hypot(*self.statistic_mus(silo, index)), part=planned.part, label=label)
 
     def query_sizes(self, index: int) -> dict[str, int]:
-        """Names and lengths of the arrays that a query of round `index` must carry."""
-        size = self.n_coefficients * self.basis.size
-        known = {
-            "iterate": size,
-            "whitener": size * size,
-            "length_prior": 3,
-            "moves": len(self.counted_before(index)),
-            "covariate_scale": self.n_coefficients,
-            "rest_direction": size,
-        }
-        return {name: known[name] for measure in self.rounds[index].measures for name in measure.asks}
+        """Names and lengths of the arrays that a query of round `index` must carry: those of its statistics."""
+        dimensions = dataclasses.replace(self.dimensions, earlier_counts=len(self.counted_before(index)))
+        sizes: dict[str, int] = {}
+        for statistic in self.rounds[index].statistics:
+            sizes |= statistic.query_sizes(dimensions)
+        return sizes
 
     def counted_before(self, index: int) -> list[int]:
         """The rounds before `index` that release a count of short curves."""
@@ -185,39 +172,25 @@ class Plan:
 
     @cached_property
     def _counted(self) -> list[int]:
-        return [index for index in range(len(self.rounds)) if self.slice_of(index, ShortShare) is not None]
+        rounds = enumerate(self.rounds)
+        return [index for index, planned in rounds if any(isinstance(kind, ShortShare) for kind in planned.statistics)]
 
-    def slice_of(self, index: int, kind: type[Measure]) -> slice | None:
-        """Where a measure of this kind stands in the values of a release of round `index`."""
-        return next((place for measure, place in self._places[index] if isinstance(measure, kind)), None)
+    def slice_of(self, index: int, kind: type[Statistic]) -> slice | None:
+        """Where a statistic of this kind stands in the values of a release of round `index`."""
+        return next((place for statistic, place in self._places[index] if isinstance(statistic, kind)), None)
 
     @cached_property
-    def _places(self) -> list[list[tuple[Measure, slice]]]:
-        """The measures of every round, and where their values stand."""
+    def _places(self) -> list[list[tuple[Statistic, slice]]]:
+        """The statistics of every round, and where their values stand."""
         found = []
         for planned in self.rounds:
-            ends = [0, *itertools.accumulate(map(self.width, planned.measures))]
-            found.append(list(zip(planned.measures, map(slice, ends, ends[1:]), strict=True)))
+            ends = [0, *itertools.accumulate(statistic.width(self.dimensions) for statistic in planned.statistics)]
+            found.append(list(zip(planned.statistics, map(slice, ends, ends[1:]), strict=True)))
         return found
 
-    def width(self, measure: Measure) -> int:
-        """How many numbers a measure releases."""
-        size, columns = self.n_coefficients * self.basis.size, self.n_coefficients
-        if isinstance(measure, LevelHistogram):
-            return measure.bins + 1
-        if isinstance(measure, DesignMoments):
-            return self.basis.moment_count * (2 if self.basis.sines else 1)
-        widths: dict[type[Measure], int] = {
-            EntrywiseGradient: size,
-            WhitenedGradient: size,
-            ShortShare: 1,
-            ClippedRest: 1,
-            ShareBelow: 1,
-            SpreadMatrix: size * (size + 1) // 2,
-            CovariateSquares: columns - 1,
-            CovariateProducts: columns * (columns + 1) // 2,
-        }
-        return widths[type(measure)]
+    def release_width(self, index: int) -> int:
+        """How many numbers a release of round `index` holds."""
+        return max((place.stop for _, place in self._places[index]), default=0)
 
     def start(self) -> NDArray[np.float64]:
         """The first iterate, B^0 = 0."""
@@ -255,19 +228,19 @@ class Plan:
 
 
 def _round_to_dict(planned: Round) -> dict[str, Any]:
-    measures = [{"kind": measure.kind, **dataclasses.asdict(measure)} for measure in planned.measures]
-    return {"measures": measures, "part": planned.part, "parts": planned.parts}
+    statistics = [{"kind": statistic.kind, **dataclasses.asdict(statistic)} for statistic in planned.statistics]
+    return {"statistics": statistics, "part": planned.part, "parts": planned.parts}
 
 
 def _round_from_dict(entry: dict[str, Any]) -> Round:
-    return Round(tuple(map(_measure_from_dict, entry["measures"])), entry["part"], entry["parts"])
+    return Round(tuple(map(_statistic_from_dict, entry["statistics"])), entry["part"], entry["parts"])
 
 
-def _measure_from_dict(entry: dict[str, Any]) -> Measure:
+def _statistic_from_dict(entry: dict[str, Any]) -> Statistic:
     values = _tuples(entry)
     kind = values.pop("kind", None)
     if kind not in KINDS:
-        raise InvalidInput(f"plan names an unknown measure {kind!r}.")
+        raise InvalidInput(f"plan names an unknown statistic {kind!r}.")
     return KINDS[kind](**values)
 
 

@@ -1,122 +1,242 @@
-"""What a round may measure: names and public parameters. How a silo computes them is in `measures.py`."""
+"""What a round may ask for: one class is one statistic.
+
+A class owns its name in plans, how many numbers it releases, which arrays a query must carry for it, and, where the
+plan alone decides, the bound on one curve's contribution. How a silo computes it is one function in
+`silo/release_statistics.py`; a plan asks for it by holding an instance. Nothing else has to know it.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
+
+import numpy as np
+
+from dpfda.basis.basis import Basis
+from dpfda.basis.moments import moment_bounds
+from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
+from dpfda.privacy.cones import HistogramBound, OuterProductBound
 
 
 @dataclass(frozen=True)
-class Measure:
-    """A quantity that every curve contributes a bounded vector to; silos release noisy means of it.
+class Dimensions:
+    """The public numbers that sizes depend on: design columns, basis, and how many earlier rounds counted short curves."""
 
-    `asks` names the arrays that a query must carry for it.
-    """
+    columns: int
+    basis: Basis
+    earlier_counts: int = 0
 
-    kind: ClassVar[str] = ""
-    asks: ClassVar[tuple[str, ...]] = ()
+    @property
+    def size(self) -> int:
+        """The number of coefficients."""
+        return self.columns * self.basis.size
 
 
 @dataclass(frozen=True)
-class EntrywiseGradient(Measure):
+class Statistic(ABC):
+    """A quantity to which every curve contributes a bounded vector; silos release noisy means of it."""
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def width(self, dimensions: Dimensions) -> int:
+        """How many numbers it releases, the same in every round; integers only, since hostile plans are sized by it."""
+
+    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
+        """Names and lengths of the arrays that a query must carry for it."""
+        return {}
+
+
+KINDS: dict[str, type[Statistic]] = {}
+_Class = TypeVar("_Class", bound=type[Statistic])
+
+
+def register(statistic: _Class) -> _Class:
+    """Let plans name this statistic by its `kind`."""
+    if statistic.kind in KINDS:
+        raise ValueError(f"two statistics call themselves {statistic.kind!r}")
+    KINDS[statistic.kind] = statistic
+    return statistic
+
+
+@register
+@dataclass(frozen=True)
+class EntrywiseGradient(Statistic):
     """The published release: gradients truncated to |g_h| <= R_h (Algorithms 1-4, line 4)."""
 
     kind: ClassVar[str] = "entrywise-gradient"
-    asks: ClassVar[tuple[str, ...]] = ("iterate",)
     radii: tuple[float, ...] = ()
 
+    def width(self, dimensions: Dimensions) -> int:
+        return dimensions.size
 
+    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
+        return {"iterate": dimensions.size}
+
+    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
+        """R_h in entry h."""
+        return EntrywiseBound(np.asarray(self.radii))
+
+
+@register
 @dataclass(frozen=True)
-class LevelHistogram(Measure):
-    """How many curves have their own mean of y in each of `bins` equal bins of the y-range, and how many have no points."""
+class LevelHistogram(Statistic):
+    """How many curves have a mean of y in each of `bins` equal bins of the y-range, and how many have no points."""
 
     kind: ClassVar[str] = "level-histogram"
     bins: int = 64
 
+    def width(self, dimensions: Dimensions) -> int:
+        return self.bins + 1
 
+    def bound(self, dimensions: Dimensions) -> HistogramBound:
+        """A curve counts once."""
+        return HistogramBound(self.bins + 1)
+
+
+@register
 @dataclass(frozen=True)
-class DesignMoments(Measure):
+class DesignMoments(Statistic):
     """Mean of cos(k theta) and sin(k theta) over a curve's points, minus what a uniform design has."""
 
     kind: ClassVar[str] = "design-moments"
 
+    def width(self, dimensions: Dimensions) -> int:
+        return dimensions.basis.moment_count * (2 if dimensions.basis.sines else 1)
 
+    def bound(self, dimensions: Dimensions) -> EllipsoidBound:
+        """The ellipsoid that holds all means of cosines and sines."""
+        return EllipsoidBound(*moment_bounds(dimensions.basis))
+
+
+@register
 @dataclass(frozen=True)
-class CovariateSquares(Measure):
-    """G_k^2 of every design column but the first."""
+class CovariateSquares(Statistic):
+    """G_k^2 - 1/2 of every design column but the first; entries are within [-1, 1]."""
 
     kind: ClassVar[str] = "covariate-squares"
 
+    def width(self, dimensions: Dimensions) -> int:
+        return dimensions.columns - 1
 
+    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
+        """Within 1/2 of zero."""
+        return EntrywiseBound(np.full(dimensions.columns - 1, 0.5))
+
+
+@register
 @dataclass(frozen=True)
-class CovariateProducts(Measure):
+class CovariateProducts(Statistic):
     """G G^T with columns of about one size, each curve's vector within a ball of this radius."""
 
     kind: ClassVar[str] = "covariate-products"
-    asks: ClassVar[tuple[str, ...]] = ("covariate_scale",)
     radius: float = 1.0
 
+    def width(self, dimensions: Dimensions) -> int:
+        return dimensions.columns * (dimensions.columns + 1) // 2
 
+    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
+        return {"covariate_scale": dimensions.columns}
+
+    def bound(self, dimensions: Dimensions) -> OuterProductBound:
+        """Outer products of vectors in the ball."""
+        return OuterProductBound(dimensions.columns, self.radius)
+
+
+@register
 @dataclass(frozen=True)
-class ShareBelow(Measure):
-    """The share of a curve's own y that is at or below a threshold (the only entry of the iterate).
+class ShareBelow(Statistic):
+    """The share of a curve's own y at or below a threshold (the only entry of the iterate), minus 1/2.
 
     `level` is the quantile that the study is after; the release does not depend on it.
     """
 
     kind: ClassVar[str] = "share-below"
-    asks: ClassVar[tuple[str, ...]] = ("iterate",)
     level: float = 0.5
 
+    def width(self, dimensions: Dimensions) -> int:
+        return 1
 
-_CLIPPED = ("iterate", "whitener", "length_prior", "moves")
+    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
+        return {"iterate": dimensions.size}
+
+    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
+        """Within 1/2 of zero."""
+        return EntrywiseBound(np.array([0.5]))
 
 
+class _OfWhitenedGradients(Statistic):
+    """Made of gradients in the query's public coordinates, within a ball whose radius the silo finds by itself."""
+
+    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
+        return {
+            "iterate": dimensions.size,
+            "whitener": dimensions.size**2,
+            "length_prior": 3,
+            "displacements": dimensions.earlier_counts,
+        }
+
+
+@register
 @dataclass(frozen=True)
-class WhitenedGradient(Measure):
-    """The gradient in the query's public coordinates, within a ball whose radius the silo finds by itself."""
+class WhitenedGradient(_OfWhitenedGradients):
+    """The gradient itself, in whitened coordinates, shortened to the silo's radius where it is longer."""
 
     kind: ClassVar[str] = "whitened-gradient"
-    asks: ClassVar[tuple[str, ...]] = _CLIPPED
+
+    def width(self, dimensions: Dimensions) -> int:
+        return dimensions.size
+
+    def bound(self, dimensions: Dimensions, radius: float) -> EllipsoidBound:
+        """The ball of the silo's radius."""
+        return EllipsoidBound(np.ones(dimensions.size), radius)
 
 
+@register
 @dataclass(frozen=True)
-class ShortShare(Measure):
-    """Whether the whitened gradient is shorter than the silo's own guess of the median length."""
+class ShortShare(_OfWhitenedGradients):
+    """+1/2 if the whitened gradient is at most as long as the silo's guess of the median length, else -1/2."""
 
     kind: ClassVar[str] = "short-share"
-    asks: ClassVar[tuple[str, ...]] = _CLIPPED
+
+    def width(self, dimensions: Dimensions) -> int:
+        return 1
+
+    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
+        """Within 1/2 of zero."""
+        return EntrywiseBound(np.array([0.5]))
 
 
+@register
 @dataclass(frozen=True)
-class SpreadMatrix(Measure):
+class GradientOuterProducts(_OfWhitenedGradients):
     """The outer product of the clipped whitened gradient, in units of the radius squared."""
 
-    kind: ClassVar[str] = "spread-matrix"
-    asks: ClassVar[tuple[str, ...]] = _CLIPPED
+    kind: ClassVar[str] = "gradient-outer-products"
+
+    def width(self, dimensions: Dimensions) -> int:
+        return dimensions.size * (dimensions.size + 1) // 2
+
+    def bound(self, dimensions: Dimensions) -> OuterProductBound:
+        """Outer products of vectors in the unit ball."""
+        return OuterProductBound(dimensions.size, 1.0)
 
 
+@register
 @dataclass(frozen=True)
-class ClippedRest(Measure):
+class ClippedRemainder(_OfWhitenedGradients):
     """What clipping took from the whitened gradient along the query's direction, up to `reach` further radii."""
 
-    kind: ClassVar[str] = "clipped-rest"
-    asks: ClassVar[tuple[str, ...]] = (*_CLIPPED, "rest_direction")
+    kind: ClassVar[str] = "clipped-remainder"
     reach: float = 1.0
 
+    def width(self, dimensions: Dimensions) -> int:
+        return 1
 
-KINDS: dict[str, type[Measure]] = {
-    cls.kind: cls
-    for cls in (
-        EntrywiseGradient,
-        LevelHistogram,
-        DesignMoments,
-        CovariateSquares,
-        CovariateProducts,
-        WhitenedGradient,
-        ShortShare,
-        SpreadMatrix,
-        ClippedRest,
-        ShareBelow,
-    )
-}
+    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
+        return {**super().query_sizes(dimensions), "remainder_direction": dimensions.size}
+
+    def bound(self, radius: float) -> EntrywiseBound:
+        """Within `reach` radii of zero."""
+        return EntrywiseBound(np.array([self.reach * radius]))

@@ -16,8 +16,8 @@ from dpfda._typing import Floats
 class SiloTerms:
     """What one silo declares in public: its name, number of curves and budget; and what the study makes of them.
 
-    `shares[t][j]` is the share of the silo's mu^2 that measure j of round t costs; empty means that every round is one
-    measure with the whole budget, which only disjoint batches allow.
+    `shares[t][j]` is the share of the silo's mu^2 that statistic j of round t costs; empty means that every round is one
+    statistic with the whole budget, which only disjoint batches allow.
     """
 
     name: str

@@ -41,7 +41,7 @@ class AdaptiveRuns:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._mus = {
-            (terms.name, index): plan.measure_mus(terms.name, index)
+            (terms.name, index): plan.statistic_mus(terms.name, index)
             for terms in plan.silos
             for index in range(len(plan.rounds))
         }
@@ -62,7 +62,7 @@ class AdaptiveRuns:
 
     def _release(self, name: str, index: int, curves: CurveSums, question: Question, seed: int) -> Release:
         mus, batch = self._mus[name, index], self.plan.rounds[index].batch(curves.n)
-        bounded = combine(measure(self.plan.rounds[index].measures, curves, batch, question), mus)
+        bounded = combine(measure(self.plan.rounds[index].statistics, curves, batch, question), mus)
         noise = SeededNoise(seed).stream(name, index)
         noisy = release_gaussian(bounded.total, bounded.sensitivity, math.hypot(*mus), noise)
         return Release(_RUN, index, name, noisy.values / len(batch), noisy.sd / len(batch), False)
@@ -70,7 +70,7 @@ class AdaptiveRuns:
     def _clip_rule(
         self, name: str, index: int, question: Mapping[str, Floats], answered: Mapping[int, Release]
     ) -> ClipRule | None:
-        if "moves" not in question:
+        if "displacements" not in question:
             return None
         terms = self.plan.terms(name)
         counts = [
@@ -78,5 +78,5 @@ class AdaptiveRuns:
             for earlier in self.plan.counted_before(index)
         ]
         return clip_rule(
-            follow(question["length_prior"].tolist(), question["moves"].tolist(), counts), terms.clip_factor
+            follow(question["length_prior"].tolist(), question["displacements"].tolist(), counts), terms.clip_factor
         )

@@ -149,7 +149,7 @@ class PublishedRuns:
 
 
 def _radii(plan: Plan) -> tuple[float, ...]:
-    (measure,) = plan.rounds[0].measures
+    (measure,) = plan.rounds[0].statistics
     assert isinstance(measure, EntrywiseGradient)
     return measure.radii
 

@@ -24,7 +24,7 @@ from dpfda.protocol.terms import Scaling
 from dpfda.silo.kernels.arena import drop_pages, file_of
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves, prepare_batch
-from dpfda.silo.sums import Ask, PackedAsk, PreparedAsk
+from dpfda.silo.sums import PackedRequest, RowSum, SumRequest
 
 _Item = TypeVar("_Item")
 _Part = TypeVar("_Part")
@@ -64,7 +64,7 @@ def sums_of_prepared(curves: PreparedCurves, basis: Basis, *, threads: int | Non
 
 
 class ChunkedSums:
-    """`curve_sums.CurveSums` of curves that this process can read.
+    """`sums.CurveSums` of curves that this process can read.
 
     `prepared` gives the curves of a range, `offsets` their places before points were dropped; with a folder, packs go to
     nameless files in it; `forget` is told which curves were read.
@@ -92,27 +92,31 @@ class ChunkedSums:
     def n(self) -> int:
         return int(self._offsets.size) - 1
 
-    def words(self, ask: Ask, positions: range) -> Words:
+    def words(self, request: SumRequest, positions: range) -> Words:
         """The sum over the curves at these positions; silent about overflow, since a warning would depend on the data."""
-        total = no_words(ask.width)
+        total = no_words(request.width)
         for words in (
-            self._packed_parts(ask, positions) if isinstance(ask, PackedAsk) else self._prepared_parts(ask, positions)
+            self.packed_parts(request, positions)
+            if isinstance(request, PackedRequest)
+            else self._prepared_parts(request, positions)
         ):
             total += words
         return total
 
-    def _packed_parts(self, ask: PackedAsk, positions: range) -> Iterable[Words]:
+    def packed_parts(self, request: PackedRequest, positions: range) -> Iterable[Words]:
+        """The words of every pack of these curves; they add up to the answer."""
+
         def part(packed: PackedCurves) -> Words:
-            words = ask.packed_words(packed)
+            words = request.packed_words(packed)
             packed.drop_pages()
             return words
 
         return self._run(part, self._packs(positions), positions)
 
-    def _prepared_parts(self, ask: PreparedAsk, positions: range) -> Iterable[Words]:
+    def _prepared_parts(self, request: RowSum, positions: range) -> Iterable[Words]:
         for chunk in self._chunks(positions):
             with np.errstate(all="ignore"):
-                yield ask.prepared_words(self.prepared(chunk))
+                yield request.prepared_words(self.prepared(chunk))
             self._forget(chunk)
 
     def _packs(self, positions: range) -> list[PackedCurves]:

@@ -1,49 +1,47 @@
-"""What every curve contributes to a release, and how it is bounded before it is added up.
+"""How a silo computes each statistic: what every curve contributes, bounded before it is added up.
 
-One entry per kind of measure in `protocol/plan.py`: the bound, and the question that `curve_sums` answers with it. Each
-becomes a `BoundedSum`, a total over curves together with the sensitivity that the bound in `privacy/` states for it.
-Nothing here draws noise or talks to anybody.
+One function per class of `protocol/statistics.py`, found by its decorator. Each returns a `BoundedSum`, a total over curves
+together with the sensitivity that the bound in `privacy/` states for it. Nothing here draws noise or talks to anybody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dpfda._typing import Floats, Words
-from dpfda.basis.moments import moment_bounds, uniform_moments
-from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity
-from dpfda.privacy.cones import HistogramBound, OuterProductBound
+from dpfda.basis.moments import uniform_moments
+from dpfda.privacy.clipping import BoundedSum
 from dpfda.protocol.clip_radius import ClipRule
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.statistics import (
-    ClippedRest,
+    ClippedRemainder,
     CovariateProducts,
     CovariateSquares,
     DesignMoments,
+    Dimensions,
     EntrywiseGradient,
+    GradientOuterProducts,
     LevelHistogram,
-    Measure,
     ShareBelow,
     ShortShare,
-    SpreadMatrix,
+    Statistic,
     WhitenedGradient,
 )
+from dpfda.silo.prepared import PreparedCurves, mean_per_curve
 from dpfda.silo.sums import (
     CurveSums,
-    GradientSum,
+    DesignMomentSum,
     LevelCounts,
-    MomentSum,
-    ProductSum,
-    ShareSum,
-    SquareSum,
-    WhitenedSums,
+    RowSum,
+    SumRequest,
+    TruncatedGradientSum,
+    WhitenedGradientSums,
 )
-
-_WHITENED = (WhitenedGradient, ShortShare, ClippedRest, SpreadMatrix)
 
 
 @dataclass(frozen=True)
@@ -55,124 +53,177 @@ class Question:
     clip: ClipRule | None
 
     @property
+    def dimensions(self) -> Dimensions:
+        """The sizes of the plan."""
+        return self.plan.dimensions
+
+    @property
     def iterate(self) -> Floats:
         """The coefficients at which gradients are asked for."""
         return self.arrays["iterate"].reshape(self.plan.shape)
 
-    def rule(self) -> ClipRule:
-        """The silo's own radius for this round."""
+    def require_clip_rule(self) -> ClipRule:
+        """The silo's own radius for this round, which has one."""
         assert self.clip is not None
         return self.clip
 
 
-def measure(kinds: Sequence[Measure], curves: CurveSums, positions: range, question: Question) -> list[BoundedSum]:
-    """The bounded sums of a round's measures over the curves at these positions.
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """A round's question put to the curves at some positions."""
 
-    All that a round asks of whitened gradients is answered in one pass over the curves.
-    """
-    found: dict[Measure, BoundedSum] = {}
-    while whitened := [kind for kind in kinds if isinstance(kind, _WHITENED) and kind not in found]:
-        found.update(_whitened_sums(whitened, curves, positions, question))
-    return [
-        found[kind] if kind in found else _MEASURES[type(kind)](kind, curves, positions, question) for kind in kinds
-    ]
+    statistics: Sequence[Statistic]
+    curves: CurveSums
+    positions: range
+    question: Question
+    _passes: dict[ClippedRemainder | None, tuple[WhitenedGradientSums, Words]] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """The number of curves."""
+        return len(self.positions)
+
+    def words(self, request: SumRequest) -> Words:
+        """The exact sum over these curves."""
+        return self.curves.words(request, self.positions)
+
+    def whitened(self, remainder: ClippedRemainder | None = None) -> tuple[WhitenedGradientSums, Words]:
+        """All that the round asks of whitened gradients, in one pass; only a second remainder needs another pass."""
+        first = next((kind for kind in self.statistics if isinstance(kind, ClippedRemainder)), None)
+        chosen = remainder or first
+        if chosen not in self._passes:
+            request = self._whitened_request(chosen)
+            self._passes[chosen] = request, self.words(request)
+        return self._passes[chosen]
+
+    def _whitened_request(self, remainder: ClippedRemainder | None) -> WhitenedGradientSums:
+        question, rule = self.question, self.question.require_clip_rule()
+        dimensions = question.dimensions
+        products = [kind for kind in self.statistics if isinstance(kind, GradientOuterProducts)]
+        return WhitenedGradientSums(
+            question.iterate,
+            question.arrays["whitener"].reshape(dimensions.size, dimensions.size),
+            WhitenedGradient().bound(dimensions, rule.radius),
+            rule.threshold,
+            None if remainder is None else question.arrays["remainder_direction"],
+            None if remainder is None else remainder.bound(rule.radius),
+            products[0].bound(dimensions) if products else None,
+        )
 
 
-def _entrywise_gradient(kind: EntrywiseGradient, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
+MeasureFunction = Callable[[Any, Measurement], BoundedSum]
+_Function = TypeVar("_Function", bound=MeasureFunction)
+MEASURES: dict[type[Statistic], MeasureFunction] = {}
+
+
+def measures(statistic: type[Statistic]) -> Callable[[_Function], _Function]:
+    """Say that the decorated function computes this statistic."""
+
+    def register(function: _Function) -> _Function:
+        if statistic in MEASURES:
+            raise ValueError(f"two functions measure {statistic.kind!r}")
+        MEASURES[statistic] = function
+        return function
+
+    return register
+
+
+def measure(
+    statistics: Sequence[Statistic], curves: CurveSums, positions: range, question: Question
+) -> list[BoundedSum]:
+    """The bounded sums of a round's statistics over the curves at these positions."""
+    measurement = Measurement(statistics, curves, positions, question)
+    return [MEASURES[type(statistic)](statistic, measurement) for statistic in statistics]
+
+
+@measures(EntrywiseGradient)
+def entrywise_gradient(statistic: EntrywiseGradient, measurement: Measurement) -> BoundedSum:
     """Line 4 of Algorithms 1-4: truncate every curve's gradient entrywise at R_h, then add up."""
-    bound = EntrywiseBound(np.asarray(kind.radii))
-    return bound.total(curves.words(GradientSum(question.iterate, bound), positions), len(positions))
+    bound = statistic.bound(measurement.question.dimensions)
+    return bound.total(measurement.words(TruncatedGradientSum(measurement.question.iterate, bound)), measurement.n)
 
 
-def _level_histogram(kind: LevelHistogram, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
+@measures(LevelHistogram)
+def level_histogram(statistic: LevelHistogram, measurement: Measurement) -> BoundedSum:
     """In which of equal bins of [-1, 1], as y is, each curve's own mean of y lies; a last cell is for those without any."""
-    bound = HistogramBound(kind.bins + 1)
-    return bound.total(curves.words(LevelCounts(bound), positions), len(positions))
+    bound = statistic.bound(measurement.question.dimensions)
+    return bound.total(measurement.words(LevelCounts(bound)), measurement.n)
 
 
-def _design_moments(kind: DesignMoments, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
+@measures(DesignMoments)
+def design_moments(statistic: DesignMoments, measurement: Measurement) -> BoundedSum:
     """Each curve's mean of cos(k theta) and sin(k theta), minus what a uniform design would give."""
-    bound = EllipsoidBound(*moment_bounds(question.plan.basis))
-    ask = MomentSum(uniform_moments(question.plan.basis), bound)
-    return bound.total(curves.words(ask, positions), len(positions))
+    bound = statistic.bound(measurement.question.dimensions)
+    centre = uniform_moments(measurement.question.plan.basis)
+    return bound.total(measurement.words(DesignMomentSum(centre, bound)), measurement.n)
 
 
-def _covariate_squares(kind: CovariateSquares, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
+@measures(CovariateSquares)
+def covariate_squares(statistic: CovariateSquares, measurement: Measurement) -> BoundedSum:
     """G_k^2 - 1/2 of every column but the first; design entries are within [-1, 1] already."""
-    bound = EntrywiseBound(np.full(question.plan.n_coefficients - 1, 0.5))
-    return bound.total(curves.words(SquareSum(bound), positions), len(positions))
+    bound = statistic.bound(measurement.question.dimensions)
+    return bound.total(measurement.words(RowSum(centred_squares, bound)), measurement.n)
 
 
-def _covariate_products(kind: CovariateProducts, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
+@measures(CovariateProducts)
+def covariate_products(statistic: CovariateProducts, measurement: Measurement) -> BoundedSum:
     """The outer product of every design vector, its columns brought to about one size first."""
-    scale = question.arrays["covariate_scale"]
-    bound = OuterProductBound(scale.size, kind.radius)
-    return bound.total(curves.words(ProductSum(scale, bound), positions), len(positions))
+    bound = statistic.bound(measurement.question.dimensions)
+    rows = partial(scaled_design, scale=measurement.question.arrays["covariate_scale"])
+    return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
 
 
-def _share_below(kind: ShareBelow, curves: CurveSums, positions: range, question: Question) -> BoundedSum:
+@measures(ShareBelow)
+def share_below(statistic: ShareBelow, measurement: Measurement) -> BoundedSum:
     """Each curve's own share of values at or below the threshold, minus 1/2; a curve without points counts as half."""
-    bound = EntrywiseBound(np.array([0.5]))
-    ask = ShareSum(float(question.arrays["iterate"][0]), bound)
-    return bound.total(curves.words(ask, positions), len(positions))
+    bound = statistic.bound(measurement.question.dimensions)
+    rows = partial(centred_shares, threshold=float(measurement.question.arrays["iterate"][0]))
+    return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
 
 
-def _whitened_sums(
-    kinds: Sequence[Measure], curves: CurveSums, positions: range, question: Question
-) -> dict[Measure, BoundedSum]:
-    """The gradient in the query's public coordinates, scaled into the ball of the silo's own radius, and its companions.
-
-    Of several clipped rests, the first.
-
-    | measure | a curve's part |
-    |---|---|
-    | short share | +1/2 if the whitened gradient is at most the silo's own threshold long, else -1/2 |
-    | spread matrix | the outer product of the scaled gradient, in units of the radius |
-    | clipped rest | what the ball takes away along the query's direction, within `reach` radii |
-    """
-    width, rule, n = question.arrays["iterate"].size, question.rule(), len(positions)
-    rests = [kind for kind in kinds if isinstance(kind, ClippedRest)][:1]
-    ask = WhitenedSums(
-        question.iterate,
-        question.arrays["whitener"].reshape(width, width),
-        EllipsoidBound(np.ones(width), rule.radius),
-        rule.threshold,
-        question.arrays["rest_direction"] if rests else None,
-        EntrywiseBound(np.array([rests[0].reach * rule.radius])) if rests else None,
-        OuterProductBound(width, 1.0) if any(isinstance(kind, SpreadMatrix) for kind in kinds) else None,
-    )
-    words = curves.words(ask, positions)
-    return {
-        kind: _whitened_part(kind, ask, words, n)
-        for kind in kinds
-        if kind in rests or not isinstance(kind, ClippedRest)
-    }
+@measures(WhitenedGradient)
+def whitened_gradient(statistic: WhitenedGradient, measurement: Measurement) -> BoundedSum:
+    """The gradient in the query's public coordinates, scaled into the ball of the silo's own radius."""
+    request, words = measurement.whitened()
+    return request.ball.total(words[:, request.gradient], measurement.n)
 
 
-def _whitened_part(kind: Measure, ask: WhitenedSums, words: Words, n: int) -> BoundedSum:
-    """The part of the words that belongs to one measure, with its own bound."""
-    if isinstance(kind, WhitenedGradient):
-        return ask.ball.total(words[:, ask.gradient], n)
-    if isinstance(kind, SpreadMatrix):
-        assert ask.spread is not None
-        return ask.spread.total(words[:, ask.triangle], n)
-    if isinstance(kind, ClippedRest):
-        assert ask.rest is not None
-        return ask.rest.total(words[:, ask.clipped_rest], n)
-    short = int(words[1, ask.short])
-    return BoundedSum(np.array([short - n / 2]), _half_each(n))
+@measures(ShortShare)
+def short_share(statistic: ShortShare, measurement: Measurement) -> BoundedSum:
+    """+1/2 for every whitened gradient that is at most the silo's own threshold long, -1/2 for the others."""
+    request, words = measurement.whitened()
+    short, n = int(words[1, request.short]), measurement.n
+    sensitivity = statistic.bound(measurement.question.dimensions).sensitivity(n)
+    return BoundedSum(np.array([short - n / 2]), sensitivity)
 
 
-def _half_each(n: int) -> Sensitivity:
-    """Of a sum of n numbers +1/2 or -1/2."""
-    return EntrywiseBound(np.array([0.5])).sensitivity(n)
+@measures(GradientOuterProducts)
+def gradient_outer_products(statistic: GradientOuterProducts, measurement: Measurement) -> BoundedSum:
+    """The outer product of the scaled gradient, in units of the radius."""
+    request, words = measurement.whitened()
+    assert request.outer_products is not None
+    return request.outer_products.total(words[:, request.triangle], measurement.n)
 
 
-_MEASURES: dict[type, Callable[[Any, CurveSums, range, Question], BoundedSum]] = {
-    EntrywiseGradient: _entrywise_gradient,
-    LevelHistogram: _level_histogram,
-    DesignMoments: _design_moments,
-    CovariateSquares: _covariate_squares,
-    CovariateProducts: _covariate_products,
-    ShareBelow: _share_below,
-}
+@measures(ClippedRemainder)
+def clipped_remainder(statistic: ClippedRemainder, measurement: Measurement) -> BoundedSum:
+    """What the ball takes away along the query's direction, within `reach` radii."""
+    request, words = measurement.whitened(statistic)
+    assert request.remainder is not None
+    return request.remainder.total(words[:, request.clipped_remainder], measurement.n)
+
+
+def centred_squares(curves: PreparedCurves) -> Floats:
+    """G_k^2 - 1/2, one row per curve."""
+    return np.asarray(curves.design[:, 1:] ** 2 - 0.5)
+
+
+def scaled_design(curves: PreparedCurves, scale: Floats) -> Floats:
+    """The design vectors, each column divided by its public scale."""
+    return curves.design / scale
+
+
+def centred_shares(curves: PreparedCurves, threshold: float) -> Floats:
+    """Each curve's share of y at or below the threshold, minus 1/2; zero without points."""
+    below = (curves.y <= threshold).astype(np.float64)[:, None] - 0.5
+    return mean_per_curve(below, curves.offsets)

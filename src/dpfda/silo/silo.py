@@ -1,6 +1,6 @@
 """The silo: owner of curves, budget and ledger. Its sole exit is `release(Query) -> Release`.
 
-Read this file and `privacy/` to sign off on the guarantee. The order inside `release` is fixed: check the question,
+`audit/trust_base.toml` lists the code that the guarantee rests on. The order inside `release` is fixed: check the question,
 bound every curve's contribution, ask the ledger; then, in one durable transaction, write the debit, draw the noise and
 write the answer. What leaves is what that transaction wrote.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import os
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,31 +18,21 @@ from dpfda import _validate
 from dpfda.curves.curves import Curves
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
 from dpfda.privacy.accounting import mu_for, mu_squared
-from dpfda.privacy.clipping import BoundedSum, combine
 from dpfda.privacy.gaussian import release_gaussian
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
-from dpfda.protocol.clip_radius import ClipRule, SharedCount, clip_rule, follow, released_count
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.terms import Scaling, SiloTerms
 from dpfda.silo.chunked_sums import sums_of_curves
-from dpfda.silo.release_statistics import Question, measure
+from dpfda.silo.release_statistics import MEASURES
+from dpfda.silo.study import Study
 from dpfda.silo.sums import CurveSource, CurveSums
 
 DEFAULT_NAME = "silo-1"
 LARGEST_ENTRY = 1e6  # of a query: iterates are of order 1 in the scaled units of a plan
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # of a plan: nothing within them overflows, whatever the data
 MOST_NUMBERS, MOST_ROUNDS, MOST_STUDIES = 100_000, 10_000, 100  # per release, per plan, joined at one time
-
-
-@dataclass(frozen=True)
-class _Study:
-    """A plan that this silo has agreed to, sums over its curves in that plan's units, and counts that it has released."""
-
-    plan: Plan
-    curves: CurveSums
-    counts: dict[int, SharedCount | None] = field(default_factory=dict)
 
 
 class Silo:
@@ -128,7 +117,7 @@ class Silo:
         self._durable = ledger is not None
         self.ledger = _open_ledger(ledger, self.epsilon, self.delta)
         self._seed = None if random_state is None else self._checked_seed(random_state)
-        self._studies: dict[str, _Study] = {}
+        self._studies: dict[str, Study] = {}
 
     def __repr__(self) -> str:
         return f"Silo({self.name!r}, n={self._curves.n}, epsilon={self.epsilon:g}, delta={self.delta:g})"
@@ -180,14 +169,14 @@ class Silo:
             )
         if run in self._studies and self._studies[run].plan.digest() != plan.digest():
             raise ProtocolError("The plan of a study cannot change once a silo has joined it.")
-        _refuse_absurd(plan)
+        refuse_absurd_plan(plan)
         events = plan.events(self.name)
         if not mu_squared(events) <= mu_for(self.epsilon, self.delta) ** 2 * (1 + 1e-12):
             raise BudgetExceeded(f"The plan costs more than epsilon={self.epsilon:g}, delta={self.delta:g}.")
         self.ledger.check(events, run)
         while len(self._studies) >= MOST_STUDIES and run not in self._studies:
             del self._studies[next(iter(self._studies))]  # it can be joined again; the ledger keeps its terms
-        self._studies[run] = _Study(plan, self._sums(plan))
+        self._studies[run] = Study(plan, self.name, self._sums(plan), self.ledger)
 
     def _sums(self, plan: Plan) -> CurveSums:
         if isinstance(self._curves, Curves):
@@ -205,7 +194,7 @@ class Silo:
         stored = self.ledger.stored(query.run, query.round, digest)
         if stored is not None:
             return Release.decode(stored)
-        bounded, size = self._bounded_sum(study, query)
+        bounded, size = study.bounded_sum(query)
         event = study.plan.event(self.name, query.round)
         meanwhile = self.ledger.begin(query.run, query.round, event, digest)
         if meanwhile is not None:
@@ -219,7 +208,7 @@ class Silo:
 
         return Release.decode(self.ledger.commit(query.run, query.round, event, digest, draw, silo=self.name))
 
-    def _checked(self, query: Query) -> _Study:
+    def _checked(self, query: Query) -> Study:
         study = self._studies.get(query.run)
         if study is None:
             raise ProtocolError("This silo has not joined that study.")
@@ -231,43 +220,23 @@ class Silo:
             raise ProtocolError("The query holds numbers that are not finite or absurdly large.")
         return study
 
-    def _bounded_sum(self, study: _Study, query: Query) -> tuple[BoundedSum, int]:
-        """The sum over the round's curves, each bounded first, with its sensitivity; and the number of curves."""
-        planned = study.plan.rounds[query.round]
-        batch = planned.batch(study.curves.n)
-        question = Question(study.plan, query.arrays, self._clip_rule(study, query))
-        sums = measure(planned.measures, study.curves, batch, question)
-        return combine(sums, study.plan.measure_mus(self.name, query.round)), len(batch)
-
-    def _clip_rule(self, study: _Study, query: Query) -> ClipRule | None:
-        """The silo's own radius, from the counts that it released in earlier rounds of the run (radius.py)."""
-        if "moves" not in query.arrays:
-            return None
-        counted = study.plan.counted_before(query.round)
-        if not study.counts.keys() >= set(counted):  # what is on record never changes
-            stored = self.ledger.releases(query.run)
-            for index in stored.keys() & set(counted) - study.counts.keys():
-                release = Release.decode(stored[index])
-                study.counts[index] = released_count(study.plan, index, release, self._curves.n)
-        counts = [study.counts.get(index) for index in counted]
-        lengths = follow(query.arrays["length_prior"].tolist(), query.arrays["moves"].tolist(), counts)
-        return clip_rule(lengths, study.plan.terms(self.name).clip_factor)
-
     def _noise(self, round_: int) -> NoiseSource:
         if self._seed is None:
             return OpenDPNoise()
         return SeededNoise(self._seed).stream(self.name, round_)
 
 
-def _refuse_absurd(plan: Plan) -> None:
-    """Refuse public numbers at which arithmetic could overflow or memory run out.
+def refuse_absurd_plan(plan: Plan) -> None:
+    """Refuse unknown statistics, and public numbers at which arithmetic could overflow or memory run out.
 
     Whether it does would depend on the curves, and an error before the debit would tell about them for free.
     """
+    for unknown in {type(kind) for planned in plan.rounds for kind in planned.statistics} - MEASURES.keys():
+        raise ProtocolError(f"The plan asks for {unknown.kind!r}, which this silo cannot compute.")
     try:
         columns, size = plan.n_coefficients, plan.n_coefficients * plan.basis.size
         limits, shifts, scales = _numbers(plan.scaling)
-        widths = [sum(plan.width(kind) for kind in planned.measures) for planned in plan.rounds]
+        widths = [plan.release_width(index) for index in range(len(plan.rounds))]
         fits = limits.shape == (columns + 1, 2) and shifts.shape == scales.shape == (columns + 1,)
         moderate = all((np.abs(numbers) <= LARGEST_SCALE).all() for numbers in (limits, shifts, scales))
         small = len(widths) <= MOST_ROUNDS and max([size, *widths]) <= MOST_NUMBERS

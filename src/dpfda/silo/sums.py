@@ -1,18 +1,17 @@
 """What a silo's curves can be asked for: bounded sums over curves, as integers that add.
 
-An `Ask` holds public numbers and the bound that clips; `CurveSums.words` answers it. The words of parts of the curves
+A `SumRequest` holds public numbers and the bound that clips; `CurveSums.words` answers it. The words of parts of the curves
 add up to the words of all of them without error, so memory, files, chunks and workers give the same bits. Only
-`measures.py` turns words into numbers, together with the sensitivity that the bound states.
+`release_statistics.py` turns words into numbers, together with the sensitivity that the bound states.
 
 Words belong to raw data: nothing of them may leave a silo before noise was added.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
-
-import numpy as np
 
 from dpfda._typing import Floats, Words
 from dpfda.basis.basis import Basis
@@ -21,7 +20,7 @@ from dpfda.privacy.cones import HistogramBound, OuterProductBound
 from dpfda.privacy.exact import no_words
 from dpfda.protocol.terms import Scaling
 from dpfda.silo.kernels.packed import PackedCurves
-from dpfda.silo.prepared import PreparedCurves, mean_per_curve
+from dpfda.silo.prepared import PreparedCurves
 
 
 @runtime_checkable
@@ -51,13 +50,13 @@ class CurveSums(Protocol):
         """The number of curves."""
         ...
 
-    def words(self, ask: Ask, positions: range) -> Words:
+    def words(self, request: SumRequest, positions: range) -> Words:
         """The sum over the curves at these consecutive positions; each curve is bounded as a whole."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class GradientSum:
+class TruncatedGradientSum:
     """Gradients at `iterate` (p rows of r), truncated entrywise."""
 
     iterate: Floats
@@ -72,11 +71,11 @@ class GradientSum:
 
 
 @dataclass(frozen=True, eq=False)
-class WhitenedSums:
+class WhitenedGradientSums:
     """Gradients times a public matrix, within a ball; and what else a round asks of them, in the same pass.
 
-    Entries: the gradient; how many are at most `threshold` long; with `rest`, what the ball takes along `direction`; with
-    `spread`, the triangle of outer products in units of the radius.
+    Entries: the gradient; how many are at most `threshold` long; with `remainder`, what the ball takes along `direction`;
+    with `outer_products`, the triangle of outer products in units of the radius.
     """
 
     iterate: Floats
@@ -84,8 +83,8 @@ class WhitenedSums:
     ball: EllipsoidBound
     threshold: float
     direction: Floats | None = None
-    rest: EntrywiseBound | None = None
-    spread: OuterProductBound | None = None
+    remainder: EntrywiseBound | None = None
+    outer_products: OuterProductBound | None = None
 
     @property
     def gradient(self) -> slice:
@@ -96,14 +95,14 @@ class WhitenedSums:
         return self.ball.width
 
     @property
-    def clipped_rest(self) -> slice:
+    def clipped_remainder(self) -> slice:
         start = self.ball.width + 1
-        return slice(start, start + (self.rest is not None))
+        return slice(start, start + (self.remainder is not None))
 
     @property
     def triangle(self) -> slice:
-        start = self.clipped_rest.stop
-        return slice(start, start + (0 if self.spread is None else self.spread.width))
+        start = self.clipped_remainder.stop
+        return slice(start, start + (0 if self.outer_products is None else self.outer_products.width))
 
     @property
     def width(self) -> int:
@@ -115,18 +114,18 @@ class WhitenedSums:
             self.whitener,
             self.ball,
             threshold=self.threshold,
-            spread=self.spread is not None,
+            outer_products=self.outer_products is not None,
             direction=self.direction,
-            rest=self.rest,
+            remainder=self.remainder,
         )
         words = no_words(self.width)
         words[:, self.gradient], words[1, self.short] = total, short
-        words[:, self.clipped_rest], words[:, self.triangle] = left, outer
+        words[:, self.clipped_remainder], words[:, self.triangle] = left, outer
         return words
 
 
 @dataclass(frozen=True, eq=False)
-class MomentSum:
+class DesignMomentSum:
     """Each curve's means of cos(k theta) and sin(k theta), minus `centre`, within an ellipsoid."""
 
     centre: Floats
@@ -155,50 +154,25 @@ class LevelCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class SquareSum:
-    """G_k^2 - 1/2 of every design column but the first."""
+class RowSum:
+    """One row per curve by a plain numpy function, each bounded. The function travels to workers: a name, or a partial.
 
-    bound: EntrywiseBound
+    Row i may depend on curve i only: the bound limits a row, and cannot see from which curves it was made.
+    """
 
-    @property
-    def width(self) -> int:
-        return self.bound.width
-
-    def prepared_words(self, curves: PreparedCurves) -> Words:
-        return self.bound.words(curves.design[:, 1:] ** 2 - 0.5)
-
-
-@dataclass(frozen=True, eq=False)
-class ProductSum:
-    """Outer products of design vectors, each column divided by its public scale."""
-
-    scale: Floats
-    bound: OuterProductBound
+    rows: Callable[[PreparedCurves], Floats]
+    bound: EntrywiseBound | EllipsoidBound | OuterProductBound
 
     @property
     def width(self) -> int:
         return self.bound.width
 
     def prepared_words(self, curves: PreparedCurves) -> Words:
-        return self.bound.words(curves.design / self.scale)
+        rows = self.rows(curves)
+        if len(rows) != curves.n:
+            raise ValueError("a curve contributes one row, no more and no less")
+        return self.bound.words(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class ShareSum:
-    """Each curve's own share of y at or below a threshold, minus 1/2; zero without points."""
-
-    threshold: float
-    bound: EntrywiseBound
-
-    @property
-    def width(self) -> int:
-        return self.bound.width
-
-    def prepared_words(self, curves: PreparedCurves) -> Words:
-        below = (curves.y <= self.threshold).astype(np.float64)[:, None] - 0.5
-        return self.bound.words(mean_per_curve(below, curves.offsets))
-
-
-PackedAsk = GradientSum | WhitenedSums | MomentSum | LevelCounts
-PreparedAsk = SquareSum | ProductSum | ShareSum
-Ask = PackedAsk | PreparedAsk
+PackedRequest = TruncatedGradientSum | WhitenedGradientSums | DesignMomentSum | LevelCounts
+SumRequest = PackedRequest | RowSum

@@ -33,7 +33,7 @@ def test_no_claim_is_refuted(verdict) -> None:
     assert verdict.violations == []
 
 
-def test_every_kind_of_measure_and_whole_studies_are_audited(verdict) -> None:
+def test_every_statistic_and_whole_studies_are_audited(verdict) -> None:
     names = [result.name for result in verdict.results]
     assert set(KINDS) <= set(names)
     assert sum("transcript" in name for name in names) == 4

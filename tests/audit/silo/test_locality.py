@@ -1,7 +1,7 @@
 """A curve's contribution is a function of that curve alone, bit for bit: gap G3 and the slack for float summation.
 
 If the length of one curve could change another's rounding, an iterate that makes terms cancel would turn that into a
-change beyond the sensitivity. Checked through the sums, so that it holds for any implementation of the measures.
+change beyond the sensitivity. Checked through the sums, so that it holds for any implementation of the statistics.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from dpfda.audit.cases import NAME, Case, default_arrays, make_silo, ordinary_curves, single_cases
-from dpfda.audit.search import TOLERANCE, Subject, bounded, examiner, replaced
+from dpfda.audit.search import TOLERANCE, Subject, bounded, replaced
 from dpfda.curves.curves import Curves
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
 from dpfda.protocol.messages import Query
+from dpfda.silo.examination import Examiner
 
 CASES = [case for case in single_cases() if not case.name.startswith("published")]
 UNIT_ROUNDOFF = 2.0**-53
@@ -24,7 +25,7 @@ UNIT_ROUNDOFF = 2.0**-53
 
 def sums(case: Case, curves: Curves, arrays) -> np.ndarray:
     silo = make_silo(curves)
-    return bounded(examiner(curves, case.plan(silo), "run"), Query("run", 0, arrays))[0]
+    return bounded(Examiner(curves, case.plan(silo), name=NAME, ledger=silo.ledger), Query("run", 0, arrays))[0]
 
 
 def alone(curves: Curves, index: int) -> Curves:
@@ -66,7 +67,7 @@ def test_another_curve_s_length_does_not_move_the_rest(case, points) -> None:
     size = np.abs(sums(case, alone(changed, 0), arrays)) + 12 * np.abs(own).max() + 1e-300
     assert (np.abs(moved - own) <= 40 * UNIT_ROUNDOFF * np.maximum(size, np.abs(sums(case, changed, arrays)))).all()
     silo = make_silo(changed)
-    _, scale = bounded(examiner(changed, case.plan(silo), "run"), Query("run", 0, arrays))
+    _, scale = bounded(Examiner(changed, case.plan(silo), name=NAME, ledger=silo.ledger), Query("run", 0, arrays))
     assert np.linalg.norm(moved / scale) <= 1 + TOLERANCE
     assert case.plan(silo).event(NAME, 0).mu > 0
 

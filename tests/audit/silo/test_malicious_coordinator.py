@@ -38,7 +38,7 @@ def honest_plan(silo) -> Plan:
 
 def cheap_plan(rounds, share, part=None, parts=1, scaling=SCALING) -> Plan:
     terms = SiloTerms("clinic", N, EPSILON, DELTA, shares=((share,) * len(rounds[0]),) * len(rounds))
-    planned = tuple(Round(measures, part, parts) for measures in rounds)
+    planned = tuple(Round(statistics, part, parts) for statistics in rounds)
     return Plan("adaptive", "attack", make_basis("cosine", 1), 1, scaling, planned, (terms,))
 
 

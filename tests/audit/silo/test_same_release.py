@@ -1,4 +1,4 @@
-"""Wherever a silo's curves are, the same path releases the same bytes: every measure, from memory, files and parts.
+"""Wherever a silo's curves are, the same path releases the same bytes: every statistic, from memory, files and parts.
 
 Real Dask workers are in `tests/unit/silo/test_dask_curves.py`, whole fits from files in `tests/e2e/cli/test_big_fits.py`.
 """

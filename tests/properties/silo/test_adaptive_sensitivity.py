@@ -1,4 +1,4 @@
-"""Every measure of the default method: replacing one curve, whatever it holds, moves the sum by at most its sensitivity."""
+"""Every statistic of the default method: replacing one curve, whatever it is, moves the sum by at most its sensitivity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dpfda.protocol.clip_radius import ClipRule
 from dpfda.protocol.plans import adaptive_plan
-from dpfda.protocol.statistics import ClippedRest
+from dpfda.protocol.statistics import ClippedRemainder
 from dpfda.protocol.terms import Scaling, SiloTerms
 from dpfda.silo.chunked_sums import sums_of_prepared
 from dpfda.silo.prepared import PreparedCurves
@@ -28,7 +28,7 @@ def make_plan(columns: int, basis: str = "cosine"):
 
 
 PLANS = [make_plan(1), make_plan(1, "fourier"), make_plan(3)]
-CASES = [(plan, kind) for plan in PLANS for kind in {type(k): k for r in plan.rounds for k in r.measures}.values()]
+CASES = [(plan, kind) for plan in PLANS for kind in {type(k): k for r in plan.rounds for k in r.statistics}.values()]
 
 
 @st.composite
@@ -48,7 +48,7 @@ def together(curves) -> PreparedCurves:
     return PreparedCurves(u, y, offsets, np.array([design for _, _, design in curves], dtype=np.float64))
 
 
-def one_measure(kind, curves: PreparedCurves, question: Question):
+def sum_of(kind, curves: PreparedCurves, question: Question):
     return measure([kind], sums_of_prepared(curves, question.plan.basis), range(curves.n), question)[0]
 
 
@@ -67,25 +67,30 @@ def neighbours(draw, plan):
 def test_replacing_one_curve_moves_no_sum_further_than_its_sensitivity(plan, kind, data) -> None:
     curves, other = data.draw(neighbours(plan))
     size = plan.n_coefficients * plan.basis.size
-    lengths = {"iterate": size, "whitener": size**2, "covariate_scale": plan.n_coefficients, "rest_direction": size}
+    lengths = {
+        "iterate": size,
+        "whitener": size**2,
+        "covariate_scale": plan.n_coefficients,
+        "remainder_direction": size,
+    }
     arrays = {
         name: np.array(data.draw(st.lists(QUERY, min_size=length, max_size=length))) for name, length in lengths.items()
     }
     radius = data.draw(st.sampled_from([1e-9, 0.01, 1.0, 1e9]))
     question = Question(plan, arrays, ClipRule(radius, radius))
-    first, second = (one_measure(kind, some, question) for some in (curves, other))
+    first, second = (sum_of(kind, some, question) for some in (curves, other))
     assert np.isfinite(first.total).all()
     np.testing.assert_array_equal(first.sensitivity.scale, second.sensitivity.scale)
     pairs = zip(first.total.tolist(), second.total.tolist(), first.sensitivity.scale.tolist(), strict=True)
     assert sum(((Fraction(a) - Fraction(b)) / Fraction(scale)) ** 2 for a, b, scale in pairs) <= 1
 
 
-def test_the_rest_attains_its_sensitivity() -> None:
+def test_the_remainder_attains_its_sensitivity() -> None:
     """Two curves far out on opposite sides: the bound is not merely large enough."""
     plan = PLANS[0]
-    arrays = {"iterate": np.zeros(3), "whitener": np.eye(3).ravel(), "rest_direction": np.array([1.0, 0.0, 0.0])}
+    arrays = {"iterate": np.zeros(3), "whitener": np.eye(3).ravel(), "remainder_direction": np.array([1.0, 0.0, 0.0])}
     question = Question(plan, arrays, ClipRule(0.01, 0.01))
     curves = [together([([0.5], [y], [1.0])]) for y in (-1.0, 1.0)]
-    first, second = (one_measure(ClippedRest(1.5), curve, question) for curve in curves)
+    first, second = (sum_of(ClippedRemainder(1.5), curve, question) for curve in curves)
     moved = first.sensitivity.whitened_norm(first.total - second.total)
     assert 1 - 1e-9 <= moved <= 1

@@ -95,7 +95,7 @@ def test_whitened_sums(problem, data):
     assume(reach * radius >= 1e-100)
     answers = [
         pack(x, basis, longest).whitened(
-            iterate, whitener, radius, threshold=threshold, spread=True, direction=direction, reach=reach
+            iterate, whitener, radius, threshold=threshold, outer_products=True, direction=direction, reach=reach
         )
         for x in (curves, other)
     ]
@@ -105,12 +105,12 @@ def test_whitened_sums(problem, data):
     assert 0 <= answers[0][1] <= n
     change = sum(x**2 for x in difference(answers[0][2].ravel(), answers[1][2].ravel()))
     assert change <= 2 * (1 + Fraction(sum_slack(n, size * (size + 1) // 2))) ** 2
-    rest = difference([answers[0][3]], [answers[1][3]])[0]
-    assert abs(rest) <= 2 * Fraction(reach * radius) * (1 + Fraction(sum_slack(n, 1)))
-    for total, _, spread, _ in answers:
+    remainder = difference([answers[0][3]], [answers[1][3]])[0]
+    assert abs(remainder) <= 2 * Fraction(reach * radius) * (1 + Fraction(sum_slack(n, 1)))
+    for total, _, products, _ in answers:
         assert norm(total) <= (n * Fraction(radius) * (1 + Fraction(sum_slack(n, size)))) ** 2
-        assert np.trace(spread) <= n * (1 + 1e-12)
-        assert (spread == spread.T).all()
+        assert np.trace(products) <= n * (1 + 1e-12)
+        assert (products == products.T).all()
 
 
 def test_a_whitened_gradient_near_overflow_stays_within_the_slack():

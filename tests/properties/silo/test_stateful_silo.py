@@ -39,7 +39,7 @@ def plan(kind: int) -> Plan:
         tuple(Round((ShareBelow(),), part, 3) for part in range(3)),
     ][kind]
     share = (0.2, 0.1, 0.5, 0.6)[kind]
-    shares = tuple((share,) * len(planned.measures) for planned in rounds)
+    shares = tuple((share,) * len(planned.statistics) for planned in rounds)
     terms = (SiloTerms(NAME, N, EPSILON, DELTA, shares=shares),)
     return Plan(
         "adaptive", f"plan {kind}", make_basis("cosine", 1), 1, Scaling((-1.0, 1.0), ((1.0, 1.0),)), rounds, terms

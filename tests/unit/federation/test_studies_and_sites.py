@@ -61,7 +61,7 @@ def test_the_id_follows_the_terms():
 def test_a_smuggled_plan_is_not_accepted(tmp_path):
     """Terms as agreed, but a plan in which every round looks at all curves."""
     honest = document()
-    rounds = tuple(Round(each.measures) for each in honest.plan.rounds)
+    rounds = tuple(Round(each.statistics) for each in honest.plan.rounds)
     StudyDocument(honest.terms, dataclasses.replace(honest.plan, rounds=rounds)).save(tmp_path / STUDY_FILE)
     with pytest.raises(InvalidInput, match="not what the dpfda installed here makes"):
         check_study(tmp_path)

@@ -509,7 +509,7 @@ def plan_for(sizes, eps, delta, points, columns=1, **kwargs):
 
 
 def radii_of(planned):
-    (measure,) = planned.measures
+    (measure,) = planned.statistics
     return measure.radii
 
 

@@ -206,7 +206,7 @@ def test_the_log_tells_who_when_and_what(ledger) -> None:
 
 def test_a_clock_that_goes_back_does_not_matter(ledger, monkeypatch) -> None:
     ledger.commit("run", 0, share(0.1), "q", lambda: b"x")
-    monkeypatch.setattr(ledger_module, "_now", lambda: "1970-01-01T00:00:00+00:00")
+    monkeypatch.setattr(ledger_module, "timestamp", lambda: "1970-01-01T00:00:00+00:00")
     ledger.commit("run", 1, share(0.1), "q", lambda: b"x")
     ledger.verify()
     assert [entry.round for entry in ledger.log()] == [0, 1]

@@ -13,7 +13,7 @@ from dpfda.privacy.accounting import price_by_pld
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import adaptive_plan
-from dpfda.protocol.statistics import ClippedRest
+from dpfda.protocol.statistics import ClippedRemainder
 from dpfda.protocol.terms import Scaling, SiloTerms
 
 MEAN = Scaling((-4.0, 6.0), ((1.0, 1.0),), 1.0, 5.0)
@@ -37,11 +37,11 @@ def test_all_events_together_cost_at_most_epsilon(silos, scaling) -> None:
 
 
 def test_skewness_is_measured_where_the_budget_can_show_it() -> None:
-    def measures(silos):
-        return [type(kind) for kind in plan_for(silos).rounds[-1].measures]
+    def last_round(silos):
+        return [type(kind) for kind in plan_for(silos).rounds[-1].statistics]
 
-    assert ClippedRest in measures([(1000, 1.0, 1e-3)])
-    assert ClippedRest not in measures([(250, 0.5, 1e-3)])
+    assert ClippedRemainder in last_round([(1000, 1.0, 1e-3)])
+    assert ClippedRemainder not in last_round([(250, 0.5, 1e-3)])
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def test_a_query_without_a_proper_direction_is_refused(joined, change) -> None:
     last = len(plan.rounds) - 1
     arrays = {name: np.zeros(size) for name, size in plan.query_sizes(last).items()}
     if change == "missing":
-        del arrays["rest_direction"]
+        del arrays["remainder_direction"]
     else:
-        arrays["rest_direction"] = np.zeros(4) if change == "long" else np.full(3, np.nan)
+        arrays["remainder_direction"] = np.zeros(4) if change == "long" else np.full(3, np.nan)
     with pytest.raises(ProtocolError):
         silo.release(Query("run", last, arrays))
     assert silo.ledger.spent().debits == 0

@@ -6,6 +6,7 @@ import gc
 import pickle
 import subprocess
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import kernel_oracle as oracle
@@ -19,23 +20,26 @@ from dpfda.protocol.terms import Scaling
 from dpfda.silo import chunked_sums as chunked
 from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
 from dpfda.silo.kernels.arena import Arena, drop_pages, file_of
-from dpfda.silo.sums import GradientSum, ProductSum, ShareSum, SquareSum, WhitenedSums
+from dpfda.silo.release_statistics import centred_shares, centred_squares, scaled_design
+from dpfda.silo.sums import RowSum, TruncatedGradientSum, WhitenedGradientSums
 
 BASIS = Cosine(5)
 SCALING = Scaling((-1.0, 1.0), ((1.0, 1.0), (-1.0, 1.0)))
 SIZE = 2 * BASIS.size
 
 
-def asks():
+def requests():
     rng = np.random.default_rng(0)
     iterate, whitener = rng.normal(size=(2, BASIS.size)), rng.normal(size=(SIZE, SIZE))
-    ball, rest = EllipsoidBound(np.ones(SIZE), 1.0), EntrywiseBound(np.array([0.5]))
+    ball, remainder = EllipsoidBound(np.ones(SIZE), 1.0), EntrywiseBound(np.array([0.5]))
     return [
-        GradientSum(iterate, EntrywiseBound(np.full(SIZE, 0.2))),
-        WhitenedSums(iterate, whitener, ball, 1.0, rng.normal(size=SIZE), rest, OuterProductBound(SIZE, 1.0)),
-        SquareSum(EntrywiseBound(np.array([0.5]))),
-        ProductSum(np.array([1.0, 0.5]), OuterProductBound(2, 1.5)),
-        ShareSum(0.1, EntrywiseBound(np.array([0.5]))),
+        TruncatedGradientSum(iterate, EntrywiseBound(np.full(SIZE, 0.2))),
+        WhitenedGradientSums(
+            iterate, whitener, ball, 1.0, rng.normal(size=SIZE), remainder, OuterProductBound(SIZE, 1.0)
+        ),
+        RowSum(centred_squares, EntrywiseBound(np.array([0.5]))),
+        RowSum(partial(scaled_design, scale=np.array([1.0, 0.5])), OuterProductBound(2, 1.5)),
+        RowSum(partial(centred_shares, threshold=0.1), EntrywiseBound(np.array([0.5]))),
     ]
 
 
@@ -61,19 +65,19 @@ def numbers(words):
     return [(high << 32) + low for high, low in zip(*words.tolist(), strict=True)]
 
 
-@pytest.mark.parametrize("ask", asks(), ids=lambda ask: type(ask).__name__)
+@pytest.mark.parametrize("wanted", requests(), ids=lambda wanted: type(wanted).__name__)
 @pytest.mark.parametrize("positions", [range(600), range(100, 300), range(7, 7)], ids=str)
-def test_files_parts_and_threads_give_the_same_words(ask, positions, tmp_path, monkeypatch):
+def test_files_parts_and_threads_give_the_same_words(wanted, positions, tmp_path, monkeypatch):
     curves = raw_curves()
-    expected = sums_of_curves(curves, BASIS, SCALING).words(ask, positions)
+    expected = sums_of_curves(curves, BASIS, SCALING).words(wanted, positions)
     monkeypatch.setattr(chunked, "CHUNK_POINTS", 500)
     sums = sums_of_curves(mapped(curves, tmp_path), BASIS, SCALING, threads=2)
     for _ in range(2):
-        assert numbers(sums.words(ask, positions)) == numbers(expected)
+        assert numbers(sums.words(wanted, positions)) == numbers(expected)
     middle = (positions.start + positions.stop) // 2
-    parts = [sums.words(ask, range(positions.start, middle)), sums.words(ask, range(middle, positions.stop))]
+    parts = [sums.words(wanted, range(positions.start, middle)), sums.words(wanted, range(middle, positions.stop))]
     assert numbers(parts[0] + parts[1]) == numbers(expected)
-    assert expected.shape == (2, ask.width)
+    assert expected.shape == (2, wanted.width)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["design", "offsets", "x", "y"]
 
 
@@ -84,15 +88,15 @@ def test_batches_are_packed_when_asked_for_and_only_the_last_is_kept():
     prepared = sums.prepared
     sums.prepared = lambda positions: asked.append(positions) or prepared(positions)
     for positions in (range(10), range(10), range(10, 20), range(10)):
-        sums.words(asks()[0], positions)
+        sums.words(requests()[0], positions)
     assert asked == [range(10), range(10, 20), range(10)]
 
 
-@pytest.mark.parametrize("ask", asks(), ids=lambda ask: type(ask).__name__)
-def test_an_ask_can_be_sent_to_a_worker(ask):
+@pytest.mark.parametrize("wanted", requests(), ids=lambda wanted: type(wanted).__name__)
+def test_an_ask_can_be_sent_to_a_worker(wanted):
     curves = oracle.some_curves(np.random.default_rng(3), 50, 2, 1, 9)
     sums = sums_of_prepared(curves, BASIS)
-    assert (sums.words(pickle.loads(pickle.dumps(ask)), range(50)) == sums.words(ask, range(50))).all()
+    assert (sums.words(pickle.loads(pickle.dumps(wanted)), range(50)) == sums.words(wanted, range(50))).all()
 
 
 def test_chunks_hold_whole_curves_and_are_bounded(monkeypatch):
@@ -136,7 +140,7 @@ _GROWTH = """
 import resource, sys, numpy as np
 from types import SimpleNamespace
 from dpfda.basis.basis import Cosine
-from dpfda.silo.sums import GradientSum
+from dpfda.silo.sums import TruncatedGradientSum
 from dpfda.protocol.terms import Scaling
 from dpfda.silo.chunked_sums import sums_of_curves
 from dpfda.privacy.clipping import EntrywiseBound
@@ -152,11 +156,11 @@ def made(name, shape, kind=np.float64):
 curves = SimpleNamespace(x=made("x", (10 * n,)), y=made("y", (10 * n,)), design=made("d", (n, 1)),
                          offsets=made("o", (n + 1,), np.int64), n=n)
 sums = sums_of_curves(curves, Cosine(5), Scaling((-1.0, 1.0), ((1.0, 1.0),)), threads=1)
-ask = GradientSum(np.ones((1, 5)), EntrywiseBound(np.ones(5)))
-sums.words(ask, range(n // 20))
+wanted = TruncatedGradientSum(np.ones((1, 5)), EntrywiseBound(np.ones(5)))
+sums.words(wanted, range(n // 20))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for _ in range(2):
-    sums.words(ask, range(n))
+    sums.words(wanted, range(n))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

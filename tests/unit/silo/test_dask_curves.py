@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from dask_cluster import two_workers
+from dask_cluster import curves_unless, some_curves, two_workers
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
@@ -85,17 +85,6 @@ def test_a_worker_that_dies_is_replaced_with_the_same_bits(client, path) -> None
     kill_a_worker(client)
     alone = load_curves(find_source(str(path)), READING).curves
     assert fitted(spread).tobytes() == fitted(alone).tobytes()
-
-
-def some_curves(seed: int) -> Curves:
-    rng = np.random.default_rng(seed)
-    return Curves.from_long(np.arange(200), rng.random(200), rng.normal(size=200))
-
-
-def curves_unless(flag: str) -> Curves:
-    if os.path.exists(flag):
-        raise FileNotFoundError(flag)
-    return some_curves(1)
 
 
 def test_parts_by_loaders_of_ones_own(client) -> None:

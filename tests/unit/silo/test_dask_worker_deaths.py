@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import signal
 import warnings
 from functools import partial
 
 import numpy as np
 import pytest
-from dask_cluster import two_workers
+from dask_cluster import curves_of_a_worker_that_dies, some_curves, two_workers
 
 from dpfda.curves.curves import Curves
 from dpfda.errors import SourceError
@@ -25,35 +23,6 @@ def client(tmp_path_factory):
     """A cluster for one test: workers that were told to die must not meet other tests."""
     with two_workers(tmp_path_factory.mktemp("dask")) as client:
         yield client
-
-
-def some_curves(seed: int) -> Curves:
-    rng = np.random.default_rng(seed)
-    return Curves.from_long(np.arange(200), rng.random(200), rng.normal(size=200))
-
-
-def curves_of_a_worker_that_dies(seed: int, flag: str, call: int, moment: str, deaths: int) -> Curves:
-    """Curves; the process that loads them kills itself while it answers question `call`, until it died `deaths` times."""
-    from dpfda.silo.cluster.part import Part
-
-    answer, calls = Part.words, itertools.count()
-
-    def words(self: Part, *question: object):
-        last = next(calls) == call and len(os.listdir(flag)) < deaths
-        if last and moment == "before the sum":
-            die()
-        found = answer(self, *question)
-        if last:
-            die()
-        return found
-
-    def die() -> None:
-        open(os.path.join(flag, str(os.getpid())), "x").close()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    if len(os.listdir(flag)) < deaths:
-        Part.words = words
-    return some_curves(seed)
 
 
 def two_silos(client, flag, call: int, moment: str, deaths: int):

@@ -72,21 +72,21 @@ def test_whitened_pass(case, basis):
     lengths = np.linalg.norm(rows, axis=1)
     radius, threshold = np.quantile(lengths, [0.5, 0.3]) * 1.0001
     direction = rng.normal(size=iterate.size)
-    total, short, spread, rest = packed.whitened(
-        iterate, whitener, radius, threshold=threshold, spread=True, direction=direction, reach=0.7
+    total, short, products, remainder = packed.whitened(
+        iterate, whitener, radius, threshold=threshold, outer_products=True, direction=direction, reach=0.7
     )
     inside = oracle.in_ball(rows, radius)
     taken = np.clip((rows - inside) @ direction, -0.7 * radius, 0.7 * radius).sum()
     np.testing.assert_allclose(total, inside.sum(axis=0), rtol=0, atol=75 * 1e-12 * radius)
-    np.testing.assert_allclose(spread, inside.T @ inside / radius**2, rtol=0, atol=75 * 1e-12)
-    np.testing.assert_allclose(rest, taken, rtol=0, atol=75 * 1e-12 * radius)
+    np.testing.assert_allclose(products, inside.T @ inside / radius**2, rtol=0, atol=75 * 1e-12)
+    np.testing.assert_allclose(remainder, taken, rtol=0, atol=75 * 1e-12 * radius)
     assert short == (lengths <= threshold).sum()
     np.testing.assert_allclose(np.sort(packed.norms(iterate, whitener)), np.sort(lengths), rtol=1e-12, atol=1e-12)
-    alone, none_short, no_spread, no_rest = packed.whitened(iterate, whitener, radius)
+    alone, none_short, no_products, no_remainder = packed.whitened(iterate, whitener, radius)
     assert (alone == total).all()
     assert none_short == 0
-    assert no_spread is None
-    assert no_rest is None
+    assert no_products is None
+    assert no_remainder is None
 
 
 def test_moment_sum(case, basis):
@@ -141,14 +141,14 @@ def everything(packed, p, size):
     rng = np.random.default_rng(0)
     iterate, whitener = rng.normal(size=(p, size)), rng.normal(size=(p * size, p * size))
     direction = rng.normal(size=p * size)
-    white, short, spread, rest = packed.whitened(
-        iterate, whitener, 1.5, threshold=1.0, spread=True, direction=direction, reach=2.0
+    white, short, products, remainder = packed.whitened(
+        iterate, whitener, 1.5, threshold=1.0, outer_products=True, direction=direction, reach=2.0
     )
     parts = [
         packed.truncated(iterate, np.full(p * size, 0.3)),
         white,
-        [short, rest],
-        spread.ravel(),
+        [short, remainder],
+        products.ravel(),
         packed.moments(np.full(4 * (size // 2), 0.1), 0.7),
         packed.levels(8),
     ]
@@ -239,10 +239,10 @@ def test_nothing_to_add_up(curves):
     packed = pack(curves, Fourier(3))
     assert packed.n == curves.n
     assert (packed.truncated(np.ones((1, 3)), np.ones(3)) == 0).all()
-    total, short, spread, _ = packed.whitened(np.ones((1, 3)), np.eye(3), 1.0, threshold=0.5, spread=True)
+    total, short, products, _ = packed.whitened(np.ones((1, 3)), np.eye(3), 1.0, threshold=0.5, outer_products=True)
     assert (total == 0).all()
     assert short == curves.n
-    assert (spread == 0).all()
+    assert (products == 0).all()
     assert (packed.moments(np.zeros(4), 1.0) == 0).all()
     assert packed.levels(4).tolist() == [0, 0, 0, 0, curves.n]
     assert packed.norms(np.ones((1, 3)), np.eye(3)).tolist() == [0.0] * curves.n
@@ -279,10 +279,10 @@ def test_memory_of_a_round_does_not_grow_with_n():
     for n in (500, 50_000):
         packed = pack(oracle.some_curves(np.random.default_rng(12), n, 1, 1, 12), Fourier(9))
         iterate, radii, whitener = np.ones((1, 9)), np.ones(9), np.eye(9)
-        packed.whitened(iterate, whitener, 1.0, spread=True)
+        packed.whitened(iterate, whitener, 1.0, outer_products=True)
         tracemalloc.start()
         packed.truncated(iterate, radii)
-        packed.whitened(iterate, whitener, 1.0, threshold=1.0, spread=True)
+        packed.whitened(iterate, whitener, 1.0, threshold=1.0, outer_products=True)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 2 * peaks[0] + 50_000

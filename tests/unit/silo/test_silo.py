@@ -232,7 +232,7 @@ def test_an_extreme_iterate_gives_a_bounded_quiet_answer(value, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # an overflow warning would depend on the data
         release = silo.release(ask(value=value))
-    radii = np.asarray(plan.rounds[0].measures[0].radii)
+    radii = np.asarray(plan.rounds[0].statistics[0].radii)
     assert np.isfinite(release.values).all()
     assert (np.abs(release.values) <= radii * (1 + 1e-12)).all()
     assert np.isfinite(release.noise_sd).all()

@@ -36,13 +36,13 @@ from dpfda.protocol.length_filter import LengthFilter
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.statistics import (
-    ClippedRest,
+    ClippedRemainder,
     CovariateProducts,
     CovariateSquares,
     DesignMoments,
+    GradientOuterProducts,
     LevelHistogram,
-    Measure,
-    SpreadMatrix,
+    Statistic,
     WhitenedGradient,
 )
 
@@ -56,7 +56,7 @@ class AdaptiveCoordinator:
         self.plan = plan
         self.size = plan.n_coefficients * plan.basis.size
         self.last = len(plan.rounds) - 1
-        self.gives_back = any(plan.slice_of(index, ClippedRest) is not None for index in range(len(plan.rounds)))
+        self.gives_back = any(plan.slice_of(index, ClippedRemainder) is not None for index in range(len(plan.rounds)))
         self.evidence: dict[str, list[Evidence]] = {terms.name: [] for terms in plan.silos}
         self.moves: list[float] = []
         self.measured_spread: Floats | None = None
@@ -86,9 +86,9 @@ class AdaptiveCoordinator:
             "iterate": self.iterate,
             "whitener": self.coordinates.whitener.ravel(),
             "length_prior": np.array(self.length_prior),
-            "moves": np.array(self.moves),
+            "displacements": np.array(self.moves),
             "covariate_scale": self.covariate_sizes,
-            "rest_direction": self._rest_direction(),
+            "remainder_direction": self._rest_direction(),
         }
         return {name: known[name] for name in self.plan.query_sizes(index)}
 
@@ -104,7 +104,7 @@ class AdaptiveCoordinator:
             self._record(index, name, release)
         if self.plan.slice_of(index, CovariateProducts) is not None:
             self._learn_covariates(index, releases)
-        if self.plan.slice_of(index, SpreadMatrix) is not None:
+        if self.plan.slice_of(index, GradientOuterProducts) is not None:
             self._learn_spread(index, releases)
         self.estimate = self._estimate()
         self.posterior = self.estimate.posterior
@@ -114,7 +114,7 @@ class AdaptiveCoordinator:
             self.for_band = self._for_band()
             self._give_back()
 
-    def _pooled(self, index: int, kind: type[Measure], releases: Mapping[str, Release]) -> Pooled | None:
+    def _pooled(self, index: int, kind: type[Statistic], releases: Mapping[str, Release]) -> Pooled | None:
         if self.plan.slice_of(index, kind) is None:
             return None
         return pool(self.plan, index, kind, releases)
@@ -200,10 +200,10 @@ class AdaptiveCoordinator:
         )
 
     def _rest(self, index: int, release: Release, clip_factor: float) -> Rest | None:
-        place = self.plan.slice_of(index, ClippedRest)
+        place = self.plan.slice_of(index, ClippedRemainder)
         if place is None:
             return None
-        reach = next(kind.reach for kind in self.plan.rounds[index].measures if isinstance(kind, ClippedRest))
+        reach = next(kind.reach for kind in self.plan.rounds[index].statistics if isinstance(kind, ClippedRemainder))
         value, sd = float(release.values[place][0]), float(release.noise_sd[place][0])
         return Rest(value, sd, self._rest_direction(), kept_share(reach, clip_factor))
 
@@ -214,7 +214,7 @@ class AdaptiveCoordinator:
     def _learn_spread(self, index: int, releases: Mapping[str, Release]) -> None:
         """The covariance of whitened gradients: measured, freed of clipping, shrunk towards the assumed one."""
         scaled, restored, cuts = {}, [], []
-        place = self.plan.slice_of(index, SpreadMatrix)
+        place = self.plan.slice_of(index, GradientOuterProducts)
         for name, release in releases.items():
             last = self.evidence[name][-1]
             unit = last.radius**2 / last.squared_length

@@ -156,9 +156,9 @@ class _Setting:
         """The mu^2 of the gradient rounds; the first only finds the way."""
         spent = []
         for index, planned in enumerate(self.plan.rounds):
-            mus = self.plan.measure_mus(silo, index)
+            mus = self.plan.statistic_mus(silo, index)
             spent += [
-                mu**2 for mu, kind in zip(mus, planned.measures, strict=True) if isinstance(kind, WhitenedGradient)
+                mu**2 for mu, kind in zip(mus, planned.statistics, strict=True) if isinstance(kind, WhitenedGradient)
             ]
         return sum(spent[1:])
 
@@ -175,7 +175,7 @@ class _Setting:
         weights, radius = moment_bounds(self.plan.basis)
         precision = 0.0
         for terms in self.plan.silos:
-            for mu, kind in zip(self.plan.measure_mus(terms.name, 0), self.plan.rounds[0].measures, strict=True):
+            for mu, kind in zip(self.plan.statistic_mus(terms.name, 0), self.plan.rounds[0].statistics, strict=True):
                 precision += (terms.n * mu) ** 2 if isinstance(kind, DesignMoments) else 0.0
         if precision == 0.0:
             return None

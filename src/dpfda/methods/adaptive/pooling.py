@@ -10,7 +10,7 @@ import numpy as np
 from dpfda._typing import Floats
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.statistics import Measure
+from dpfda.protocol.statistics import Statistic
 
 SAMPLING = 0.3  # variance of one curve's contribution in the units of the helpers, all of order 1
 
@@ -28,7 +28,7 @@ class Pooled:
         return Pooled(self.values * factor, self.sd * factor, self.n)
 
 
-def pool(plan: Plan, index: int, kind: type[Measure], releases: Mapping[str, Release]) -> Pooled:
+def pool(plan: Plan, index: int, kind: type[Statistic], releases: Mapping[str, Release]) -> Pooled:
     """Combine one measure of a round over the silos that answered, weights 1 / (noise variance + 0.3/n_s)."""
     place = plan.slice_of(index, kind)
     values = np.stack([release.values[place] for release in releases.values()])

@@ -147,7 +147,7 @@ class Ledger:
             "version": chain.VERSION,
             "epsilon": repr(epsilon),
             "delta": repr(delta),
-            "created": _now(),
+            "created": timestamp(),
             "note": note,
         }
         store.new_file()
@@ -200,7 +200,7 @@ class Ledger:
                 return kept
             self._refuse(rows, run, round, event)
             row = chain.chained(
-                chain.checked_head(transaction, rows), seq=len(rows) + 1, at=_now(), actor=actor or _user(), silo=silo,
+                chain.checked_head(transaction, rows), seq=len(rows) + 1, at=timestamp(), actor=actor or _user(), silo=silo,
                 run=run, round=round, attempt=1 + sum((each.run, each.round) == (run, round) for each in rows),
                 digest=digest, event=json.dumps(event_to_dict(event), sort_keys=True),
             )  # fmt: skip
@@ -229,7 +229,7 @@ class Ledger:
     def finish(self, run: str) -> None:
         """Note that the result of a run was handed over. A note for readers outside the chain: no price depends on it."""
         with self._store.transaction(write=True) as transaction:
-            transaction.set_meta(_FINISHED + _text("run", run), _now())
+            transaction.set_meta(_FINISHED + _text("run", run), timestamp())
 
     def finished(self) -> set[str]:
         """The runs that are noted as finished."""
@@ -385,7 +385,8 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
-def _now() -> str:
+def timestamp() -> str:
+    """The time that a row is written with. Nothing depends on it: order is by number."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

@@ -173,7 +173,7 @@ class _Tables:
 def _parsed(url: str) -> sa.URL:
     try:
         address = sa.make_url(url)
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):
         raise InvalidInput("The ledger's URL cannot be read; write it as postgresql://user@host/database.") from None
     if address.drivername not in _SCHEMES:
         raise InvalidInput(f"A ledger by URL is on PostgreSQL (postgresql://...), got {address.drivername}://.")

@@ -19,14 +19,14 @@ from dpfda.basis.basis import make_basis
 from dpfda.privacy.accounting import mu_for
 from dpfda.protocol.plan import Plan, Round
 from dpfda.protocol.statistics import (
-    ClippedRest,
+    ClippedRemainder,
     CovariateProducts,
     CovariateSquares,
     DesignMoments,
+    GradientOuterProducts,
     LevelHistogram,
-    Measure,
     ShortShare,
-    SpreadMatrix,
+    Statistic,
     WhitenedGradient,
 )
 from dpfda.protocol.terms import Scaling, SiloTerms
@@ -107,49 +107,49 @@ def clip_factor(n: int, mu: float, size: int) -> float:
 
 
 def _rounds(precision: float, columns: int, *, has_moments: bool) -> list[Round]:
-    """The measures of every round; their number grows with the logarithm of n mu."""
+    """The statistics of every round; their number grows with the logarithm of n mu."""
     count = min(max(round(4 + 2 * math.log10(max(precision, 1.0) / 100)), 4), 8) + (2 if columns > 1 else 0)
     bins = 2 ** min(max(round(math.log2(max(precision, 1.0) / 4)), 3), 7)
-    first: list[Measure] = [LevelHistogram(bins)]
+    first: list[Statistic] = [LevelHistogram(bins)]
     if has_moments:
         first.append(DesignMoments())
     if columns > 1:
         first.append(CovariateSquares())
     rounds = [Round(tuple(first))]
     for number in range(1, count + 1):
-        measures: list[Measure] = [WhitenedGradient(), ShortShare()]
+        statistics: list[Statistic] = [WhitenedGradient(), ShortShare()]
         if number == 1 and columns > 1:
-            measures.append(CovariateProducts(radius=1.5 * math.sqrt(columns)))
+            statistics.append(CovariateProducts(radius=1.5 * math.sqrt(columns)))
         if number == count - 1:
-            measures.append(SpreadMatrix())
+            statistics.append(GradientOuterProducts())
         if number == count and precision >= REST_PRECISION:
-            measures.append(ClippedRest(REST_REACH))
-        rounds.append(Round(tuple(measures)))
+            statistics.append(ClippedRemainder(REST_REACH))
+        rounds.append(Round(tuple(statistics)))
     return rounds
 
 
 def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: float) -> SiloTerms:
-    """What each measure costs this silo: just enough for the helpers, the rest to the gradients, growing."""
+    """What each statistic costs this silo: just enough for the helpers, the rest to the gradients, growing."""
     mu = mu_for(terms.epsilon, terms.delta)
     precision, last = terms.n * mu, len(rounds) - 1
 
     def enough(most: float, needed: float, least: float = 0.0) -> float:
         return max(least, min(most, (needed / precision) ** 2))
 
-    helpers: dict[type[Measure], float] = {
+    helpers: dict[type[Statistic], float] = {
         LevelHistogram: enough(0.06, 30, 0.005),
         DesignMoments: enough(0.05, 80, 0.01),
         CovariateSquares: enough(0.03, 40 * math.sqrt(_columns(rounds))),
         CovariateProducts: enough(0.08, 80 * _columns(rounds), 0.01),
         ShortShare: enough(0.05 / last, 22),
-        SpreadMatrix: enough(0.03, 50 * size),
-        ClippedRest: _rest_share(pooled, size),
+        GradientOuterProducts: enough(0.03, 50 * size),
+        ClippedRemainder: _rest_share(pooled, size),
     }
-    spent = sum(helpers[type(kind)] for planned in rounds for kind in planned.measures if type(kind) in helpers)
+    spent = sum(helpers[type(kind)] for planned in rounds for kind in planned.statistics if type(kind) in helpers)
     growth = BUDGET_GROWTH ** np.arange(last)
     gradients = (SPENT - spent) * growth / growth.sum()
     shares = [
-        tuple(helpers.get(type(kind), float(gradients[max(index - 1, 0)])) for kind in planned.measures)
+        tuple(helpers.get(type(kind), float(gradients[max(index - 1, 0)])) for kind in planned.statistics)
         for index, planned in enumerate(rounds)
     ]
     return dataclasses.replace(terms, shares=tuple(shares), clip_factor=clip_factor(terms.n, mu, size))
@@ -162,5 +162,5 @@ def _rest_share(pooled: float, size: int) -> float:
 
 
 def _columns(rounds: Sequence[Round]) -> int:
-    products = [kind for planned in rounds for kind in planned.measures if isinstance(kind, CovariateProducts)]
+    products = [kind for planned in rounds for kind in planned.statistics if isinstance(kind, CovariateProducts)]
     return round((products[0].radius / 1.5) ** 2) if products else 1

@@ -46,9 +46,9 @@ def _anisotropic(results: Results) -> Claim:
     cell = next(point.cell for point in results.experiment.points if isinstance(point.cell, Cell))
     shares = {}
     for size in (3, 15):
-        measure = make_plan(cell, Method("published", (1.0,), 1, n_basis=size), 1.0).rounds[0].measures[0]
-        assert isinstance(measure, EntrywiseGradient)
-        radii = np.array(measure.radii)
+        statistic = make_plan(cell, Method("published", (1.0,), 1, n_basis=size), 1.0).rounds[0].statistics[0]
+        assert isinstance(statistic, EntrywiseGradient)
+        radii = np.array(statistic.radii)
         shares[size] = float(radii.sum() ** 2 / (size * (radii**2).sum()))
     words = " and ".join(f"{share:.3f} (r = {size})" for size, share in shares.items())
     text = f"calculated from the radii: variance of anisotropic over isotropic noise {words}"

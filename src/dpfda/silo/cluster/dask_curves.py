@@ -20,13 +20,13 @@ from dpfda.errors import DpfdaError, InvalidInput, SourceError
 from dpfda.privacy.exact import no_words
 from dpfda.silo.cluster.part import Part, facts_of, words_of
 from dpfda.silo.cluster.shares import recipe, shares_of
+from dpfda.silo.sums import SumRequest
 
 if TYPE_CHECKING:
     from dpfda._typing import Words
     from dpfda.basis.basis import Basis
     from dpfda.curves.tables.reading import Reading
     from dpfda.protocol.terms import Scaling
-from dpfda.silo.sums import Ask
 
 _LOOK_AGAIN = 5.0  # seconds between looks whether there are workers at all
 _MOST_LOOKS = 12
@@ -96,15 +96,15 @@ class DaskCurves:
         """Their sums under the public maps of a plan, made by the workers."""
         return DaskSums(self, uuid.uuid4().hex, basis, scaling)
 
-    def words(self, study: str, basis: Basis, scaling: Scaling, ask: Ask, positions: range) -> Words:
+    def words(self, study: str, basis: Basis, scaling: Scaling, request: SumRequest, positions: range) -> Words:
         """Ask every part for its share of the positions, and add."""
         asked = []
         for part, first, last in zip(self._parts, self._bounds[:-1], self._bounds[1:], strict=True):
             low, high = max(first, positions.start), min(last, positions.stop)
             if low < high:
-                question = (part, study, basis, scaling, ask, low - first, high - first)
+                question = (part, study, basis, scaling, request, low - first, high - first)
                 asked.append(self._client.submit(words_of, *question, pure=False))
-        return sum(_asked(self._client, asked), no_words(ask.width))
+        return sum(_asked(self._client, asked), no_words(request.width))
 
     def __repr__(self) -> str:
         return f"DaskCurves(n={self.n}, p={self.p}, parts={len(self._parts)})"
@@ -123,9 +123,9 @@ class DaskSums:
     def n(self) -> int:
         return self.curves.n
 
-    def words(self, ask: Ask, positions: range) -> Words:
+    def words(self, request: SumRequest, positions: range) -> Words:
         """The sum over the curves at these positions."""
-        return self.curves.words(self.study, self.basis, self.scaling, ask, positions)
+        return self.curves.words(self.study, self.basis, self.scaling, request, positions)
 
 
 @dataclass(frozen=True)

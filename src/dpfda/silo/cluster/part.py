@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from dpfda.curves.curves import Curves
 from dpfda.silo.chunked_sums import ChunkedSums, sums_of_curves
+from dpfda.silo.sums import SumRequest
 
 if TYPE_CHECKING:
     from dpfda._typing import Words
     from dpfda.basis.basis import Basis
     from dpfda.curves.tables.loading import Findings
     from dpfda.protocol.terms import Scaling
-from dpfda.silo.sums import Ask
 
 Load = Callable[[], "tuple[Curves, Findings | None]"]
 _MOST_STUDIES = 2  # whose packed curves a worker keeps for each of its parts
@@ -41,14 +41,14 @@ class Part:
         """What Dask weighs before it runs a question elsewhere."""
         return self.curves.x.nbytes + self.curves.y.nbytes + self.curves.offsets.nbytes + self.curves.design.nbytes
 
-    def words(self, study: str, basis: Basis, scaling: Scaling, ask: Ask, positions: range) -> Words:
+    def words(self, study: str, basis: Basis, scaling: Scaling, request: SumRequest, positions: range) -> Words:
         """The exact sum over some of the curves, packed once for a study."""
         with self._lock:
             sums = self._sums.pop(study, None) or sums_of_curves(self.curves, basis, scaling)
             self._sums[study] = sums
             while len(self._sums) > _MOST_STUDIES:
                 self._sums.popitem(last=False)
-            return sums.words(ask, positions)
+            return sums.words(request, positions)
 
 
 def facts_of(part: Part) -> tuple[int, int, Findings | None]:
@@ -56,6 +56,8 @@ def facts_of(part: Part) -> tuple[int, int, Findings | None]:
     return part.curves.n, part.curves.p, part.findings
 
 
-def words_of(part: Part, study: str, basis: Basis, scaling: Scaling, ask: Ask, first: int, last: int) -> Words:
+def words_of(
+    part: Part, study: str, basis: Basis, scaling: Scaling, request: SumRequest, first: int, last: int
+) -> Words:
     """The exact sum over the curves first..last-1 of the part."""
-    return part.words(study, basis, scaling, ask, range(first, last))
+    return part.words(study, basis, scaling, request, range(first, last))

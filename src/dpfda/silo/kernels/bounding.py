@@ -117,7 +117,7 @@ def add_truncated(
 
 
 @inlined
-def measured(vectors: Floats, at: int, stride: int, size: int) -> Shape:
+def measure_lengths(vectors: Floats, at: int, stride: int, size: int) -> Shape:
     """The `Shape` of eight vectors, entry e at `at` + stride * e.
 
     Squares that underflow belong to lengths far below every radius. The bits of a vector's length are the same on both
@@ -171,7 +171,7 @@ def add_shrunk(
     magic: float,
     lanes: Integers,
 ) -> None:
-    """Scale each vector into the ball of this radius and add; `shape` is what `measured` returned."""
+    """Scale each vector into the ball of this radius and add; `shape` is what `measure_lengths` returned."""
     _, shrink, odd, plain = shape
     factor = ball_factor(shape, radius)
     if plain:
@@ -186,7 +186,7 @@ def add_shrunk(
 
 
 @inlined
-def add_rest(
+def add_remainder(
     vectors: Floats,
     at: int,
     stride: int,
@@ -202,9 +202,9 @@ def add_rest(
     along = splat(0.0)
     for entry in range(direction.size):
         along = fma(mul(load(vectors, at + stride * entry), shrink), splat(direction[entry]), along)
-    rest = mul(along, sub(div(splat(1.0), shrink), ball_factor(shape, radius)))
-    rest = most(least(rest, splat(limit)), splat(-limit))
-    add_bits(lanes, 0, add(where_le(odd, splat(0.0), rest, splat(0.0)), splat(magic)))
+    remainder = mul(along, sub(div(splat(1.0), shrink), ball_factor(shape, radius)))
+    remainder = most(least(remainder, splat(limit)), splat(-limit))
+    add_bits(lanes, 0, add(where_le(odd, splat(0.0), remainder, splat(0.0)), splat(magic)))
 
 
 @inlined

@@ -119,18 +119,18 @@ class PackedCurves:
         ball: EllipsoidBound,
         *,
         threshold: float = -1.0,
-        spread: bool = False,
+        outer_products: bool = False,
         direction: Floats | None = None,
-        rest: EntrywiseBound | None = None,
+        remainder: EntrywiseBound | None = None,
     ) -> tuple[Integers, int, Integers, Integers]:
         """Sums over w_i = whitener @ gradient_i, all in one pass over the curves.
 
         1. w_i scaled into the ball (of weights 1 and radius C);
         2. the number of curves with ||w_i|| <= threshold;
-        3. with `spread`, the upper triangle of v_i v_i^T, v_i = w_i / max(C, ||w_i||), on the grid of the unit ball;
-        4. with a `direction`, what 1. took from w_i along it, truncated to the bound `rest`.
+        3. with `outer_products`, the upper triangle of v_i v_i^T, v_i = w_i / max(C, ||w_i||), on the grid of the unit ball;
+        4. with a `direction`, what 1. took from w_i along it, truncated to the bound `remainder`.
         """
-        return self._whitened(iterate, whitener, ball, threshold, spread, direction, rest, np.empty(0))
+        return self._whitened(iterate, whitener, ball, threshold, outer_products, direction, remainder, np.empty(0))
 
     def norms(self, iterate: Floats, whitener: Floats) -> Floats:
         """||whitener @ gradient_i|| of every curve, in no particular order: for tests, never for release."""
@@ -181,10 +181,10 @@ class PackedCurves:
         padded[:, :size] = np.asarray(iterate, dtype=np.float64).reshape(self._p, size) * scales
         return padded, scales
 
-    def _room(self, size: int, spread_size: int = 0) -> Room:
+    def _room(self, size: int, outer_size: int = 0) -> Room:
         from dpfda.silo.kernels.store import room_for
 
-        return room_for(size, self._shape[1], spread_size)
+        return room_for(size, self._shape[1], outer_size)
 
     def _whitened(
         self,
@@ -192,9 +192,9 @@ class PackedCurves:
         whitener: Floats,
         ball: EllipsoidBound,
         threshold: float,
-        spread: bool,
+        outer_products: bool,
         direction: Floats | None,
-        rest: EntrywiseBound | None,
+        remainder: EntrywiseBound | None,
         norms: Floats,
     ) -> tuple[Integers, int, Integers, Integers]:
         from dpfda.silo.kernels import passes
@@ -202,8 +202,8 @@ class PackedCurves:
         width = self._p * self._basis.size
         matrix = np.array(whitener, dtype=np.float64).reshape(width, width)
         along = np.zeros(0) if direction is None else np.array(direction, dtype=np.float64)
-        limit, reach = (_unit_grid(1), 1.0) if rest is None else (rest.grid, float(rest.radii[0]))
-        triangle = _unit_grid(width * (width + 1) // 2 if spread else 0)
+        limit, reach = (_unit_grid(1), 1.0) if remainder is None else (remainder.grid, float(remainder.radii[0]))
+        triangle = _unit_grid(width * (width + 1) // 2 if outer_products else 0)
         total, outer, left = no_words(width), no_words(triangle.bits.size), no_words(1 if along.size else 0)
         short = passes.whitened_pass(
             self._store,

@@ -10,12 +10,12 @@ from dpfda._compile import compiled, inlined
 from dpfda.privacy.exact import MOST_ADDITIONS
 from dpfda.silo.kernels.bounding import (
     add_outer_products,
-    add_rest,
+    add_remainder,
     add_shrunk,
     add_truncated,
     collect,
     count_short,
-    measured,
+    measure_lengths,
     multiply,
     put_gradients,
     put_in_unit_ball,
@@ -98,18 +98,18 @@ def whitened_pass(
     whitener: Floats,
     ball: tuple[float, Floats, Integers, Integers, Integers],
     threshold: float,
-    spread: tuple[Floats, Integers, Integers, Integers],
-    rest: tuple[Floats, float, Floats, Integers, Integers, Integers],
+    outer: tuple[Floats, Integers, Integers, Integers],
+    remainder: tuple[Floats, float, Floats, Integers, Integers, Integers],
     norms: Floats,
 ) -> int:
     """The sum of whitened gradients in a ball and, where asked for, of their outer products and of what the ball takes.
 
     Each of these comes with its grid and the words that it is added to. Returns how many curves are at most `threshold`
-    long. Without a spread or rest their arrays are empty; `norms` is empty or takes the length of every lane.
+    long. Without outer products or a remainder their arrays are empty; `norms` is empty or takes the length of every lane.
     """
     radius, magic, bits, high, low = ball
-    spread_magic, spread_bits, spread_high, spread_low = spread
-    direction, limit, rest_magic, rest_bits, rest_high, rest_low = rest
+    outer_magic, outer_bits, outer_high, outer_low = outer
+    direction, limit, remainder_magic, remainder_bits, remainder_high, remainder_low = remainder
     size, p = whitener.shape[0], iterate.shape[0]
     gradients, whitened = room.gradients, room.whitened
     short, additions = 0, 0
@@ -124,23 +124,33 @@ def whitened_pass(
             )
         multiply(whitener, gradients, whitened)
         for i in range(_BLOCK):
-            shape = measured(whitened, 8 * i, 8 * _BLOCK, size)
+            shape = measure_lengths(whitened, 8 * i, 8 * _BLOCK, size)
             add_shrunk(whitened, 8 * i, 8 * _BLOCK, size, shape, radius, magic[0], room.lanes)
             fill = packed.fill[block + i] if i < groups else 0
             short += count_short(shape, threshold, fill)
             if norms.size > 0 and i < groups:
                 store(norms, 8 * (block - first + i), true_length(shape))
             if direction.size > 0:
-                add_rest(whitened, 8 * i, 8 * _BLOCK, direction, shape, radius, limit, rest_magic[0], room.rest_lanes)
-            if spread_bits.size > 0:
+                add_remainder(
+                    whitened,
+                    8 * i,
+                    8 * _BLOCK,
+                    direction,
+                    shape,
+                    radius,
+                    limit,
+                    remainder_magic[0],
+                    room.remainder_lanes,
+                )
+            if outer_bits.size > 0:
                 put_in_unit_ball(whitened, 8 * i, 8 * _BLOCK, size, shape, radius)
-        if spread_bits.size > 0:
-            add_outer_products(whitened, size, spread_magic[0], room.spread_lanes)
+        if outer_bits.size > 0:
+            add_outer_products(whitened, size, outer_magic[0], room.outer_lanes)
         additions += _BLOCK
         if additions == MOST_ADDITIONS or block + _BLOCK >= last:
             collect(room.lanes, bits, additions, high, low)
-            collect(room.spread_lanes, spread_bits, additions, spread_high, spread_low)
-            collect(room.rest_lanes, rest_bits, additions, rest_high, rest_low)
+            collect(room.outer_lanes, outer_bits, additions, outer_high, outer_low)
+            collect(room.remainder_lanes, remainder_bits, additions, remainder_high, remainder_low)
             additions = 0
     return short
 
@@ -189,7 +199,7 @@ def moment_pass(
         for lane in range(packed.fill[group], 8):
             for entry in range(size):
                 sums[8 * entry + lane] = 0.0
-        add_shrunk(sums, 0, 8, size, measured(sums, 0, 8, size), radius, magic[0], room.lanes)
+        add_shrunk(sums, 0, 8, size, measure_lengths(sums, 0, 8, size), radius, magic[0], room.lanes)
         additions += 1
         if additions == MOST_ADDITIONS or group == last - 1:
             collect(room.lanes, bits, additions, high, low)

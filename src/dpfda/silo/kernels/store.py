@@ -48,8 +48,8 @@ class Room(NamedTuple):
     gradients: Any
     whitened: Any
     lanes: Any
-    spread_lanes: Any
-    rest_lanes: Any
+    outer_lanes: Any
+    remainder_lanes: Any
     flags: Any
 
 
@@ -68,25 +68,25 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-def room_for(size: int, harmonics: int, spread_size: int = 0) -> Room:
-    """Room of this thread for vectors of `size` entries per curve and outer products of `spread_size` entries.
+def room_for(size: int, harmonics: int, outer_size: int = 0) -> Room:
+    """Room of this thread for vectors of `size` entries per curve and outer products of `outer_size` entries.
 
     The last one is kept: rounds of a fit ask for the same many times.
     """
-    shape = (size, harmonics, spread_size)
+    shape = (size, harmonics, outer_size)
     if _kept.shape != shape:
         _kept.shape, _kept.room = shape, _new_room(*shape)
     room: Room = _kept.room
     return room
 
 
-def _new_room(size: int, harmonics: int, spread_size: int) -> Room:
+def _new_room(size: int, harmonics: int, outer_size: int) -> Room:
     width = 8 * (2 * harmonics + 1)
-    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * spread_size, 8, 8)
+    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * outer_size, 8, 8)
     everything = aligned_zeros(sum(sizes))
     ends = itertools.accumulate(sizes)
     room = Room(*(everything[end - size : end] for end, size in zip(ends, sizes, strict=True)))
-    integers = {name: getattr(room, name).view(np.int64) for name in ("lanes", "spread_lanes", "rest_lanes")}
+    integers = {name: getattr(room, name).view(np.int64) for name in ("lanes", "outer_lanes", "remainder_lanes")}
     return room._replace(**integers)
 
 

@@ -1,0 +1,101 @@
+"""What a silo computes before noise, and that only an examiner sees it; shares of a table for workers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpfda import Curves, Ledger, Silo
+from dpfda.basis.basis import make_basis
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.statistics import ClippedRemainder, GradientOuterProducts, ShortShare, WhitenedGradient
+from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.silo import silo as silo_module
+from dpfda.silo.chunked_sums import sums_of_curves
+from dpfda.silo.cluster.shares import Share
+from dpfda.silo.examination import Examiner
+from dpfda.silo.study import Study
+
+CURVES = Curves.from_long(np.repeat(np.arange(30), 3), np.tile([0.1, 0.5, 0.8], 30), np.linspace(-1, 1, 90))
+
+
+def make_plan(*statistics):
+    terms = SiloTerms("clinic", 30, 1.0, 1e-5, shares=((0.2,) * len(statistics),))
+    scaling = Scaling((-1.0, 1.0), ((1.0, 1.0),))
+    return Plan("adaptive", "test", make_basis("cosine", 2), 1, scaling, (Round(statistics),), (terms,))
+
+
+def make_query(plan, value=0.3):
+    return Query("run", 0, {name: np.full(size, value) for name, size in plan.query_sizes(0).items()})
+
+
+class Counting:
+    """Sums that count how often the curves are gone through."""
+
+    def __init__(self, plan):
+        self.sums, self.passes = sums_of_curves(CURVES, plan.basis, plan.scaling), 0
+        self.n = self.sums.n
+
+    def words(self, request, positions):
+        self.passes += 1
+        return self.sums.words(request, positions)
+
+
+@pytest.mark.parametrize(
+    ("statistics", "passes"),
+    [
+        ((WhitenedGradient(), ShortShare(), GradientOuterProducts(), ClippedRemainder(1.0)), 1),
+        ((ClippedRemainder(1.0), ClippedRemainder(0.5), WhitenedGradient()), 2),
+    ],
+)
+def test_all_that_a_round_asks_of_whitened_gradients_is_one_pass(statistics, passes) -> None:
+    plan = make_plan(*statistics)
+    counting = Counting(plan)
+    found, n = Study(plan, "clinic", counting, Ledger.in_memory(1, 1e-5)).bounded_sum(make_query(plan))
+    assert counting.passes == passes
+    assert n == 30
+    alone = []
+    for statistic in statistics:
+        other = make_plan(statistic)
+        sums = sums_of_curves(CURVES, plan.basis, plan.scaling)
+        alone.append(Study(other, "clinic", sums, Ledger.in_memory(1, 1e-5)).bounded_sum(make_query(other))[0].total)
+    np.testing.assert_array_equal(found.total, np.concatenate(alone))
+
+
+def test_an_examiner_sees_what_a_silo_adds_noise_to_and_spends_nothing(monkeypatch) -> None:
+    class NoNoise:
+        private = True
+
+        def standard_normal(self, whitened):
+            return whitened
+
+    monkeypatch.setattr(silo_module, "OpenDPNoise", NoNoise)
+    plan = make_plan(WhitenedGradient(), ShortShare())
+    ledger = Ledger.in_memory(1.0, 1e-5)
+    examiner = Examiner(CURVES, plan, name="clinic", ledger=ledger)
+    seen = examiner.bounded_sum(make_query(plan))
+    assert ledger.spent().debits == 0
+    silo = Silo(CURVES, epsilon=1.0, delta=1e-5, name="clinic", ledger=ledger)
+    silo.join(plan, "run")
+    np.testing.assert_allclose(silo.release(make_query(plan)).values, seen.total / 30, rtol=1e-12)
+
+
+def test_shares_of_a_table_hold_every_row_once() -> None:
+    pl = pytest.importorskip("polars")
+    from dpfda.curves.tables.keys import Ranges
+
+    ranges = Ranges.from_sample(pl.Series(range(1000)))
+    shares = [Share(ranges, 0, ranges.count // 2), Share(ranges, ranges.count // 2, ranges.count)]
+
+    class Rows:
+        def __init__(self, ids):
+            self.ids = ids
+
+        def __getitem__(self, keep):
+            return Rows(self.ids.filter(pl.Series(keep)))
+
+    kept = [share.of(Rows(pl.Series(range(1000)))).ids.to_list() for share in shares]
+    assert sorted(kept[0] + kept[1]) == list(range(1000))
+    assert kept[0]
+    assert kept[1]
