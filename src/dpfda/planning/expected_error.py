@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from dpfda import _validate
 from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
+from dpfda.methods.adaptive.constants import GUESSED_SD
 from dpfda.methods.adaptive.forecast import Guesses, forecast
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import adaptive_plan
@@ -167,7 +168,7 @@ def expected_error_of(
 def _guess(name: str, value: float | None, plan: Plan) -> float:
     """A guess in the units of the algorithm; a typical share of the half width where there is none."""
     if value is None:
-        return Guesses.TYPICAL
+        return GUESSED_SD
     number = _validate.real(name, value)
     if number < 0:
         raise InvalidInput(f"{name} must not be negative, got {value!r}.")

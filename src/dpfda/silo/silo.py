@@ -23,7 +23,7 @@ from dpfda.privacy.clipping import BoundedSum, combine
 from dpfda.privacy.gaussian import release_gaussian
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
-from dpfda.protocol.clip_radius import ClipRule, SharedCount, clip_rule, follow, released_count
+from dpfda.protocol.clip_radius import ClipRule, SharedCount, clip_rule, released_count, track_lengths
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.terms import Scaling, SiloTerms
@@ -217,7 +217,7 @@ class Silo:
                 release = Release.decode(stored[index])
                 study.counts[index] = released_count(study.plan, index, release, self._curves.n)
         counts = [study.counts.get(index) for index in counted]
-        lengths = follow(query.arrays["length_prior"].tolist(), query.arrays["moves"].tolist(), counts)
+        lengths = track_lengths(query.arrays["length_prior"].tolist(), query.arrays["moves"].tolist(), counts)
         return clip_rule(lengths, study.plan.terms(self.name).clip_factor)
 
     def _noise(self, round_: int) -> NoiseSource:
