@@ -5,7 +5,7 @@ Numbers that a silo needs, too, are in `protocol/`: shares of the budget and cli
 of the lengths in `length_filter.py` and `clip_radius.py`.
 
 "Cost" says which page shows what another value costs. The pages run the method as it is, so for most numbers it is "not
-measured"; "watch" then names the rows to run again after a change. What was seen while a value was chosen is told where it
+measured"; "watch" then names the rows to run again after a change. What was seen while a value was chosen stands where it
 is used, and is not repeated here: those runs are on no page.
 """
 

@@ -41,9 +41,9 @@ class State:
     """All that is known after a round; every number is released or public.
 
     Round 0 sets `level`, the share `filled` of curves that have points, `density` (and `silo_densities` where designs
-    clearly differ), `covariate_sizes`, `prior` and `length_prior`. Later rounds move the rest: `geometry` once products of
-    covariates are released, `gradient_covariance` once it is measured, `iterate` and the `shape` W of the `coordinates` for
-    the next question, `displacements` (squared lengths of the iterate's moves), `silos` and the last `estimate`.
+    clearly differ), `covariate_sizes`, `prior` and `length_prior`. Later rounds change the others: `geometry` once products
+    of covariates are released, `gradient_covariance` once it is measured, `iterate` and the `shape` W of the `coordinates`
+    for the next question, `displacements` (squared lengths of the iterate's moves), `silos` and the last `estimate`.
     """
 
     level: Level

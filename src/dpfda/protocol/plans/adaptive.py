@@ -1,7 +1,7 @@
 """The default method as a plan: few rounds over all curves, exact composition, radii found privately.
 
 Round 0 learns the level of y, the design density and the size of the covariates. Rounds 1..T each release whitened,
-clipped gradients and one count that steers the radius; round 1 also learns E[G G^T], the last but one the spread of the
+clipped gradients and one count that steers the radius; round 1 also learns E[G G^T], the last but one the covariance of the
 gradients. Budgets grow from one gradient round to the next: early rounds only have to come near enough for the late
 ones to clip tightly. All shares are fixed here, from public numbers.
 """
