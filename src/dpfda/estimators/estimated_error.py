@@ -26,7 +26,7 @@ def estimate_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: 
     moments = np.outer(shape, shape)
     signal = total + _size(basis, scaling, moments)
     bias = max(total - sampling - privacy, 0.0)
-    return ExpectedError(bias, sampling, privacy, max(signal, (scaling.y_scale * parts.spread) ** 2))
+    return ExpectedError(bias, sampling, privacy, max(signal, (scaling.y_scale * parts.sd_of_means) ** 2))
 
 
 def _size(basis: Basis, scaling: Scaling, moments: Floats) -> float:

@@ -8,8 +8,9 @@ from scipy.special import ndtri
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 
-_GRID = 201
-_DRAWS = 20_000
+_GRID = 201  # points of the domain at which the largest deviation is looked for
+_DRAWS = 20_000  # of the simulation: the level of a critical value then errs by 0.2%, one sd
+_MIN_VARIANCE = 1e-300  # keeps a function that is known exactly from dividing by zero
 _SEED = 20_240_915  # the simulation of the critical value is deterministic: a band is a function of the release
 
 
@@ -41,4 +42,4 @@ def critical_value(basis: Basis, covariance: Floats, level: float) -> float:
 def _pointwise_sd(basis: Basis, covariance: Floats, u: Floats) -> Floats:
     features = basis.evaluate_unit(u)
     variance = np.einsum("xa,ab,xb->x", features, covariance, features)
-    return np.asarray(np.sqrt(np.maximum(variance, 1e-300)), dtype=np.float64)
+    return np.asarray(np.sqrt(np.maximum(variance, _MIN_VARIANCE)), dtype=np.float64)

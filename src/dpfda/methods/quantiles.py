@@ -18,7 +18,7 @@ from dpfda.protocol.statistics import ShareBelow
 
 
 class QuantileCoordinator:
-    """Bisects [-1, 1] for every level in turn; a round's statistic says which level it serves."""
+    """Bisects [-1, 1] for every level in turn; a round's measure says which level it serves."""
 
     covariance: Floats | None = None
     error_parts = None
@@ -44,6 +44,6 @@ class QuantileCoordinator:
 
 
 def _level(planned: Round) -> float:
-    (statistic,) = planned.statistics
-    assert isinstance(statistic, ShareBelow)
-    return statistic.level
+    (measure,) = planned.statistics
+    assert isinstance(measure, ShareBelow)
+    return measure.level

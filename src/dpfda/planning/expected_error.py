@@ -1,9 +1,9 @@
 """The error to expect BEFORE anything is spent, from public inputs only.
 
-`expected_error` follows the default method with pencil and paper. Curves that vary by `spread` around the mean, seen at m
-points with noise, have gradients of a known covariance; the plan says at which multiple of their median length they are
-clipped and what each round may spend, which gives the noise; the Sobolev prior that the method fits shrinks both. The
-result is split into bias (what the basis cannot show and what shrinkage takes away), sampling (few curves, few points)
+`expected_error` works through the default method with pencil and paper. Curves that vary by `spread` around the mean,
+seen at m points with noise, have gradients of a known covariance; the plan says at which multiple of their median length
+they are clipped and what each round may spend, which gives the noise; the Sobolev prior that the method fits shrinks both.
+The result is split into bias (what the basis cannot show and what shrinkage takes away), sampling (few curves, few points)
 and privacy. It is a forecast, not a bound: within a factor 2 on the benchmark grid when the guesses are right.
 
 No function here takes data. `spread`, `noise_sd` and `signal` are ASSUMPTIONS: left out, each is 0.12 of the half width of
@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from dpfda import _validate
 from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
+from dpfda.methods.adaptive.constants import GUESSED_SD
 from dpfda.methods.adaptive.forecast import Guesses, forecast
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import adaptive_plan
@@ -32,8 +33,9 @@ Function = Callable[[Floats], Floats]
 
 INSUFFICIENT_SHARE = 0.5  # an error beyond this share of the signal's variance leaves little of its shape
 TYPICAL_POINTS = 5.0  # per curve, where nobody says
-_LEAST_EPSILON, _MOST_EPSILON = 1e-3, 100.0
-_MOST_SUBJECTS = 10**9
+_MIN_EPSILON, _MAX_EPSILON = 1e-3, 100.0
+_MIN_SUBJECTS, _MAX_SUBJECTS = 16, 10**9  # where a search for the number of curves begins and gives up
+_LOG_PRECISION, _PRECISION = 1e-3, 1000  # a search ends within a thousandth
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ def expected_error_of(
 def _guess(name: str, value: float | None, plan: Plan) -> float:
     """A guess in the units of the algorithm; a typical share of the half width where there is none."""
     if value is None:
-        return Guesses.TYPICAL
+        return GUESSED_SD
     number = _validate.real(name, value)
     if number < 0:
         raise InvalidInput(f"{name} must not be negative, got {value!r}.")
@@ -212,11 +214,11 @@ def _guess(name: str, value: float | None, plan: Plan) -> float:
 
 
 def insufficient_text(expected: ExpectedError) -> str:
-    """What to tell somebody whose budget is too small."""
+    """What somebody reads whose budget is too small."""
     return (
         f"This budget is too small for so few subjects: the expected squared error {expected.total:.2g} (of which privacy "
         f"{expected.privacy:.2g}) is of the order of what a plausible curve varies by ({expected.signal:.2g}), judged by "
-        "y_bounds. Expect a level, not a shape; estimator.forecast(n=..., m=...) tells what more subjects or a larger "
+        "y_bounds. Expect a level, not a shape; estimator.forecast(n=..., m=...) shows what more subjects or a larger "
         "epsilon would bring."
     )
 
@@ -226,7 +228,7 @@ def found_insufficient_text(expected: ExpectedError) -> str:
     return (
         "The estimate shows little more than a level: by what was released, its expected squared error is "
         f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about "
-        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.forecast(n=..., m=...) tells "
+        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.forecast(n=..., m=...) shows "
         "by how much."
     )
 
@@ -248,12 +250,12 @@ def required_epsilon(error: float, n: int, m: float, *, delta: float, **terms: A
     def enough(epsilon: float) -> bool:
         return expected_error(n, m, epsilon=epsilon, delta=delta, **terms).total <= error
 
-    if not enough(_MOST_EPSILON):
+    if not enough(_MAX_EPSILON):
         return math.inf
-    low, high = math.log(_LEAST_EPSILON), math.log(_MOST_EPSILON)
-    if enough(_LEAST_EPSILON):
-        return _LEAST_EPSILON
-    while high - low > 1e-3:
+    low, high = math.log(_MIN_EPSILON), math.log(_MAX_EPSILON)
+    if enough(_MIN_EPSILON):
+        return _MIN_EPSILON
+    while high - low > _LOG_PRECISION:
         middle = (low + high) / 2
         low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
     return math.exp(high)
@@ -276,13 +278,13 @@ def required_subjects(error: float, m: float, *, epsilon: float, delta: float, *
     def enough(n: int) -> bool:
         return expected_error(n, m, epsilon=epsilon, delta=delta, **terms).total <= error
 
-    high = 16
+    high = _MIN_SUBJECTS
     while not enough(high):
         high *= 2
-        if high > _MOST_SUBJECTS:
+        if high > _MAX_SUBJECTS:
             return math.inf
-    low = high // 2 if high > 16 else 0
-    while high - low > max(1, high // 1000):
+    low = high // 2 if high > _MIN_SUBJECTS else 0
+    while high - low > max(1, high // _PRECISION):
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high

@@ -2,7 +2,7 @@
 
 A clipping radius has to come from somewhere: a worst case is far too wide, and the data must not be asked for free. So
 each round also releases one number, the noisy share of curves shorter than the length that splits them in half as far
-as is known, and a Bayesian filter on a grid follows the median. The filter sees released counts and public numbers only:
+as is known, and a Bayesian filter on a grid tracks the median. The filter sees released counts and public numbers only:
 silo and coordinator run it side by side and agree to the last bit.
 
 Lengths are modelled as median * chi_nu / median(chi_nu), a family from heavy lower tails (nu = 1) to nearly constant
@@ -15,29 +15,43 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincinv
 
-Array = NDArray[np.float64]
+from dpfda._typing import Floats
 
-_SHAPES = np.array([1.0, 2.0, 4.0, 8.0, 20.0])
+TYPICAL_SHAPE = 2.3  # nu that is expected before anything is released: one point per curve has 1, many have more
+_SHAPES = np.array([1.0, 2.0, 4.0, 8.0, 20.0])  # nu of the filter, and what is thought of each at the start
 _SHAPE_PRIOR = np.array([0.1, 0.25, 0.3, 0.25, 0.1])
 _STEP = 0.05  # grid of the log median
 _HALF_WIDTH = 100  # grid points to each side: five units of the log
-_MODEL_ERROR = 0.03  # by how much a share may differ from the model's
+_SHARE_ERROR = 0.03  # by how much a share may differ from the model's
+_VARIANCE_MARGIN = 0.02  # added to p (1 - p): a share that the model takes for 0 or 1 varies, too
+_MIN_WEIGHT = 1e-30  # of a grid point: no count rules one out for ever
+_MIN_FACTOR = 1e-3  # E min(1, radius/length) whose log is taken
+_BLUR_SDS = 3  # where a blurring kernel ends
 _POINTS = 2 * _HALF_WIDTH + 1
+_PER_UNIT = 100  # steps of the tables in one unit of the log
 _LOG_LENGTHS = np.linspace(-9.0, 4.0, 1301)  # log(length / median)
-_PER_UNIT = 100
 _RATIO = round(_STEP * _PER_UNIT)
 _REACH = _RATIO * _POINTS + 2
 
 
+def squared_chi_median(shape: Floats | float) -> Floats:
+    """The median of chi_nu squared."""
+    return np.asarray(2 * gammaincinv(np.asarray(shape) / 2, 0.5), dtype=np.float64)
+
+
+def chi_below(shape: Floats | float, squared: Floats | float) -> Floats:
+    """The probability that chi_nu squared is at most `squared`."""
+    return np.asarray(gammainc(np.asarray(shape) / 2, np.asarray(squared) / 2), dtype=np.float64)
+
+
 @lru_cache(maxsize=1)
-def _tables() -> Array:
+def _tables() -> Floats:
     """For each shape, at log(length/median): the distribution function, and E min(1, c/length) at that log c."""
-    medians = np.sqrt(2 * gammaincinv(_SHAPES / 2, 0.5))
+    medians = np.sqrt(squared_chi_median(_SHAPES))
     lengths = np.exp(_LOG_LENGTHS)[None, :] * medians[:, None]
-    distribution = gammainc(_SHAPES[:, None] / 2, lengths**2 / 2)
+    distribution = chi_below(_SHAPES[:, None], lengths**2)
     steps = np.diff(distribution, axis=1)
     middles = (_LOG_LENGTHS[1:] + _LOG_LENGTHS[:-1]) / 2
     # E min(1, c/L) = P(L <= c) + c E[1/L; L > c]
@@ -47,12 +61,12 @@ def _tables() -> Array:
 
 
 @lru_cache(maxsize=1)
-def _widened_tables() -> Array:
+def _widened_tables() -> Floats:
     """The same, with the first and last values repeated as far as a grid reaches."""
     return np.pad(_tables(), ((0, 0), (0, 0), (_REACH, _REACH)), mode="edge")
 
 
-def _lookup(tables: Array, first: float) -> Array:
+def _lookup(tables: Floats, first: float) -> Floats:
     """Linear interpolation at `first` and below in steps of the grid, each of which is _RATIO steps of the tables."""
     position = (first - _LOG_LENGTHS[0]) * _PER_UNIT
     position = min(max(position, -1.0), _LOG_LENGTHS.size + _RATIO * (_POINTS - 1.0))  # beyond, all is constant
@@ -70,12 +84,12 @@ class LengthFilter:
     The lengths of curves that have points, a share `filled` of all: every count has the others among the short.
     """
 
-    def __init__(self, grid: Array, log_weights: Array, filled: float) -> None:
+    def __init__(self, grid: Floats, log_weights: Floats, filled: float) -> None:
         self._grid = grid
         self._filled = filled
         weights = np.exp(log_weights - log_weights.max())
-        self._weights: Array = weights / weights.sum()
-        self.shapes: Array = self._weights.sum(axis=1)
+        self._weights: Floats = weights / weights.sum()
+        self.shapes: Floats = self._weights.sum(axis=1)
         over_grid = self._weights.sum(axis=0)
         self.log_median = float(over_grid @ self._grid)
         self.sd = math.sqrt(float(over_grid @ (self._grid - self.log_median) ** 2))
@@ -93,18 +107,18 @@ class LengthFilter:
     def observe(self, log_threshold: float, share: float, noise_sd: float, n: float) -> LengthFilter:
         """What is known after the noisy share of n curves that are shorter than a threshold."""
         expected = 1 - self._filled * (1 - _lookup(_widened_tables()[0], log_threshold - self._grid[0]))
-        variance = noise_sd**2 + (expected * (1 - expected) + 0.02) / n + _MODEL_ERROR**2
+        variance = noise_sd**2 + (expected * (1 - expected) + _VARIANCE_MARGIN) / n + _SHARE_ERROR**2
         likelihood = -0.5 * ((share - expected) ** 2 / variance + np.log(variance))
-        return LengthFilter(self._grid, np.log(self._weights + 1e-30) + likelihood, self._filled)
+        return LengthFilter(self._grid, np.log(self._weights + _MIN_WEIGHT) + likelihood, self._filled)
 
     def move(self, ratio: float, blur: float) -> LengthFilter:
         """What is known after the iterate moved: lengths change by about `ratio`, and less is known."""
-        reach = math.ceil(3 * blur / _STEP)
+        reach = math.ceil(_BLUR_SDS * blur / _STEP)
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * _STEP / blur) ** 2)
         apart = np.zeros((len(_SHAPES), _POINTS + 2 * reach))  # rows with nothing between them, to be blurred as one
         apart[:, reach:-reach] = self._weights
         blurred = np.convolve(apart.ravel(), kernel / kernel.sum(), "same").reshape(apart.shape)[:, reach:-reach]
-        return LengthFilter(self._grid + math.log(ratio), np.log(blurred + 1e-30), self._filled)
+        return LengthFilter(self._grid + math.log(ratio), np.log(blurred + _MIN_WEIGHT), self._filled)
 
     def attenuation(self, log_radius: float) -> tuple[float, float, float]:
         """What clipping at a radius does to a mean, and how uncertain that is.
@@ -114,7 +128,7 @@ class LengthFilter:
         mean direction u u^T of the clipped curves.
         """
         inside, mean_factor = _lookup(_widened_tables(), log_radius - self._grid[0])
-        logs = np.log(mean_factor + 1e-3)
+        logs = np.log(mean_factor + _MIN_FACTOR)
         variance = float((self._weights * logs**2).sum() - (self._weights * logs).sum() ** 2)
         clipped = (self._weights * (mean_factor - inside)).sum()
         return float((self._weights * mean_factor).sum()), max(float(clipped), 0.0), max(variance, 0.0)

@@ -16,7 +16,7 @@ from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.privacy.clipping import combine
 from dpfda.privacy.gaussian import release_gaussian
 from dpfda.privacy.noise import SeededNoise
-from dpfda.protocol.clip_radius import ClipRule, clip_rule, follow, released_count
+from dpfda.protocol.clip_radius import ClipRule, clip_rule, released_count, track_lengths
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 from dpfda.silo.chunked_sums import sums_of_prepared
@@ -78,5 +78,6 @@ class AdaptiveRuns:
             for earlier in self.plan.counted_before(index)
         ]
         return clip_rule(
-            follow(question["length_prior"].tolist(), question["displacements"].tolist(), counts), terms.clip_factor
+            track_lengths(question["length_prior"].tolist(), question["displacements"].tolist(), counts),
+            terms.clip_factor,
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from dpfda.privacy.clipping import BoundedSum, combine
 from dpfda.privacy.ledger.ledger import Ledger
-from dpfda.protocol.clip_radius import ClipRule, SharedCount, clip_rule, follow, released_count
+from dpfda.protocol.clip_radius import ClipRule, SharedCount, clip_rule, released_count, track_lengths
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan
 from dpfda.silo.release_statistics import Question, measure
@@ -45,5 +45,5 @@ class Study:
             for index in stored.keys() & set(counted) - self.counts.keys():
                 self.counts[index] = released_count(self.plan, index, Release.decode(stored[index]), self.curves.n)
         counts = [self.counts.get(index) for index in counted]
-        lengths = follow(query.arrays["length_prior"].tolist(), query.arrays["displacements"].tolist(), counts)
+        lengths = track_lengths(query.arrays["length_prior"].tolist(), query.arrays["displacements"].tolist(), counts)
         return clip_rule(lengths, self.plan.terms(self.silo).clip_factor)

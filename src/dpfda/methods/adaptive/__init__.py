@@ -1,1 +1,1 @@
-"""The coordinator of the default method: what it makes of the silos' releases, all of it post-processing."""
+"""The default method: `rounds.py` has its two functions, `constants.py` its numbers, docs/method.md its steps."""

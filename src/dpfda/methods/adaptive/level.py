@@ -1,4 +1,4 @@
-"""The level of y, the spread of the curves' means and the share of curves with points, from a noisy histogram."""
+"""The level of y, the sd of the curves' means and the share of curves with points, from a noisy histogram."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from scipy.special import ndtr
 
 from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
+from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.pooling import Pooled
 
-_LOCATIONS = np.linspace(-1.0, 1.0, 257)
-_LOG_SCALES = np.linspace(math.log(0.004), math.log(0.7), 20)
+_LOCATIONS = np.linspace(-1.0, 1.0, constants.LEVEL_POINTS)
+_LOG_LIMITS = math.log(constants.MIN_SD_OF_MEANS), math.log(constants.MAX_SD_OF_MEANS)
+_LOG_SCALES = np.linspace(*_LOG_LIMITS, constants.SD_OF_MEANS_POINTS)
 _SCALES = np.exp(_LOG_SCALES)
-_MODEL_ERROR = 0.1  # relative error allowed to the normal model of the curves' means
-_COMPLETE = 0.9  # prior probability that every curve has points
-_TYPICAL_SPREAD, _TYPICAL_LEVEL = 0.12, 0.2  # of y in [-1, 1]; one unit of the log, and a standard deviation
-_PRIOR = (_LOCATIONS[:, None] / _TYPICAL_LEVEL) ** 2 + (_LOG_SCALES - math.log(_TYPICAL_SPREAD)) ** 2
+_PRIOR_OF_SCALES = (_LOG_SCALES - math.log(constants.TYPICAL_SD_OF_MEANS)) ** 2
+_PRIOR = (_LOCATIONS[:, None] / constants.TYPICAL_LEVEL) ** 2 + _PRIOR_OF_SCALES
 
 
 @dataclass(frozen=True)
 class Level:
-    """Posterior mean and sd of the level, and of the (log) spread of the curves' means around it."""
+    """Posterior mean and sd of the level, and of the (log) sd of the curves' means around it."""
 
     value: float
     sd: float
-    spread: float
-    log_spread_sd: float
+    sd_of_means: float
+    log_sd_of_means_sd: float
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Filled:
 
 def fit_filled(histogram: Pooled) -> Filled:
     """All curves with probability 9 in 10, else any share: curves without points are in the last cell."""
-    shares = np.linspace(0.05, 1.0, 191)
-    variance = float(histogram.sd[-1] ** 2) + 0.25 / histogram.n
-    weights = np.full(shares.size, (1 - _COMPLETE) / shares.size)
-    weights[-1] += _COMPLETE
+    shares = np.linspace(constants.MIN_FILLED, 1.0, constants.FILLED_POINTS)
+    variance = float(histogram.sd[-1] ** 2) + constants.MAX_SHARE_VARIANCE / histogram.n
+    weights = np.full(shares.size, (1 - constants.ALL_FILLED) / shares.size)
+    weights[-1] += constants.ALL_FILLED
     distance = (1 - float(histogram.values[-1]) - shares) ** 2 / (2 * variance)
     weights *= np.exp(distance.min() - distance)
     weights /= weights.sum()
@@ -54,14 +54,14 @@ def fit_filled(histogram: Pooled) -> Filled:
 
 
 @lru_cache(maxsize=8)
-def _shares(bins: int) -> tuple[Floats, Floats]:
+def _tabulate_shares(bins: int) -> tuple[Floats, Floats]:
     """What cells hold of a normal law, for every scale: inner cells by distance from the location, the first by location.
 
     Locations divide every cell evenly, so that a cell's left edge is at `steps` * distance - part locations from the law's,
     0 <= part < steps, and few shares differ: inner[distance + bins, part, scale].
     """
-    steps, rest = divmod(_LOCATIONS.size - 1, bins)
-    if rest:
+    steps, remainder = divmod(_LOCATIONS.size - 1, bins)
+    if remainder:
         raise InvalidInput(f"bins of a level histogram must divide {_LOCATIONS.size - 1}, got {bins}.")
     width = _LOCATIONS[1] - _LOCATIONS[0]
     left = (np.arange(-bins, bins)[:, None] * steps - np.arange(steps))[..., None] * width
@@ -70,22 +70,22 @@ def _shares(bins: int) -> tuple[Floats, Floats]:
     return inner, first
 
 
-def _misfit(cells: Floats, sd: float, n: float) -> Floats:
+def measure_misfit(cells: Floats, sd: float, n: float) -> Floats:
     """-2 log likelihood of the cells' noisy shares, for every location and scale.
 
     For inner cells it is v^2 / variance - 2 v s / variance + (s^2 / variance + log variance), summed over cells: products
     of the cells, shifted to every location, with tables that depend on distance alone.
     """
     bins = cells.size
-    share, outer = _shares(bins)
+    share, outer = _tabulate_shares(bins)
 
     def variance(share: Floats) -> Floats:
-        return sd**2 + (0.02 + share) / n + (_MODEL_ERROR * share) ** 2
+        return sd**2 + (constants.CELL_MARGIN + share) / n + (constants.NORMAL_MODEL_ERROR * share) ** 2
 
     around = variance(share)
     ratio = share / around
-    table = np.stack([1 / around, -2 * ratio, share * ratio + np.log(around)]).reshape(6 * bins, -1)
-    padded = np.zeros((3, 3 * bins))
+    table = np.stack([1 / around, -2 * ratio, share * ratio + np.log(around)])
+    table, padded = table.reshape(2 * len(table) * bins, -1), np.zeros((len(table), 3 * bins))
     padded[:, bins + 1 : 2 * bins - 1] = cells[1:-1] ** 2, cells[1:-1], np.ones(bins - 2)
     shifted = np.lib.stride_tricks.sliding_window_view(padded, 2 * bins, axis=1)
     inner = shifted.swapaxes(0, 1).reshape(bins + 1, -1) @ table
@@ -100,7 +100,7 @@ def _misfit(cells: Floats, sd: float, n: float) -> Floats:
 def fit_level(histogram: Pooled, filled: Filled) -> Level:
     """Posterior of location and scale of a normal law under the noise of the histogram and weak priors."""
     factor = 1 / filled.share
-    misfit = _misfit(histogram.values[:-1] * factor, float(histogram.sd[0]) * factor, histogram.n)
+    misfit = measure_misfit(histogram.values[:-1] * factor, float(histogram.sd[0]) * factor, histogram.n)
     misfit += _PRIOR
     weights = np.exp((misfit.min() - misfit) / 2)
     weights /= weights.sum()

@@ -5,21 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from dpfda._typing import Floats
+from dpfda.methods.adaptive.constants import MIN_EIGENVALUE_RATIO
 
 
 def power(matrix: Floats, exponent: float) -> Floats:
-    """A symmetric power of a positive matrix; eigenvalues below 1e-12 of the largest are lifted to that."""
+    """A symmetric power of a positive matrix; eigenvalues below a tiny share of the largest are lifted to that."""
     return powers(matrix, exponent)[0]
 
 
 def powers(matrix: Floats, *exponents: float) -> list[Floats]:
     """Several such powers of one matrix."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    values = np.maximum(values, 1e-12 * values.max())
+    values = np.maximum(values, MIN_EIGENVALUE_RATIO * values.max())
     return [(vectors * values**exponent) @ vectors.T for exponent in exponents]
 
 
-def with_floor(matrix: Floats, lowest: float) -> Floats:
+def raise_eigenvalues(matrix: Floats, lowest: float) -> Floats:
     """The nearest symmetric matrix whose eigenvalues are at least `lowest`."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     result: Floats = (vectors * np.maximum(values, lowest)) @ vectors.T

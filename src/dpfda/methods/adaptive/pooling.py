@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda._typing import Floats
+from dpfda.methods.adaptive.constants import SAMPLING_VARIANCE
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.statistics import Statistic
-
-SAMPLING = 0.3  # variance of one curve's contribution in the units of the helpers, all of order 1
 
 
 @dataclass(frozen=True)
@@ -28,13 +27,23 @@ class Pooled:
         return Pooled(self.values * factor, self.sd * factor, self.n)
 
 
+def weigh_silos(noise_variance: Floats, n: Floats) -> Floats:
+    """Weights that add up to 1, in proportion to 1 / (noise variance + sampling variance)."""
+    weights = 1 / (noise_variance + SAMPLING_VARIANCE / n)
+    return np.asarray(weights / weights.sum())
+
+
 def pool(plan: Plan, index: int, kind: type[Statistic], releases: Mapping[str, Release]) -> Pooled:
-    """Combine one measure of a round over the silos that answered, weights 1 / (noise variance + 0.3/n_s)."""
+    """Combine one statistic of a round over the silos that answered."""
     place = plan.slice_of(index, kind)
     values = np.stack([release.values[place] for release in releases.values()])
     sd = np.stack([release.noise_sd[place] for release in releases.values()])
     n = np.array([plan.terms(name).n for name in releases], dtype=np.float64)
-    weights = 1 / ((sd**2).mean(axis=1) + SAMPLING / n)
-    weights /= weights.sum()
+    weights = weigh_silos((sd**2).mean(axis=1), n)
     noise = np.sqrt((weights[:, None] ** 2 * sd**2).sum(axis=0))
     return Pooled(weights @ values, noise, float(1 / (weights**2 / n).sum()))
+
+
+def pool_if_released(plan: Plan, index: int, kind: type[Statistic], releases: Mapping[str, Release]) -> Pooled | None:
+    """The same, or None where the round has no such statistic."""
+    return None if plan.slice_of(index, kind) is None else pool(plan, index, kind, releases)

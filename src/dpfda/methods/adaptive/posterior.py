@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -11,19 +10,22 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
+from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.matrices import inverse, power
 
-_SIZES = np.exp(np.linspace(math.log(0.002), math.log(1.5), 14))  # sd of a first-harmonic coefficient, y in [-1, 1]
-_TYPICAL_SIZE = 0.08  # most curves span some tenth of their bounds
 
-_PASSES = 4  # from the widest prior down to what is left open
-_TAIL = 24  # functions beyond the basis that a band accounts for
-_WIDER, _DISTRUST, _LEAST_SIZE = 2.5, 1.05, 0.02  # see `cautious`
+def list_sizes(count: int) -> Floats:
+    """Sizes of the prior, evenly spaced on the log scale."""
+    return np.exp(np.linspace(math.log(constants.MIN_PRIOR_SIZE), math.log(constants.MAX_PRIOR_SIZE), count))
 
 
 def log_odds(sizes: Floats) -> Floats:
     """What is thought of the prior's size before anything is measured."""
-    return np.asarray(-(np.log(sizes / _TYPICAL_SIZE) ** 2))
+    return np.asarray(-(np.log(sizes / constants.TYPICAL_PRIOR_SIZE) ** 2))
+
+
+SIZES = list_sizes(constants.PRIOR_SIZES)
+_SIZE_ODDS = np.exp(log_odds(SIZES))
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,11 @@ class Posterior:
         return Posterior(mean, covariance, self.size)
 
 
+def sobolev_decay(basis: Basis, alpha: float) -> Floats:
+    """k^-alpha for every function's frequency k, 1 for the level."""
+    return np.asarray(np.maximum(basis.frequencies.astype(np.float64), 1.0) ** -alpha)
+
+
 @lru_cache(maxsize=64)
 def sobolev_covariance(basis: Basis, alpha: float) -> Floats:
     """Prior covariance of one function's coefficients, in units of the prior's size squared; the level has none.
@@ -51,18 +58,18 @@ def sobolev_covariance(basis: Basis, alpha: float) -> Floats:
     there, so that curves go on with their slope where data end (cosine coefficients alone would level off).
     """
     k = basis.frequencies.astype(np.float64)
-    fall = np.where(k > 0, np.maximum(k, 1.0) ** -alpha, 0.0)
-    covariance: Floats = np.diag(fall**2)
+    left = np.where(k > 0, sobolev_decay(basis, alpha), 0.0)
+    covariance: Floats = np.diag(left**2)
     if not basis.sines:
-        turned = fall * (-1.0) ** k
-        covariance = 0.5 * covariance + 0.5 * (np.outer(fall, fall) + np.outer(turned, turned))
+        right, coherent = left * (-1.0) ** k, constants.COHERENT_SHARE
+        covariance = (1 - coherent) * covariance + coherent * (np.outer(left, left) + np.outer(right, right))
     covariance.flags.writeable = False
     return covariance
 
 
 @dataclass(frozen=True)
 class Prior:
-    """b ~ N(level e_1, size^2 K) for every coefficient function, level for the first only, whose level has its own sd.
+    """b ~ N(level e_1, size^2 K) for every coefficient function, level for the first only, whose level has an sd apart.
 
     The levels of the others have twice the size for a standard deviation: a covariate may well have no effect.
     """
@@ -74,12 +81,12 @@ class Prior:
 
     @cached_property
     def _unit(self) -> Floats:
-        """The square root for size 1, without the first level's own sd."""
+        """The square root for size 1, without the first level's sd."""
         half = power(self.kernel, 0.5)
         root = np.zeros((self.columns, len(half), self.columns, len(half)))
         for column in range(self.columns):
             root[column, :, column] = half
-            root[column, 0, column, 0] += 2.0 * (column > 0)
+            root[column, 0, column, 0] += constants.COVARIATE_LEVEL * (column > 0)
         return root.reshape(self.columns * len(half), -1)
 
     def root(self, size: float) -> Floats:
@@ -91,8 +98,8 @@ class Prior:
     @cached_property
     def scaled(self) -> ScaledRoots:
         """Square roots of the prior covariance for all sizes that are averaged over."""
-        levels = _SIZES * float(self._unit[0, 0]) + self.level_sd  # the first level stands alone: the kernel has none
-        return ScaledRoots(self._unit[1:, 1:], levels**2, _SIZES[:, None] ** 2)
+        levels = SIZES * float(self._unit[0, 0]) + self.level_sd  # the first level stands alone: the kernel has none
+        return ScaledRoots(self._unit[1:, 1:], levels**2, SIZES[:, None] ** 2)
 
     @cached_property
     def start(self) -> Floats:
@@ -113,65 +120,15 @@ class ScaledRoots:
 
 def solve(value: Floats, covariance: Floats, information: Floats, prior: Prior) -> Posterior:
     """h = A b + N(0, V), averaged over sizes of the prior by their evidence."""
-    told = information.T @ inverse(covariance)
-    fit = mix_sizes(
-        told @ information, told @ (value - information @ prior.start), prior.scaled, np.exp(log_odds(_SIZES))
-    )
-    return Posterior(prior.start + fit.mean, fit.covariance, math.sqrt(float(fit.weights @ _SIZES**2)))
+    precision, score = measure_coefficients(value, covariance, information, prior)
+    fit = mix_sizes(precision, score, prior.scaled, _SIZE_ODDS)
+    return Posterior(prior.start + fit.mean, fit.covariance, math.sqrt(float(fit.weights @ SIZES**2)))
 
 
-def with_tail(posterior: Posterior, basis: Basis, alpha: float) -> Floats:
-    """The covariance for a longer basis: what was not estimated has the prior's variance around nothing.
-
-    A curve that the basis cannot follow lies outside a band of the estimated coefficients alone, at every n (mu_2 with 6
-    cosines, n = 5000: none of 30 held). So the tail that the estimated coefficients let expect counts as a deviation, next
-    to the variance that they leave. Periodic functions are taken to lie in the span that was chosen: their coefficients
-    fall faster than a prior can know.
-    """
-    if basis.sines or basis.size < 2:
-        return posterior.covariance
-    r, longer = basis.size, basis.size + _TAIL
-    kernel = sobolev_covariance(basis.resize(longer), alpha)
-    expect = np.linalg.solve(kernel[1:r, 1:r], kernel[1:r, r:]).T
-    left = posterior.size**2 * (kernel[r:, r:] - expect @ kernel[1:r, r:])
-    functions = posterior.mean.reshape(-1, r)
-    covariance = np.zeros((len(functions) * longer,) * 2)
-    estimated = (np.arange(len(functions))[:, None] * longer + np.arange(r)).ravel()
-    covariance[np.ix_(estimated, estimated)] = posterior.covariance
-    for number, coefficients in enumerate(functions):
-        beyond = slice(number * longer + r, (number + 1) * longer)
-        missing = expect @ coefficients[1:]
-        covariance[beyond, beyond] = left + np.outer(missing, missing)
-    return covariance
-
-
-def cautious(
-    posterior: Posterior,
-    value: Floats,
-    known: Floats,
-    information: Floats,
-    prior: Prior,
-    kept: float,
-    doubt: Callable[[Floats, Floats], Floats],
-) -> Posterior:
-    """What a band should believe: less in the prior than the estimate does, and less in the variances.
-
-    The estimate minimises error and leans on the prior; a band that did so too held mu_2 in 82% of 60 runs at nominal 95%
-    (n = 500, eps 0.5 and 1), and was far too narrow where there are no data. So a band believes in a wider prior, and in
-    errors of A that act on all that is left open under it: `doubt` is their covariance, given how far away the curve may be
-    and how far under the prior alone. What the estimate would move by under the wider prior counts as a deviation: it is
-    what shrinkage may have taken away. `kept` is the share of the gradients that clipping left: the rest was put back by a
-    model of the curves' lengths, which may be wrong, the more so with covariates.
-    """
-    size = max(posterior.size, _LEAST_SIZE)
-    root = prior.root(_WIDER * size)
-    widest = away = root @ root.T
-    for _ in range(_PASSES):
-        told = information.T @ inverse(known + doubt(away, widest))
-        moved, away = _ridge(told @ information, told @ (value - information @ prior.start), root)
-    shrunk = prior.start + moved - posterior.mean
-    distrust = _DISTRUST + math.sqrt(prior.columns) * (1 - kept)
-    return Posterior(posterior.mean, distrust * away + np.outer(shrunk, shrunk), size)
+def measure_coefficients(value: Floats, covariance: Floats, information: Floats, prior: Prior) -> tuple[Floats, Floats]:
+    """Precision of b, and precision times mean of its distance from the prior mean, if h = A b + N(0, V)."""
+    weighted = information.T @ inverse(covariance)
+    return weighted @ information, weighted @ (value - information @ prior.start)
 
 
 @dataclass(frozen=True)
@@ -183,39 +140,32 @@ class Mixture:
     weights: Floats
 
 
-def mix_sizes(precision: Floats, weighted: Floats, roots: ScaledRoots, odds: Floats) -> Mixture:
+def mix_sizes(precision: Floats, score: Floats, roots: ScaledRoots, odds: Floats) -> Mixture:
     """Ridge regressions under several priors, averaged by their evidence; what they differ by counts as doubt.
 
-    One eigendecomposition serves all sizes: it makes everything diagonal but the first row and column, the level's, which
-    its Schur complement takes care of.
+    `score` is precision times mean. One eigendecomposition serves all sizes: it makes everything diagonal but the first row
+    and column, the level's, which its Schur complement takes care of.
     """
-    size, root = len(weighted), roots.root
+    size, root = len(score), roots.root
     values, vectors = np.linalg.eigh(root.T @ precision[1:, 1:] @ root)
-    turned = np.zeros((size, size))
-    turned[0, 0], turned[1:, 1:] = 1.0, root @ vectors
-    told, border = weighted @ turned, precision[0] @ turned
-    level, rest, corner, border = told[0], told[1:], border[0], border[1:]
+    axes = np.zeros((size, size))
+    axes[0, 0], axes[1:, 1:] = 1.0, root @ vectors
+    score, border = score @ axes, precision[0] @ axes
+    level_score, shape_score, corner, border = score[0], score[1:], border[0], border[1:]
     gains = roots.squares * np.maximum(values, 0.0) + 1
     within = roots.squares / gains
     drawn = within * border
     level_gain = roots.levels * (corner - drawn @ border) + 1
     level_within = roots.levels / level_gain
-    level_mean = level_within * (level - drawn @ rest)
-    logs = within @ rest**2 + level_mean**2 / level_within - np.log(level_gain) - np.log(gains).sum(axis=1)
+    level_mean = level_within * (level_score - drawn @ shape_score)
+    logs = within @ shape_score**2 + level_mean**2 / level_within - np.log(level_gain) - np.log(gains).sum(axis=1)
     weights = np.exp((logs - logs.max()) / 2) * odds
     weights /= weights.sum()
     means, shared = np.empty((2, len(logs), size))
-    means[:, 0], means[:, 1:] = level_mean, within * rest - level_mean[:, None] * drawn
+    means[:, 0], means[:, 1:] = level_mean, within * shape_score - level_mean[:, None] * drawn
     shared[:, 0], shared[:, 1:] = 1.0, -drawn
     mean = weights @ means
     means -= mean
     covariance = (means.T * weights) @ means + (shared.T * (weights * level_within)) @ shared
     covariance.flat[size + 1 :: size + 1] += weights @ within
-    return Mixture(turned @ mean, turned @ covariance @ turned.T, weights)
-
-
-def _ridge(precision: Floats, weighted: Floats, root: Floats) -> tuple[Floats, Floats]:
-    """Posterior mean and covariance for the prior N(0, root root^T)."""
-    factor = np.linalg.cholesky(np.eye(len(precision)) + root.T @ precision @ root)
-    spread = np.linalg.solve(factor, root.T)
-    return spread.T @ (spread @ weighted), spread.T @ spread
+    return Mixture(axes @ mean, axes @ covariance @ axes.T, weights)

@@ -12,22 +12,21 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpfda.basis.basis import Basis
+from dpfda.methods.adaptive.constants import CLEARLY_DIFFERENT, SAMPLING_VARIANCE
 from dpfda.methods.adaptive.design import DesignDensity, fit_density
-from dpfda.methods.adaptive.pooling import SAMPLING, Pooled
-
-_CLEAR = 3.0  # standard deviations of the noise by which designs must differ
+from dpfda.methods.adaptive.pooling import Pooled
 
 
-def own_densities(basis: Basis, pooled: Pooled, own: Mapping[str, Pooled]) -> dict[str, DesignDensity]:
+def fit_silo_densities(basis: Basis, pooled: Pooled, by_silo: Mapping[str, Pooled]) -> dict[str, DesignDensity]:
     """A density for every silo, its moments shrunk towards the pooled ones; none where all may well have one design."""
-    variance = {name: moments.sd**2 + SAMPLING / moments.n for name, moments in own.items()}
-    apart = {name: (moments.values - pooled.values) ** 2 for name, moments in own.items()}
-    freedom = (len(own) - 1) * pooled.values.size
-    chi_square = sum(float((apart[name] / variance[name]).sum()) for name in own)
-    if freedom == 0 or chi_square < freedom + _CLEAR * math.sqrt(2 * freedom):
+    variance = {name: moments.sd**2 + SAMPLING_VARIANCE / moments.n for name, moments in by_silo.items()}
+    apart = {name: (moments.values - pooled.values) ** 2 for name, moments in by_silo.items()}
+    freedom = (len(by_silo) - 1) * pooled.values.size
+    chi_square = sum(float((apart[name] / variance[name]).sum()) for name in by_silo)
+    if freedom == 0 or chi_square < freedom + CLEARLY_DIFFERENT * math.sqrt(2 * freedom):
         return {}
     found = {}
-    for name, moments in own.items():
+    for name, moments in by_silo.items():
         noise = float(variance[name].mean())
         real = max(float(apart[name].mean()) - noise, 0.0)
         weight = real / (real + noise)

@@ -1,7 +1,7 @@
 """The default method as a plan: few rounds over all curves, exact composition, radii found privately.
 
 Round 0 learns the level of y, the design density and the size of the covariates. Rounds 1..T each release whitened,
-clipped gradients and one count that steers the radius; round 1 also learns E[G G^T], the last but one the spread of the
+clipped gradients and one count that steers the radius; round 1 also learns E[G G^T], the last but one the covariance of the
 gradients. Budgets grow from one gradient round to the next: early rounds only have to come near enough for the late
 ones to clip tightly. All shares are fixed here, from public numbers.
 """
@@ -17,6 +17,7 @@ from scipy.special import gammaincinv
 
 from dpfda.basis.basis import make_basis
 from dpfda.privacy.accounting import mu_for
+from dpfda.protocol.length_filter import TYPICAL_SHAPE
 from dpfda.protocol.plan import Plan, Round
 from dpfda.protocol.statistics import (
     ClippedRemainder,
@@ -31,14 +32,35 @@ from dpfda.protocol.statistics import (
 )
 from dpfda.protocol.terms import Scaling, SiloTerms
 
-BUDGET_GROWTH = 1 / 0.6
-MAX_ADAPTIVE_BASIS = 25
-SPENT = 0.997  # of mu^2: a numerical accountant, which rounds up, then agrees from epsilon 0.1 on
-_LENGTH_SHAPE = 2.3  # degrees of freedom of the lengths that the clip factor is chosen for
-_LEAST_CLIP = 0.4
-_UNSURE = 10.0  # n mu below which the lengths stay unknown, and J with them if the radius is below the median
+# Shares are of a silo's mu^2; "precision" is n mu, the number of curves over the sd of the noise of a sum of +-1/2.
+SPENT = 0.997  # all shares together: a numerical accountant, which rounds up, then agrees from epsilon 0.1 on
+BUDGET_GROWTH = 1 / 0.6  # of the gradients' shares from one round to the next
+MIN_ROUNDS, MAX_ROUNDS = 4, 8
+ROUNDS_PER_DECADE, ROUNDS_PRECISION = 2, 100  # more rounds for each factor 10 by which n mu exceeds 100
+COVARIATE_ROUNDS = 2  # further rounds with covariates
+MIN_LOG_BINS, MAX_LOG_BINS, BIN_PRECISION = 3, 7, 4  # log2 of the histogram's bins: about n mu / 4 bins
+
+# A helper costs (needed / precision)^2 of the budget: just enough for noise of sd 1/needed, within a least and a most share.
+HISTOGRAM_NEEDED, MIN_HISTOGRAM_SHARE, MAX_HISTOGRAM_SHARE = 30, 0.005, 0.06
+MOMENTS_NEEDED, MIN_MOMENTS_SHARE, MAX_MOMENTS_SHARE = 80, 0.01, 0.05
+SQUARES_NEEDED, MAX_SQUARES_SHARE = 40, 0.03  # needed times the root of the number of columns
+PRODUCTS_NEEDED, MIN_PRODUCTS_SHARE, MAX_PRODUCTS_SHARE = 80, 0.01, 0.08  # needed times the number of columns
+COUNTS_NEEDED, MAX_COUNTS_SHARE = 22, 0.05  # the most is for the counts of all rounds together
+OUTER_PRODUCTS_NEEDED, MAX_OUTER_PRODUCTS_SHARE = 50, 0.03  # needed times the number of coefficients
+PRODUCT_RADIUS = 1.5  # of the covariates in units of their sizes, times the root of the number of columns
+
+# What clipping takes from a skewed law (see methods/adaptive/skewness.py).
 REST_REACH = 1.5  # radii beyond the radius: lengths to 2.5 radii count in full when clipping is corrected for skewness
 REST_PRECISION = 200.0  # n mu below which the correction would only add noise
+REST_ODDS, REST_SIZE, REST_FULL, REST_POWER = 0.5, 3, 1500, 0.75  # see `_rest_share`
+
+# The number of basis functions: BASIS_FACTOR (effective n / columns)^BASIS_POWER.
+MIN_ADAPTIVE_BASIS, MAX_ADAPTIVE_BASIS, BASIS_FACTOR, BASIS_POWER, BASIS_NOISE = 4, 25, 2.2, 0.2, 8
+
+# The clip factor, in median lengths (see `clip_factor`).
+MIN_CLIP, MAX_CLIP, CLIP_CANDIDATES, LENGTH_QUANTILES = 0.4, 4.0, 120, 400
+UNSURE_PRECISION = 10.0  # n mu below which the lengths stay unknown, and J with them if the radius is below the median
+SKEW_BIAS, SKEW_DECAY = 0.01, 1.5  # bias at the median, in sds of the curves; its fall for each further median
 
 
 def adaptive_plan(
@@ -80,10 +102,10 @@ def adaptive_n_basis(silos: Sequence[SiloTerms], basis: str, columns: int) -> in
     """
     size = 0.0
     for terms in silos:
-        private = (terms.n * mu_for(terms.epsilon, terms.delta)) ** 2 / 8
+        private = (terms.n * mu_for(terms.epsilon, terms.delta)) ** 2 / BASIS_NOISE
         size += 1 / (1 / terms.n + 1 / private)
-    r = round(2.2 * (size / columns) ** 0.2)
-    r = int(min(max(r, 4), MAX_ADAPTIVE_BASIS))
+    r = round(BASIS_FACTOR * (size / columns) ** BASIS_POWER)
+    r = int(min(max(r, MIN_ADAPTIVE_BASIS), MAX_ADAPTIVE_BASIS))
     return r if basis == "cosine" else r + 1 - r % 2
 
 
@@ -96,20 +118,22 @@ def clip_factor(n: int, mu: float, size: int) -> float:
     each further median. The sum of noise, sampling variance and squared bias is least here, for lengths a little wilder
     than chi_3: radii a bit too small cost least.
     """
-    squares = gammaincinv(_LENGTH_SHAPE / 2, (np.arange(400) + 0.5) / 400) / gammaincinv(_LENGTH_SHAPE / 2, 0.5)
-    factors = np.geomspace(min(max(_UNSURE / (n * mu), _LEAST_CLIP), 1.0), 4.0, 120)
+    levels = (np.arange(LENGTH_QUANTILES) + 0.5) / LENGTH_QUANTILES
+    squares = gammaincinv(TYPICAL_SHAPE / 2, levels) / gammaincinv(TYPICAL_SHAPE / 2, 0.5)
+    factors = np.geomspace(min(max(UNSURE_PRECISION / (n * mu), MIN_CLIP), 1.0), MAX_CLIP, CLIP_CANDIDATES)
     kept = np.minimum(1.0, factors[:, None] / np.sqrt(squares))
     slope = kept.mean(axis=1) - np.where(kept < 1, kept, 0.0).mean(axis=1) / size
     noise = 4 * size * factors**2 / (n * mu * mu * squares.mean())
     sampling = (kept**2 * squares).mean(axis=1) / squares.mean()
-    bias = n * (0.01 * np.exp(-1.5 * (factors - 1))) ** 2
+    bias = n * (SKEW_BIAS * np.exp(-SKEW_DECAY * (factors - 1))) ** 2
     return float(factors[np.argmin((noise + sampling) / slope**2 + bias)])
 
 
 def _rounds(precision: float, columns: int, *, has_moments: bool) -> list[Round]:
     """The statistics of every round; their number grows with the logarithm of n mu."""
-    count = min(max(round(4 + 2 * math.log10(max(precision, 1.0) / 100)), 4), 8) + (2 if columns > 1 else 0)
-    bins = 2 ** min(max(round(math.log2(max(precision, 1.0) / 4)), 3), 7)
+    wanted = round(MIN_ROUNDS + ROUNDS_PER_DECADE * math.log10(max(precision, 1.0) / ROUNDS_PRECISION))
+    count = min(max(wanted, MIN_ROUNDS), MAX_ROUNDS) + (COVARIATE_ROUNDS if columns > 1 else 0)
+    bins = 2 ** min(max(round(math.log2(max(precision, 1.0) / BIN_PRECISION)), MIN_LOG_BINS), MAX_LOG_BINS)
     first: list[Statistic] = [LevelHistogram(bins)]
     if has_moments:
         first.append(DesignMoments())
@@ -119,7 +143,7 @@ def _rounds(precision: float, columns: int, *, has_moments: bool) -> list[Round]
     for number in range(1, count + 1):
         statistics: list[Statistic] = [WhitenedGradient(), ShortShare()]
         if number == 1 and columns > 1:
-            statistics.append(CovariateProducts(radius=1.5 * math.sqrt(columns)))
+            statistics.append(CovariateProducts(radius=PRODUCT_RADIUS * math.sqrt(columns)))
         if number == count - 1:
             statistics.append(GradientOuterProducts())
         if number == count and precision >= REST_PRECISION:
@@ -129,7 +153,7 @@ def _rounds(precision: float, columns: int, *, has_moments: bool) -> list[Round]
 
 
 def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: float) -> SiloTerms:
-    """What each statistic costs this silo: just enough for the helpers, the rest to the gradients, growing."""
+    """What each measure costs this silo: just enough for the helpers, the rest to the gradients, growing."""
     mu = mu_for(terms.epsilon, terms.delta)
     precision, last = terms.n * mu, len(rounds) - 1
 
@@ -137,12 +161,12 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: f
         return max(least, min(most, (needed / precision) ** 2))
 
     helpers: dict[type[Statistic], float] = {
-        LevelHistogram: enough(0.06, 30, 0.005),
-        DesignMoments: enough(0.05, 80, 0.01),
-        CovariateSquares: enough(0.03, 40 * math.sqrt(_columns(rounds))),
-        CovariateProducts: enough(0.08, 80 * _columns(rounds), 0.01),
-        ShortShare: enough(0.05 / last, 22),
-        GradientOuterProducts: enough(0.03, 50 * size),
+        LevelHistogram: enough(MAX_HISTOGRAM_SHARE, HISTOGRAM_NEEDED, MIN_HISTOGRAM_SHARE),
+        DesignMoments: enough(MAX_MOMENTS_SHARE, MOMENTS_NEEDED, MIN_MOMENTS_SHARE),
+        CovariateSquares: enough(MAX_SQUARES_SHARE, SQUARES_NEEDED * math.sqrt(_columns(rounds))),
+        CovariateProducts: enough(MAX_PRODUCTS_SHARE, PRODUCTS_NEEDED * _columns(rounds), MIN_PRODUCTS_SHARE),
+        ShortShare: enough(MAX_COUNTS_SHARE / last, COUNTS_NEEDED),
+        GradientOuterProducts: enough(MAX_OUTER_PRODUCTS_SHARE, OUTER_PRODUCTS_NEEDED * size),
         ClippedRemainder: _rest_share(pooled, size),
     }
     spent = sum(helpers[type(kind)] for planned in rounds for kind in planned.statistics if type(kind) in helpers)
@@ -157,10 +181,10 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: f
 
 def _rest_share(pooled: float, size: int) -> float:
     """Weighs the rest's one coordinate against the gradients' `size`; costs 4% of error where nothing is skewed."""
-    odds = 0.5 * math.sqrt(3 / size) * min(1.0, pooled / 1500) ** 0.75
+    odds = REST_ODDS * math.sqrt(REST_SIZE / size) * min(1.0, pooled / REST_FULL) ** REST_POWER
     return float(odds / (1 + odds))
 
 
 def _columns(rounds: Sequence[Round]) -> int:
     products = [kind for planned in rounds for kind in planned.statistics if isinstance(kind, CovariateProducts)]
-    return round((products[0].radius / 1.5) ** 2) if products else 1
+    return round((products[0].radius / PRODUCT_RADIUS) ** 2) if products else 1
