@@ -54,9 +54,8 @@ def learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, Re
     if plan.slice_of(index, SpreadMatrix) is not None:
         state = learn_gradient_covariance(plan, state, index, releases)
     last = estimate_coefficients(plan, state)
-    state = dataclasses.replace(state, estimate=last)
     if index == len(plan.rounds) - 1:
-        return dataclasses.replace(state, result=finish(state, last))
+        return dataclasses.replace(state, estimate=last, result=finish(state, last))
     return advance(plan, state, last)
 
 
@@ -159,8 +158,16 @@ def advance(plan: Plan, state: State, last: Estimate) -> State:
     displacements = (*state.displacements, displacement)
     silos = {name: _displace(silo, state.length_prior, displacements) for name, silo in state.silos.items()}
     iterate = keep_within_bounds(plan.basis, target, state.level.value)
-    state = dataclasses.replace(state, silos=silos, displacements=displacements, iterate=iterate)
-    return choose_coordinates(state)
+    shape, coordinates = choose_coordinates(state)
+    return dataclasses.replace(
+        state,
+        silos=silos,
+        displacements=displacements,
+        iterate=iterate,
+        shape=shape,
+        coordinates=coordinates,
+        estimate=last,
+    )
 
 
 def _displace(silo: SiloState, length_prior: tuple[float, float, float], displacements: tuple[float, ...]) -> SiloState:
@@ -169,15 +176,14 @@ def _displace(silo: SiloState, length_prior: tuple[float, float, float], displac
     return SiloState(track_lengths(length_prior, displacements, counts), counts, silo.evidence)
 
 
-def choose_coordinates(state: State) -> State:
-    """The coordinates of the next round; those of the last one where W is the same."""
+def choose_coordinates(state: State) -> tuple[Floats, Coordinates]:
+    """W and the coordinates of the next round; those of the last one where W is the same."""
     covariance, shape = state.gradient_covariance, state.geometry.assumed_shape
     if covariance is not None:
         shape = choose_shape(state.geometry, covariance, state.shape)
     if shape is state.shape:
-        return state
-    coordinates = Coordinates.of(shape, state.covariance_of_gradients())
-    return dataclasses.replace(state, shape=shape, coordinates=coordinates)
+        return shape, state.coordinates
+    return shape, Coordinates.of(shape, state.covariance_of_gradients())
 
 
 def keep_within_bounds(basis: Basis, coefficients: Floats, level: float) -> Floats:
