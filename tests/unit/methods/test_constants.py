@@ -36,3 +36,13 @@ def test_every_constant_is_explained_and_used() -> None:
         assert match[1].startswith("# "), match[2]
         for name in match[2].split(", "):
             assert re.search(rf"\b{name}\b", code + values), name
+
+
+def test_rows_that_are_named_are_on_the_pages() -> None:
+    text = re.sub(r"\n# ", " ", Path(constants.__file__).read_text())
+    docs = ROOM.parents[3] / "docs"
+    pages = "".join((docs / name).read_text() for name in ("utility.md", "coverage.md"))
+    comments = " ".join(re.findall(r"Cost: .*", text))
+    rows = re.findall(r'"([^"]+)"', comments)
+    assert len(rows) > 15
+    assert [row for row in rows if row not in pages] == []
