@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from dpfda import Curves, Ledger, Silo
 from dpfda.basis.basis import make_basis
+from dpfda.privacy.clipping import EntrywiseBound
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan, Round
 from dpfda.protocol.statistics import ClippedRemainder, GradientOuterProducts, ShortShare, WhitenedGradient
 from dpfda.protocol.terms import Scaling, SiloTerms
 from dpfda.silo import silo as silo_module
 from dpfda.silo.chunked_sums import sums_of_curves
+from dpfda.silo.cluster.part import Part, facts_of, words_of
 from dpfda.silo.cluster.shares import Share
 from dpfda.silo.examination import Examiner
+from dpfda.silo.release_statistics import centred_shares
 from dpfda.silo.study import Study
+from dpfda.silo.sums import RowSum
 
 CURVES = Curves.from_long(np.repeat(np.arange(30), 3), np.tile([0.1, 0.5, 0.8], 30), np.linspace(-1, 1, 90))
+
+
+def load():
+    """What a worker loads."""
+    return CURVES, None
 
 
 def make_plan(*statistics):
@@ -99,3 +110,13 @@ def test_shares_of_a_table_hold_every_row_once() -> None:
     assert sorted(kept[0] + kept[1]) == list(range(1000))
     assert kept[0]
     assert kept[1]
+
+
+def test_a_worker_s_part_travels_as_its_recipe_and_answers_with_exact_words() -> None:
+    part, plan = Part(load), make_plan(WhitenedGradient())
+    assert part.__reduce__() == (Part, (load,))
+    assert facts_of(part) == (30, 1, None)
+    request = RowSum(partial(centred_shares, threshold=0.1), EntrywiseBound([0.5]))
+    words = words_of(part, "study", plan.basis, plan.scaling, request, 5, 20)
+    whole = sums_of_curves(CURVES, plan.basis, plan.scaling).words(request, range(5, 20))
+    np.testing.assert_array_equal(words, whole)
