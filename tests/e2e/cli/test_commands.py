@@ -87,7 +87,7 @@ def test_a_fit_without_a_budget_makes_one_of_its_own_size(table, capsys) -> None
 def test_a_delta_above_one_over_the_subjects_is_pointed_out(table, capsys) -> None:
     ran = dpfda(capsys, "fit", table, *COLUMNS, *PUBLIC, "--epsilon", 1, "--delta", 0.02)
     assert ran.code == 0
-    assert "far below one over their number" in " ".join(ran.err.split())
+    assert "far below one over the number of subjects" in " ".join(ran.err.split())
 
 
 def test_overspending_is_refused_before_the_data_are_read(table, capsys, monkeypatch) -> None:

@@ -130,7 +130,7 @@ CASES = [
     Case("a covariate that varies", USER, "constant within a curve", text("pid,age,hdl,when\n1,50,50,1\n1,51,50,2\n"),
          options=(*ALL, "--design", "when", "--bounds", "when=0:99")),
     Case("figure of no known kind", USER, "must end in", options=(*ALL, "--figure", "a.bmp")),
-    Case("report in a file's place", USER, "may not be written", options=(*ALL, "--report", "visits.csv/r.html")),
+    Case("report in a file's place", USER, "may not write to the folder", options=(*ALL, "--report", "visits.csv/r.html")),
     Case("query without a database", USER, "leave it out for a file", options=(*ALL, "--query", "SELECT 1")),
     Case("unreachable database", SYSTEM, "cannot be reached", source=SERVER,
          options=(*ALL, "--query", "SELECT 1", "--ledger", "visits.csv.ledger")),

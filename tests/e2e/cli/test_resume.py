@@ -208,7 +208,7 @@ def test_a_removed_answer_that_cannot_be_paid_twice_is_refused_before_more_is_sp
     spent = Ledger.open(f"{table}.ledger").spent()
     ran = dpfda(capsys, "fit", table, *ALL, "--json", "b.json", "--run", "spring")
     assert ran.code == 2
-    assert "does not fit into the budget any more" in ran.complaints[0]
+    assert "no longer fits into the budget" in ran.complaints[0]
     assert Ledger.open(f"{table}.ledger").spent() == spent
 
 

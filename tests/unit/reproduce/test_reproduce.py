@@ -54,7 +54,7 @@ def small(monkeypatch):
     raw = catalogue._read_config("sensitivity")
     raw["methods"]["published"]["repetitions"] = 3
     raw["sweep"] = {name: axes for name, axes in raw["sweep"].items() if axes["methods"] == ["published"]}
-    monkeypatch.setattr(catalogue, "_raw", lambda name: raw)
+    monkeypatch.setattr(catalogue, "_read_config", lambda name: raw)
     return catalogue.load_experiment("sensitivity")
 
 

@@ -173,7 +173,7 @@ def _forecast(study: PlannedStudy) -> dict[str, Any]:
 def _list_parts(found: ExpectedError) -> dict[str, Any]:
     names = ("bias", "sampling", "privacy", "total")
     parts: dict[str, Any] = {name: float(getattr(found, name)) for name in names}
-    return {**parts, "typical_distance": math.sqrt(parts["total"]), "hopeless": bool(found.insufficient)}
+    return {**parts, "typical_distance": math.sqrt(parts["total"]), "insufficient": bool(found.insufficient)}
 
 
 def _try_doubling(study: PlannedStudy) -> list[dict[str, Any]]:

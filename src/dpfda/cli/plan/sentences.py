@@ -31,7 +31,7 @@ def print_answers(found: dict[str, Any], terminal: Terminal, *, units: str) -> N
     )
     parts = ", ".join(f"{name} {forecast[name] / forecast['total']:.0%}" for name in ("privacy", "sampling", "bias"))
     out.print(f"of the squared error: {parts}. A forecast with the default method, good to a factor of about 2.")
-    if forecast["hopeless"]:
+    if forecast["insufficient"]:
         out.print("[bold red]This budget is too small for so few subjects: expect a level, not a shape.[/bold red]")
     out.print(f"\nRegime in theory: [bold]{theory['dominant']}[/bold]: {_MEANING[theory['dominant']]}.")
     out.print(_exits(theory))
