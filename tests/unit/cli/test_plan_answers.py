@@ -9,7 +9,7 @@ import pytest
 
 from dpfda import Curves
 from dpfda.cli import example_fit
-from dpfda.cli.plan.answers import Study, answers, typical
+from dpfda.cli.plan.answers import PlannedStudy, answer, average_sites
 from dpfda.cli.plan.sentences import print_answers
 from dpfda.cli.summary import print_summary
 from dpfda.cli.terminal import Terminal
@@ -17,14 +17,13 @@ from dpfda.curves.datasets import dataset_info
 from dpfda.curves.simulated import simulate_mean
 from dpfda.estimators import PrivateMean
 from dpfda.protocol.terms import SiloTerms
-from dpfda.report.document import BudgetChange, result_document
-from dpfda.report.document import Study as Described
+from dpfda.report.document import BudgetChange, StudyDescription, make_result_document
 
-STUDY = Study(n=1000, m=5, S=1, epsilon=1.0, delta=1e-5, alpha=2.0, d=0, y_bounds=(0.0, 150.0))
+STUDY = PlannedStudy(n=1000, m=5, S=1, epsilon=1.0, delta=1e-5, alpha=2.0, d=0, y_bounds=(0.0, 150.0))
 
 
 def test_doubling_anything_never_hurts_and_the_most_helpful_is_first() -> None:
-    rows = answers(STUDY)["doubling"]
+    rows = answer(STUDY)["doubling"]
     times = [row["error_times"] for row in rows]
     assert times == sorted(times)
     assert max(times) <= 1.0 + 1e-9
@@ -32,30 +31,30 @@ def test_doubling_anything_never_hurts_and_the_most_helpful_is_first() -> None:
 
 def test_the_subjects_that_a_target_needs_reach_it() -> None:
     wanted = 0.65
-    target = answers(STUDY, error=wanted)["target"]
+    target = answer(STUDY, error=wanted)["target"]
     assert target["typical_distance"] == wanted
     assert STUDY.expected(epsilon=target["epsilon"]).total <= wanted**2
 
 
 def test_equal_sites_that_stand_for_unequal_ones_keep_their_sums() -> None:
     sites = [SiloTerms("a", 100, 1.0, 1e-5), SiloTerms("b", 300, 0.5, 1e-6)]
-    found = typical(sites)
+    found = average_sites(sites)
     assert (found["n"] * found["S"], found["delta"]) == (400, 1e-5)
     assert found["S"] * (found["n"] * found["epsilon"]) ** 2 == pytest.approx(100**2 + 150**2)
 
 
 def test_answers_are_told_in_sentences(capsys: pytest.CaptureFixture[str]) -> None:
-    print_answers(answers(STUDY, error=0.5), Terminal(), units="mg/dl")
+    print_answers(answer(STUDY, error=0.5), Terminal(), units="mg/dl")
     told = capsys.readouterr().out
-    for words in ("1,000 subjects", "What helps most", "The price of privacy", "For a typical distance of 0.5"):
+    for words in ("1,000 subjects", "What helps most", "The price of privacy", "For a average_sites distance of 0.5"):
         assert words in told
 
 
 def test_a_summary_says_who_is_protected_and_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     fitted = PrivateMean(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5)).fit(simulate_mean(500, 5, rng=1))
-    described = Described("visits.csv", "age", "hdl", ("mean",), title="HDL over age", x_label="age", y_label="hdl")
+    described = StudyDescription("visits.csv", "age", "hdl", ("mean",), title="HDL over age", x_label="age", y_label="hdl")
     budget = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
-    print_summary(result_document(fitted, described, budget=budget), Terminal())
+    print_summary(make_result_document(fitted, described, budget=budget), Terminal())
     told = capsys.readouterr().out
     assert "500 subjects, each protected as a whole: epsilon = 1, delta = 1e-05." in told
     assert "HDL over age" in told
