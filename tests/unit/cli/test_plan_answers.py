@@ -13,7 +13,7 @@ from dpfda.cli.plan.answers import PlannedStudy, answer, average_sites
 from dpfda.cli.plan.sentences import print_answers
 from dpfda.cli.summary import print_summary
 from dpfda.cli.terminal import Terminal
-from dpfda.curves.datasets import dataset_info
+from dpfda.curves.datasets import get_dataset_info
 from dpfda.curves.simulated import simulate_mean
 from dpfda.estimators import PrivateMean
 from dpfda.protocol.terms import SiloTerms
@@ -52,7 +52,9 @@ def test_answers_are_told_in_sentences(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_summary_says_who_is_protected_and_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     fitted = PrivateMean(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5)).fit(simulate_mean(500, 5, rng=1))
-    described = StudyDescription("visits.csv", "age", "hdl", ("mean",), title="HDL over age", x_label="age", y_label="hdl")
+    described = StudyDescription(
+        "visits.csv", "age", "hdl", ("mean",), title="HDL over age", x_label="age", y_label="hdl"
+    )
     budget = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
     print_summary(make_result_document(fitted, described, budget=budget), Terminal())
     told = capsys.readouterr().out
@@ -63,7 +65,7 @@ def test_a_summary_says_who_is_protected_and_what_is_left(capsys: pytest.Capture
 def test_the_example_draws_a_picture_and_a_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    info, rng = dataset_info(example_fit.DATASET), np.random.default_rng(1)
+    info, rng = get_dataset_info(example_fit.DATASET), np.random.default_rng(1)
     ids, (low, high) = np.repeat(np.arange(800), 4), info.domain
     middle = sum(info.y_bounds) / 2
     data = Curves.from_long(ids, rng.uniform(low, high, ids.size), middle + rng.normal(size=ids.size))
