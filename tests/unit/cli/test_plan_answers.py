@@ -46,7 +46,7 @@ def test_equal_sites_that_stand_for_unequal_ones_keep_their_sums() -> None:
 def test_answers_are_told_in_sentences(capsys: pytest.CaptureFixture[str]) -> None:
     print_answers(answer(STUDY, error=0.5), Terminal(), units="mg/dl")
     told = capsys.readouterr().out
-    for words in ("1,000 subjects", "What helps most", "The price of privacy", "For a average_sites distance of 0.5"):
+    for words in ("1,000 subjects", "What helps most", "The price of privacy", "For a typical distance of 0.5"):
         assert words in told
 
 
