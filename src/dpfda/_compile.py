@@ -26,10 +26,9 @@ CHECKED = os.environ.get("DPFDA_BOUNDSCHECK", "0") not in ("", "0")
 
 # _nrt: kernels allocate nothing and count no references; all their room comes from the caller
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED, "_nrt": False}
-_BUILD = (
-    f"checked={CHECKED}, numba's own switch={numba.config.BOUNDSCHECK}"  # the latter overrides what is asked for here
-)
-if CHECKED and numba.config.BOUNDSCHECK is not None and not numba.config.BOUNDSCHECK:
+_NUMBA_SWITCH = getattr(numba.config, "BOUNDSCHECK", None)  # 0 or 1 overrides what is asked for here
+_BUILD = f"checked={CHECKED}, numba's own switch={_NUMBA_SWITCH}"
+if CHECKED and _NUMBA_SWITCH == 0:
     raise RuntimeError("DPFDA_BOUNDSCHECK=1 has no effect while NUMBA_BOUNDSCHECK=0; unset one of them.")
 
 

@@ -113,7 +113,7 @@ def record_room(record: int) -> tuple[tuple[Any, ...], Any, Any]:
 
 
 class SealedStore:
-    """A `Store` whose indices were all found to lie within its arrays, and whose arrays are read-only: passes take no other."""
+    """A `Store` whose indices all lie within its arrays, which are read-only from then on; passes take no other."""
 
     __slots__ = ("arrays", "columns", "groups", "record")
 
