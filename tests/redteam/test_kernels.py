@@ -1,4 +1,4 @@
-"""Breaks B1 and B2 of version 0.1, wall by wall: numbers that a plan should not hold, and arrays that do not belong together.
+"""Breaks B1 and B2 of version 0.1, wall by wall: numbers that no plan should hold, arrays that do not belong together.
 
 Each test speaks of one wall only and fails when that wall is removed, whatever stands behind it.
 """
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dpfda
-from dpfda._arguments import KernelError
+from dpfda._compile import KernelError
 from dpfda.basis.basis import Cosine, Fourier
 from dpfda.curves.tables import grouping, repeats
 from dpfda.errors import InvalidInput
@@ -463,7 +463,7 @@ def test_a_wrong_index_is_caught_in_the_checked_build_whatever_the_cache_holds(t
 
 def test_numba_s_own_switch_cannot_turn_the_checks_off(tmp_path) -> None:
     with pytest.raises(subprocess.CalledProcessError):
-        run_python(["-c", "import dpfda._compile"], tmp_path, DPFDA_BOUNDSCHECK="1", NUMBA_BOUNDSCHECK="0")
+        run_python(["-c", "import dpfda.silo.kernels.trig"], tmp_path, DPFDA_BOUNDSCHECK="1", NUMBA_BOUNDSCHECK="0")
 
 
 KERNELS = """

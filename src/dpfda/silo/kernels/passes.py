@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda._arguments import DOUBLES, require, require_array
-from dpfda._compile import compiled, inlined
+from dpfda._compile import DOUBLES, compiled, inlined, require, require_array
 from dpfda._typing import Words
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.exact import MOST_ADDITIONS, Grid, no_words

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda._arguments import DOUBLES, INTEGERS, require, require_array
-from dpfda._compile import compiled
+from dpfda._compile import DOUBLES, INTEGERS, compiled, require, require_array
 from dpfda._typing import Floats, Integers
 from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.frequencies import Frequencies
