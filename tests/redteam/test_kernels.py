@@ -46,7 +46,7 @@ ENTRIES = {
     "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
     "curves/tables/repeats.py": {"_has_repeat"},
     "silo/kernels/passes.py": {"_truncated_pass", "_whitened_pass"},
-    "silo/kernels/store.py": {"_copy_groups", "_make_records", "_place_curves"},
+    "silo/kernels/store.py": {"_all_inside", "_copy_groups", "_make_records", "_place_curves"},
     "silo/kernels/summary_passes.py": {"_level_pass", "_moment_pass"},
 }
 
@@ -318,10 +318,9 @@ def wrong_calls():
 
     curves = people([3] * 8 + [40])
     layout = store.lay_out(curves.offsets, 4, 1, frequencies.record)
-    arrays = store.store_in(store.Arena(layout.sizes))
 
-    def filled(u=curves.u, y=curves.y, design=curves.design, frequencies=frequencies, store_=arrays):
-        store.fill_store(u, y, design, layout, frequencies, store_)
+    def filled(u=curves.u, y=curves.y, design=curves.design, frequencies=frequencies):
+        store.fill_store(u, y, design, layout, frequencies)
 
     for right in (truncated, white, moments, sealed, filled):
         right()
@@ -351,6 +350,7 @@ def wrong_calls():
         "start: negative": lambda: sealed(start=starts - 8),
         "start: beyond": lambda: sealed(start=starts + 8),
         "points: none": lambda: sealed(points=packed.arrays.points * 0),
+        "points: too many for a product": lambda: sealed(points=packed.arrays.points + 2**60),
         "points: many": lambda: sealed(points=packed.arrays.points + 1),
         "fill: nine": lambda: sealed(fill=packed.arrays.fill * 9),
         "fill: short": lambda: sealed(fill=packed.arrays.fill[:1]),
@@ -362,7 +362,6 @@ def wrong_calls():
         "design: rows": lambda: filled(design=curves.design[:-1]),
         "design: columns": lambda: filled(design=np.ones((9, 2))),
         "frequencies: other": lambda: filled(frequencies=Frequencies.of(Fourier(5))),
-        "arena: other": lambda: filled(store_=arrays._replace(u=np.zeros(8))),
         "offsets: decreasing": lambda: store.lay_out(np.array([0, 3, 2]), 4, 1, 7),
         "offsets: negative": lambda: store.lay_out(np.array([-1, 3]), 4, 1, 7),
         "offsets: type": lambda: store.lay_out(np.array([0.0, 3.0]), 4, 1, 7),

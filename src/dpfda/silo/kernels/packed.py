@@ -22,11 +22,11 @@ import numpy as np
 from dpfda._typing import Floats, Integers
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.exact import no_words
-from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.frequencies import Frequencies
 
 if TYPE_CHECKING:
     from dpfda.basis.basis import Basis
+    from dpfda.silo.kernels.arena import Arena
     from dpfda.silo.kernels.store import Layout
 
 _MOMENTS_FROM = 1.5  # points per function of the basis
@@ -41,14 +41,14 @@ class PackedCurves:
     function of this curve alone, clipped to the same bound. Time and memory depend on m with or without it.
     """
 
-    def __init__(self, basis: Basis, layout: Layout, arena: Arena) -> None:
+    def __init__(self, basis: Basis, frequencies: Frequencies, layout: Layout, arena: Arena) -> None:
         from dpfda.silo.kernels.store import SealedStore, store_in
 
         self._basis = basis
         self._arena = arena
         self._empty = layout.empty
         self._store = SealedStore(store_in(arena), layout.columns, layout.record)
-        self._frequencies = Frequencies.of(basis)
+        self._frequencies = frequencies
         self.n = layout.empty + int(self._store.arrays.fill.sum(dtype=np.int64))
 
     @classmethod
@@ -77,11 +77,10 @@ class PackedCurves:
         )
         frequencies = Frequencies.of(basis)
         layout = stores.lay_out(offsets, longest_direct, design.shape[1], frequencies.record)
-        arena = Arena(layout.sizes)
-        stores.fill_store(u, y, design, layout, frequencies, stores.store_in(arena))
+        arena = stores.fill_store(u, y, design, layout, frequencies)
         if folder is not None:
             arena.move_to_file(folder)
-        return cls(basis, layout, arena)
+        return cls(basis, frequencies, layout, arena)
 
     def truncated_words(self, iterate: Floats, bound: EntrywiseBound) -> Integers:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
