@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dpfda._compile import require
@@ -27,10 +28,11 @@ class Frequencies:
         require(type(self.harmonics) is int and 0 <= self.harmonics <= _MOST_HARMONICS, "harmonics out of range")
         require(type(self.sines) is bool, "sines must be True or False")
 
-    @classmethod
-    def of(cls, basis: Basis) -> Frequencies:
+    @staticmethod
+    @lru_cache(maxsize=16)  # batches of a study ask for the same
+    def of(basis: Basis) -> Frequencies:
         """Those of a basis."""
-        return cls(float(basis.angle / (2 * math.pi)), int(basis.frequencies[-1]), bool(basis.sines))
+        return Frequencies(float(basis.angle / (2 * math.pi)), int(basis.frequencies[-1]), bool(basis.sines))
 
     @property
     def functions(self) -> int:
