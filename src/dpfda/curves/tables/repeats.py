@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda._compile import compiled
+from dpfda._compile import UNSIGNED, compiled, require_array
 
 
 def has_repeat(prints: NDArray[np.uint64]) -> bool:
     """Whether two entries are equal."""
+    require_array("prints", prints, UNSIGNED, prints.size)
     return bool(_has_repeat(prints, np.zeros(1 << (2 * prints.size).bit_length(), dtype=np.uint64)))
 
 
