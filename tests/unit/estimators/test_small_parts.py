@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dpfda.estimators.achieved import achieved_error
+from dpfda.estimators.scaling import INTERCEPT, symmetric_scaling, unit_scaling
 from sklearn.exceptions import NotFittedError
 
 from dpfda import InvalidInput, PrivateMean
@@ -14,7 +15,6 @@ from dpfda.estimators.base import BASES, METHODS, CurveEstimator
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters, check_is_fitted
-from dpfda.estimators.scaling import INTERCEPT, symmetric_scaling, unit_scaling
 from dpfda.methods.adaptive.error_parts import ErrorParts
 
 
