@@ -29,11 +29,11 @@ EQUAL = tuple(SiloTerms(name, 120, 2.0, 1e-3, 4.0) for name in SITES)
 def federated(flare, document, *, columns=(), points=None):
     """Run a study on real site processes; its outcome, and the same silos in this process."""
     silos = []
-    for index, terms in enumerate(document.terms.sites):
+    for index, terms in enumerate(document.terms.silos):
         data = curves(terms.n, index, points=int(terms.points_per_curve), columns=len(columns))
         policy = flare.deployment.configure(terms.name, data, document, columns=columns, seed=11)
         silos.append(open_silo(dataclasses.replace(policy, ledger=policy.ledger + ".twin"), document, terms.name))
-    clients = {terms.name: terms.name for terms in document.terms.sites}
+    clients = {terms.name: terms.name for terms in document.terms.silos}
     return run_study(document.terms, flare.transport(clients), document.id), silos
 
 
@@ -53,7 +53,7 @@ def federated(flare, document, *, columns=(), points=None):
 def test_federated_is_in_process(flare, method, model, sites):
     columns = ("dose",) if model == "vcm" else ()
     document = study(
-        sites, model=model, method=method, covariates=[covariate(name, -1.0, 1.0) for name in columns],
+        sites, method=method, covariates=[covariate(name, -1.0, 1.0) for name in columns],
         constants={"C_T": 1.0} if method == "published" else {},
     )  # fmt: skip
     outcome, silos = federated(flare, document, columns=columns)
