@@ -94,14 +94,14 @@ def hostile_bytes(rng: np.random.Generator) -> bytes:
 
 def hostile_object(rng: np.random.Generator) -> StudyTerms:
     """Terms as an object with a forbidden value in one field, built or forced; the constructor may refuse."""
-    terms = copy.deepcopy(_pick(rng, _HONEST))
-    parts = [terms, *terms.silos, *terms.covariates, *([terms.constants] if terms.constants else [])]
-    part = parts[int(rng.integers(len(parts)))]
+    terms: StudyTerms = copy.deepcopy(_pick(rng, _HONEST))
+    parts: list[Any] = [terms, *terms.silos, *terms.covariates, *([terms.constants] if terms.constants else [])]
+    part = _pick(rng, parts)
     name = _pick(rng, [field.name for field in dataclasses.fields(part)])
     value = _object_value(rng)
     if rng.random() < 0.5:
-        changed = dataclasses.replace(part, **{name: value})  # type: ignore[type-var]
-        return changed if isinstance(changed, StudyTerms) else dataclasses.replace(terms, silos=(changed,))  # type: ignore[arg-type]
+        changed = dataclasses.replace(part, **{name: value})
+        return changed if isinstance(changed, StudyTerms) else dataclasses.replace(terms, silos=(changed,))
     object.__setattr__(part, name, value)
     return terms
 
@@ -173,9 +173,9 @@ def _nudge(fields: Any, path: Path, rng: np.random.Generator) -> None:
     """Another value of the same type: most of these are allowed terms."""
     node = _at(fields, path)
     if isinstance(node, float):
-        _put(fields, path, float(node * 10.0 ** rng.uniform(-3, 3)))
+        _put(fields, path, float(node * 10.0 ** float(rng.uniform(-3, 3))))
     elif isinstance(node, int) and not isinstance(node, bool):
-        _put(fields, path, int(node + rng.integers(-3, 4)))
+        _put(fields, path, node + int(rng.integers(-3, 4)))
     elif isinstance(node, bool):
         _put(fields, path, not node)
 
