@@ -19,7 +19,7 @@ from dpfda.errors import DpfdaError
 from dpfda.federation.flare import wire
 from dpfda.federation.flare.flare_transport import FlareTransport, Patience
 from dpfda.protocol.messages import Query
-from dpfda.protocol.plan import Plan
+from dpfda.protocol.terms import StudyTerms
 
 
 class PuppetController(Controller):
@@ -65,7 +65,7 @@ class PuppetController(Controller):
         except DpfdaError as error:
             return {"error": type(error).__name__, "text": str(error)}
 
-    def _open(self, plan, run, clients, min_sites, after_enough=5.0, in_all=30.0):
+    def _open(self, terms, run, clients, min_sites, after_enough=5.0, in_all=30.0):
         self._transport = FlareTransport(
             self,
             self._fl_ctx,
@@ -74,7 +74,7 @@ class PuppetController(Controller):
             patience=Patience(after_enough, in_all),
             clients=clients,
         )
-        self._transport.open(Plan.from_dict(plan), run)
+        self._transport.open(StudyTerms.decode(base64.b64decode(terms)), run)
         return {}
 
     def _gather(self, query):

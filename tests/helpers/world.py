@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
 import itertools
 import json
 import os
@@ -25,10 +26,10 @@ from dpfda.federation.flare.session import CoordinatorSession
 from dpfda.federation.hardening import harden_site
 from dpfda.federation.policy import Allowed, SitePolicy
 from dpfda.federation.site import FOLDER, SiteFolder
-from dpfda.federation.study import CovariateTerms, ServerAddress, StudyDocument, StudyTerms, make_document
+from dpfda.federation.study import ServerAddress, StudyDocument, make_document
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.terms import SiloTerms
+from dpfda.protocol.terms import CovariateTerms, StudyTerms
 
 HERE = Path(__file__).parent
 SITES = ("alpha", "beta", "gamma")
@@ -118,7 +119,7 @@ class Deployment:
         place.mkdir(parents=True)
         if curves is not None:
             write_table(place / "table.csv", curves, columns)
-        mine = document.plan.terms(silo)
+        mine = document.terms.silo(silo)
         defaults = {
             "epsilon": mine.epsilon, "delta": mine.delta, "total_epsilon": mine.epsilon, "total_delta": mine.delta,
             "ledger": str(place / "ledger"), "seed": None, "allow": Allowed(), "name": silo,
@@ -170,14 +171,22 @@ class Puppet:
 class RemoteTransport:
     """The real FlareTransport in the coordinator's job process, driven from here."""
 
-    def __init__(self, puppet, clients, prepare=lambda plan, run: run, min_sites=None):
+    def __init__(self, puppet, clients, prepare=lambda terms, run: run, min_sites=None):
         self._puppet, self._clients, self._prepare, self._min_sites = puppet, clients, prepare, min_sites
         self._names = {}
 
-    def open(self, plan, run):
-        self._names = {run: self._prepare(plan, run)}
-        minimum = self._min_sites or len(plan.silos)
-        self._puppet("open", plan=plan.to_dict(), run=self._names[run], clients=self._clients, min_sites=minimum)
+    def open(self, terms, run):
+        self._names = {run: self._prepare(terms, run)}
+        minimum = self._min_sites or len(terms.silos)
+        if self._names[run] != run:  # the site knows the study by its id, which holds a name of its own
+            terms = dataclasses.replace(terms, name=self._names[run].rpartition("-")[0])
+        self._puppet(
+            "open",
+            terms=base64.b64encode(terms.encode()).decode(),
+            run=self._names[run],
+            clients=self._clients,
+            min_sites=minimum,
+        )
 
     def gather(self, query):
         asked = Query(self._names.get(query.run, query.run), query.round, query.arrays)
@@ -211,10 +220,10 @@ class FlareWorld:
                 silo.ledger = Ledger.create(silo.durable_copy, silo.ledger.epsilon, silo.ledger.delta)
                 silo.durable_copy.with_name(silo.durable_copy.name + ".simulation").symlink_to(silo.durable_copy)
 
-        def prepare(plan, run):
-            document = document_for(plan, run)
+        def prepare(terms, run):
+            document = document_for(terms, run)
             for silo in silos:
-                if silo.name in clients and silo.name in {terms.name for terms in plan.silos}:
+                if silo.name in clients and silo.name in {each.name for each in terms.silos}:
                     self.deployment.configure(
                         clients[silo.name], silo._curves, document, silo=silo.name, seed=silo._seed,
                         epsilon=10.0, delta=0.1, ledger=str(silo.durable_copy),
@@ -229,23 +238,16 @@ class FlareWorld:
         return RemoteTransport(self.puppet, clients or {name: name for name in SITES}, **options)
 
 
-def document_for(plan, run):
-    """A study document around a given plan."""
-    sites = tuple(SiloTerms(t.name, t.n, t.epsilon, t.delta, t.points_per_curve) for t in plan.silos)
-    name = "".join(letter if letter.isalnum() else "-" for letter in run)
-    terms = StudyTerms(
-        name, "mean", tuple(plan.basis.domain), plan.scaling.y_bounds, sites, 1, 1000, method=plan.method
-    )
-    return StudyDocument(terms, plan)
+def document_for(terms, run):
+    """A study of these terms, named after the run."""
+    return StudyDocument(dataclasses.replace(terms, name="".join(c if c.isalnum() else "-" for c in run)))
 
 
-def study(sites, *, model="mean", method="published", covariates=(), **options):
-    """A study document by the library's own plan builder."""
-    chosen = {"n_basis": 4, "min_sites": 1, "max_rounds": 1000, "domain": (0.0, 1.0), "y_bounds": (-5.0, 5.0)} | options
+def study(sites, *, method="published", covariates=(), **options):
+    """A study by the library's own plan builder."""
+    chosen = {"n_basis": 4, "domain": (0.0, 1.0), "y_bounds": (-5.0, 5.0)} | options
     return make_document(
-        StudyTerms(
-            f"test{next(_NUMBERS)}", model, sites=tuple(sites), method=method, covariates=tuple(covariates), **chosen
-        )
+        StudyTerms(method, silos=tuple(sites), covariates=tuple(covariates), name=f"test{next(_NUMBERS)}", **chosen)
     )
 
 

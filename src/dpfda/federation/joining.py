@@ -57,14 +57,8 @@ def site_folder(kit: Path) -> SiteFolder:
 
 
 def check_study(kit: Path) -> StudyDocument:
-    """The study of a kit; its plan must be the one that the code installed HERE makes of the public terms."""
-    document = StudyDocument.load(kit / STUDY_FILE)
-    if make_document(document.terms).plan.digest() != document.plan.digest():
-        raise InvalidInput(
-            "The study's plan is not what the dpfda installed here makes of its terms; use the coordinator's version of "
-            "dpfda, and if that does not help, do not take part."
-        )
-    return document
+    """The study of a kit: its public terms, of which the code installed HERE makes the plan."""
+    return make_document(StudyDocument.load(kit / STUDY_FILE).terms)
 
 
 def check_promise(document: StudyDocument, policy: SitePolicy, site: str) -> Promise:
@@ -72,7 +66,7 @@ def check_promise(document: StudyDocument, policy: SitePolicy, site: str) -> Pro
     objections = policy.objections(document, site)
     if objections:
         raise InvalidInput("The policy does not allow this study: " + " ".join(objections))
-    terms = document.plan.terms(site)
+    terms = document.terms.silo(site)
     loaded = policy.load_curves(document.terms)
     if loaded.curves.n != terms.n:
         raise InvalidInput(
@@ -103,7 +97,7 @@ def join(kit: Path, promise: Promise) -> None:
         "promise",
         study=promise.document.id,
         outcome="joined",
-        epsilon=promise.document.plan.terms(promise.site).epsilon,
+        epsilon=promise.document.terms.silo(promise.site).epsilon,
     )
 
 
@@ -118,18 +112,17 @@ def check_ready(kit: Path, site: str) -> SitePolicy:
         objections = policy.objections(document, policy.name or site)
         if objections:
             raise InvalidInput(f"The policy does not allow {document.id}: " + " ".join(objections))
-        open_silo(policy, document, policy.name or site).join(document.plan, document.id)
+        open_silo(policy, document, policy.name or site).join(document.terms, document.id)
     folder.audit.verify()
     return policy
 
 
 def _try_one_round(silo: Silo, document: StudyDocument) -> None:
     """Answer the first question against a ledger in memory and throw the answer away."""
-    from dpfda.methods.run import COORDINATORS
+    from dpfda.methods.run import make_coordinator
 
-    plan = document.plan
-    silo.join(plan, "dry run")
-    question = COORDINATORS[plan.method](plan).question(0)
+    silo.join(document.terms, "dry run")
+    question = make_coordinator(document.terms).question(0)
     silo.release(Query("dry run", 0, {name: np.asarray(array) for name, array in question.items()}))
 
 

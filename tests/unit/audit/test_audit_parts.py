@@ -17,13 +17,14 @@ from dpfda.audit.studies import Playback, Recorder, worst_neighbours
 from dpfda.methods.run import run_study
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plans.registry import make_plan
 
 
 def test_releases_lie_on_the_grid_and_a_float_beside_it_is_seen() -> None:
     case = single_cases()[0]
     silo = make_silo(ordinary_curves(case.n, case.columns, np.random.default_rng(1)))
-    plan = case.plan(silo)
-    silo.join(plan, "a-study")
+    plan = make_plan(case.terms(silo))
+    silo.join(case.terms(silo), "a-study")
     release = silo.release(Query("a-study", 0, default_arrays(plan, 0)))
     assert grid_points(release, case.n)[1].all()
     moved = Release(release.run, 0, NAME, np.nextafter(release.values, np.inf), release.noise_sd, True)
@@ -43,9 +44,9 @@ def test_a_recorded_study_plays_back_with_the_same_questions() -> None:
     neighbours, attained = worst_neighbours(case, np.random.default_rng(3), tries=1)
     assert 0 <= attained <= 1 + 1e-9
     recorder = Recorder(neighbours.silos(neighbours.data_sets()[0], Ledger.in_memory(LARGE, DELTA)))
-    first = run_study(neighbours.plan, recorder, "a-study")
+    first = run_study(neighbours.terms, recorder, "a-study")
     playback = Playback(recorder.rounds)
-    again = run_study(neighbours.plan, playback, "a-study")
+    again = run_study(neighbours.terms, playback, "a-study")
     assert playback.same
     np.testing.assert_array_equal(first.coefficients, again.coefficients)
     assert recorder.spent == sorted(recorder.spent)

@@ -43,7 +43,7 @@ class StudyController(Controller):  # type: ignore[misc]
 
     def control_flow(self, abort_signal: Any, fl_ctx: Any) -> None:
         """Called by FLARE: the whole study."""
-        plan, terms = self._document.plan, self._document.terms
+        terms = self._document.terms
         file = StatusFile(self._folder / "status.json")
         done = Transcript(self._folder).rounds()
         status = Status.begin(self._document, str(fl_ctx.get_job_id()), done)
@@ -58,10 +58,10 @@ class StudyController(Controller):  # type: ignore[misc]
 
         file.write(status)
         self._transport = FlareTransport(
-            self, fl_ctx, abort_signal, min_sites=terms.min_sites, patience=self._patience, on_answers=answered
+            self, fl_ctx, abort_signal, min_sites=terms.min_silos, patience=self._patience, on_answers=answered
         )
         try:
-            run_study(plan, CheckpointTransport(self._transport, self._folder), self._document.id, advanced)
+            run_study(terms, CheckpointTransport(self._transport, self._folder), self._document.id, advanced)
         except DpfdaError as error:  # all it can say is public: it was made on this side
             aborted = bool(abort_signal.triggered)  # FLARE ends a job when a site's process dies; the next job goes on
             status.end("interrupted" if aborted else "stopped", str(error))

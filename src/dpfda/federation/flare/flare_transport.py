@@ -14,7 +14,7 @@ from dpfda.errors import ProtocolError, TransportError
 from dpfda.federation.exchange import OK, UNAVAILABLE, Answer, Invitation, make_error
 from dpfda.federation.flare import wire
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plan import Plan
+from dpfda.protocol.terms import StudyTerms
 
 _TICK = 0.25  # how often an abort is noticed while waiting; answers wake the loop at once
 
@@ -56,20 +56,20 @@ class FlareTransport:
         self._sites: dict[str, str] = {}
         self._absent: set[str] = set()
 
-    def open(self, plan: Plan, run: str) -> None:
+    def open(self, terms: StudyTerms, run: str) -> None:
         """Invite every site; below the minimum nothing is asked."""
-        names = [terms.name for terms in plan.silos]
+        names = [silo.name for silo in terms.silos]
         clients = self._clients if self._clients is not None else dict(zip(names, names, strict=True))
         for name in names:
             if name not in clients:
                 raise TransportError(f"Site {name!r} is not connected.")
         self._sites = {name: clients[name] for name in names}
         self._absent = set()
-        answers = self._ask(wire.INVITE, Invitation(run, plan.digest()).encode())
+        answers = self._ask(wire.INVITE, Invitation(run, terms.digest()).encode())
         self._enough(answers)
 
     def gather(self, query: Query) -> Mapping[str, Release]:
-        """Ask all sites; the releases of those that answered, in the plan's order."""
+        """Ask all sites; the releases of those that answered, in the terms' order."""
         answers = self._ask(wire.ASK, query.encode())
         releases = {}
         for name, answer in answers.items():

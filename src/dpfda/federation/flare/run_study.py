@@ -141,12 +141,12 @@ class StudyRun:
             here = wanted & set(self._session.sites())
             self._on_status(None, sorted(here))
             waited = time.monotonic() - began
-            if here == wanted or (len(here) >= terms.min_sites and waited > self._options.for_late_sites):
+            if here == wanted or (len(here) >= terms.min_silos and waited > self._options.for_late_sites):
                 return
             if waited > self._options.for_sites:
                 raise TransportError(
                     f"{len(here)} of {len(wanted)} sites are connected after {waited:.0f} s, the minimum is "
-                    f"{terms.min_sites}; missing: {', '.join(sorted(wanted - here))}. Nothing is lost: start them, then run "
+                    f"{terms.min_silos}; missing: {', '.join(sorted(wanted - here))}. Nothing is lost: start them, then run "
                     "dpfda study resume."
                 )
             time.sleep(_POLL)
@@ -159,4 +159,4 @@ class StudyRun:
             )
 
     def _names(self) -> list[str]:
-        return [site.name for site in self._document.terms.sites]
+        return [site.name for site in self._document.terms.silos]
