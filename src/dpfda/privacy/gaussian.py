@@ -42,6 +42,15 @@ def noise_sd(sensitivity: Sensitivity, mu: float) -> Array:
     return sensitivity.whitening(mu - grid_part)
 
 
+def whiten(total: ArrayLike, sensitivity: Sensitivity, mu: float) -> tuple[Array, Array]:
+    """A bounded sum in units of its noise's sd, and that sd: all of a release that can be refused. NOT PRIVATE."""
+    vector = _validate.vector("total", total, length=sensitivity.scale.size)
+    sd = noise_sd(sensitivity, mu)
+    with np.errstate(over="ignore"):  # an overflow becomes infinite and is refused on the next line
+        whitened = vector / sd
+    return _validate.vector("total / sd", whitened), sd
+
+
 def release_gaussian(
     total: ArrayLike,
     sensitivity: Sensitivity,
@@ -63,11 +72,7 @@ def release_gaussian(
     | one point, one curve | as any other sum: the noise depends on the bound only                |
     | no curve             | noise around zero, the same sd                                       |
     """
-    vector = _validate.vector("total", total, length=sensitivity.scale.size)
-    sd = noise_sd(sensitivity, mu)
+    whitened, sd = whiten(total, sensitivity, mu)
     event = GaussianEvent(mu, part=part, label=label)
-    with np.errstate(over="ignore"):  # an overflow becomes infinite and is refused on the next line
-        whitened = vector / sd
-    _validate.vector("total / sd", whitened)
     values = noise.standard_normal(whitened) * sd  # Lemma 1: f(D) + Z, Z ~ N(0, diag(sd^2))
     return GaussianRelease(values, sd, event)
