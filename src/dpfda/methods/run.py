@@ -6,7 +6,7 @@ The coordinator runs it. It sees releases only; all it does is post-processing, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dpfda._typing import Floats
@@ -49,12 +49,16 @@ COORDINATORS: dict[str, Callable[[Plan], Coordinator]] = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private."""
+    """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private.
+
+    `heads` holds the head that the last release of each silo carries: it shows an older ledger later.
+    """
 
     coefficients: Floats
     covariance: Floats | None
     private: bool
     errors: ErrorParts | None = None
+    heads: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_study(
@@ -63,13 +67,14 @@ def run_study(
     """Drive a plan to its end (Algorithms 1-4 when the plan is a published one)."""
     transport.open(plan, run)
     coordinator = COORDINATORS[plan.method](plan)
-    private = True
+    private, heads = True, {}
     for index in range(len(plan.rounds)):
         releases = transport.gather(Query(run, index, coordinator.question(index)))
         if not releases:
             raise TransportError("No silo answered the query.")
         coordinator.learn(index, releases)
+        heads.update({name: release.head for name, release in releases.items()})
         private = private and all(release.private for release in releases.values())
         if on_round is not None:
             on_round(index + 1, len(plan.rounds))
-    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts)
+    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts, heads)

@@ -197,7 +197,9 @@ class Silo:
         bounded, size = study.bounded_sum(query)
         event = study.plan.event(self.name, query.round)
         noise = self._noise(query.round)
-        noise.prepare(whiten(bounded.total, bounded.sensitivity, event.mu)[1].size)  # what can fail fails before the count
+        noise.prepare(
+            whiten(bounded.total, bounded.sensitivity, event.mu)[1].size
+        )  # what can fail fails before the count
         meanwhile = self.ledger.begin(query.run, query.round, event, digest)
         if meanwhile is not None:
             return Release.decode(meanwhile)

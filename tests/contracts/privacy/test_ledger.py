@@ -50,7 +50,10 @@ def test_spends_to_the_last_bit_and_no_further(ledger) -> None:
 
 def test_a_round_is_answered_once(ledger) -> None:
     ledger.begin("run", 0, share(0.1), "question")
-    assert ledger.commit("run", 0, share(0.1), "question", lambda head: b"\x00answer\xff", silo="here") == b"\x00answer\xff"
+    assert (
+        ledger.commit("run", 0, share(0.1), "question", lambda head: b"\x00answer\xff", silo="here")
+        == b"\x00answer\xff"
+    )
     assert ledger.commit("run", 0, share(0.1), "question", lambda head: b"other") == b"\x00answer\xff"
     assert ledger.stored("run", 0, "question") == b"\x00answer\xff"
     for refused in (ledger.begin, lambda *question: ledger.commit(*question, lambda head: b"x")):

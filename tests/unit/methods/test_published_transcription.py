@@ -33,6 +33,9 @@ class NoNoise:
     def stream(self, silo, round):
         return self
 
+    def prepare(self, size):
+        pass
+
     def standard_normal(self, whitened):
         return np.array(whitened)
 

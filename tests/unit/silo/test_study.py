@@ -78,6 +78,9 @@ def test_an_examiner_sees_what_a_silo_adds_noise_to_and_spends_nothing(monkeypat
     class NoNoise:
         private = True
 
+        def prepare(self, size):
+            pass
+
         def standard_normal(self, whitened):
             return whitened
 

@@ -4,8 +4,8 @@ It finds damage and careless edits: a changed, added or removed row, a changed b
 running total that is not the sum. It has no key, so it does not stop an owner of the file from writing a new chain.
 
 Each run has a head of its own, made of public values only: it begins as a hash of the ledger's identity and the run's
-name, and is then the SHA-256 of the run's last answer. An answer carries the head BEFORE it, with the number of answers before
-it (`3:9f...`), so that whoever keeps answers or a log can tell an older copy of the ledger, or another one, from this one.
+name, and is then the SHA-256 of the run's last answer. An answer carries the head BEFORE it, with the number of answers
+so far (`3:9f...`), so that whoever keeps answers or a log can tell an older copy of the ledger, or another one, from it.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def followed(record: RunRecord, row: Row, event: Event, part: int) -> tuple[RunR
         part += totals.cost(event)
         dearest = max(dearest, part)
     after = replace(
-        record, terms=record.terms or terms_of(row.digest), debits=record.debits + 1, last_round=max(record.last_round, row.round),
-        common=totals.text(common), dearest=totals.text(dearest), head=row.sha256 or row.before,
+        record, terms=record.terms or terms_of(row.digest), debits=record.debits + 1,
+        last_round=max(record.last_round, row.round), common=totals.text(common), dearest=totals.text(dearest), head=row.sha256 or row.before,
     )  # fmt: skip
     return after, part
 
@@ -119,12 +119,18 @@ def _verify_totals(transaction: Transaction, identity: str, rows: list[Row], sta
             parts[key] = spent
     for record in transaction.runs():
         known = runs.pop(record.run, None) or RunRecord(record.run, head=first_head(identity, record.run))
-        same = replace(known, lost=record.lost, lost_price=record.lost_price, finished=record.finished, data=record.data)
+        same = replace(
+            known, lost=record.lost, lost_price=record.lost_price, finished=record.finished, data=record.data
+        )
         if same != record:
             raise LedgerError(altered(f"the running totals of run {record.run!r} are not those of its debits"))
     written = {(run, part): spent for run, part, spent in transaction.parts()}
     total = sum(price(record) for record in transaction.runs())
-    if runs or written != {key: totals.text(spent) for key, spent in parts.items()} or state.spent != totals.text(total):
+    if (
+        runs
+        or written != {key: totals.text(spent) for key, spent in parts.items()}
+        or state.spent != totals.text(total)
+    ):
         raise LedgerError(altered("its running totals are not the sum of its debits"))
 
 
@@ -143,7 +149,9 @@ def checked_meta(meta: dict[str, str]) -> dict[str, str]:
     if meta.get("version", "").partition(" ")[0] == "1":
         raise LedgerError("This ledger is of version 0.1; take it over, with its debits, by `dpfda budget migrate`.")
     if meta.get("version") != VERSION or not {*FACTS, "state", "key"} <= meta.keys():
-        raise LedgerError("This is not a ledger of this version of dpfda; stop releasing and use `dpfda budget restore`.")
+        raise LedgerError(
+            "This is not a ledger of this version of dpfda; stop releasing and use `dpfda budget restore`."
+        )
     return meta
 
 

@@ -218,7 +218,14 @@ class Ledger:
                     kept = draw(f"{record.debits}:{record.head}")
                     seal = chain.sha256(kept)
                     record = session.debit(
-                        record, round, event, sha256=seal, at=timestamp(), actor=actor or _user(), silo=silo, digest=digest
+                        record,
+                        round,
+                        event,
+                        sha256=seal,
+                        at=timestamp(),
+                        actor=actor or _user(),
+                        silo=silo,
+                        digest=digest,
                     )
                     session.transaction.insert_release(run, round, kept, seal)
                 session.write(session.counted(record, event, -1))
@@ -432,7 +439,7 @@ def new_store(
     with store.creating() as transaction:
         if fill is not None:
             session = Session(transaction, meta, Budget(epsilon, delta, mu_for(epsilon, delta) ** 2))
-            fill(session)
+            fill(session)  # may replace the key
             meta["state"] = session.state.encode()
         for name, value in meta.items():
             transaction.set_meta(name, value)

@@ -59,7 +59,9 @@ class Session:
             )
         found = self.transaction.release(record.run, round)
         if found is None or chain.sha256(found[0]) != asked[1]:
-            raise LedgerError(altered(f"the stored release of round {round} of run {record.run!r} is not what was paid for"))
+            raise LedgerError(
+                altered(f"the stored release of round {round} of run {record.run!r} is not what was paid for")
+            )
         return bytes(found[0])
 
     def refuse(self, record: RunRecord, round: int, event: Event) -> None:
@@ -113,8 +115,8 @@ class Session:
             if change > 0 and count > most:
                 raise ProtocolError(
                     f"{count - 1} answers of {name} were drawn and lost in crashes, so "
-                    f"{'this ledger' if name == 'all runs' else 'it'} is closed; find out why the process dies, then pay for "
-                    "the lost answers with `dpfda budget settle`."
+                    f"{'this ledger' if name == 'all runs' else 'it'} is closed; find out why the process dies, then pay "
+                    "for the lost answers with `dpfda budget settle`."
                 )
         if record.lost + change < 0:
             return record

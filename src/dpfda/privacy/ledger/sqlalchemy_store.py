@@ -33,8 +33,10 @@ _CONNECT_SECONDS = 10
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _WRITING: dict[str, Any] = {"isolation_level": "READ COMMITTED", "postgresql_readonly": False}
 _READING: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-_NONE = "does not exist, and opening never makes one: correct the address, create it once with `dpfda budget init`, or, if \
+_NONE = (
+    "does not exist, and opening never makes one: correct the address, create it once with `dpfda budget init`, or, if \
 there was one, use `dpfda budget restore`"
+)
 _ADVICE = {
     "3F000": _NONE,  # no such schema
     "42P01": _NONE,  # no such table
@@ -207,7 +209,9 @@ class SqlStore:
 
     def _lock(self, connection: sa.Connection) -> None:
         """Serialise writers of this ledger, also while it is being made; what is read afterwards is the latest."""
-        setting = sa.text("SELECT set_config('synchronous_commit', 'on', true), set_config('lock_timeout', :wait, true)")
+        setting = sa.text(
+            "SELECT set_config('synchronous_commit', 'on', true), set_config('lock_timeout', :wait, true)"
+        )
         connection.execute(setting, {"wait": str(int(self._timeout * 1000))})
         lock = sa.text("SELECT pg_advisory_xact_lock(hashtext(:name))")
         connection.execute(lock, {"name": f"dpfda ledger {self._tables.schema}"})
@@ -261,7 +265,11 @@ class _Tables:
 def _columns(names: tuple[str, ...], *keys: str) -> list[sa.Column[Any]]:
     return [
         sa.Column(
-            name, sa.BigInteger if name in WHOLE else sa.Text, primary_key=name in keys, nullable=False, autoincrement=False
+            name,
+            sa.BigInteger if name in WHOLE else sa.Text,
+            primary_key=name in keys,
+            nullable=False,
+            autoincrement=False,
         )
         for name in names
     ]

@@ -1,7 +1,7 @@
 """The ledger's storage in one SQLite file: every SQL statement, and nothing of what an entry means.
 
-Durability: a write-ahead log with `synchronous=FULL`: one sync makes a transaction durable, where a rollback journal needs
-four. The count of a draw is written with `synchronous=NORMAL`: it outlives the death of the process without a sync, and
+Durability: a write-ahead log with `synchronous=EXTRA` (for such a log, FULL): one sync makes a transaction durable, where
+a rollback journal needs four. The count of a draw is written with `synchronous=NORMAL`: it outlives the death of the process without a sync, and
 the next sync covers it. While the ledger is open its last entries may be in `FILE-wal`, so copy it only when it is closed.
 Keep the file on a local disk: network file systems may not lock. One connection per object, for all threads; a fork opens
 its own.
@@ -14,7 +14,7 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from dpfda.errors import LedgerError
@@ -151,6 +151,7 @@ class SqliteStore:
         self._process, self._lock = os.getpid(), threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
+        self._wal = False  # a file that was made so; without, every write is synced
 
     @contextmanager
     def creating(self) -> Iterator[SqliteTransaction]:
@@ -162,6 +163,8 @@ class SqliteStore:
             check_folder(self.path.parent)
             os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             other = SqliteStore(unfinished)
+            with closing(sqlite3.connect(unfinished)) as connection:
+                connection.execute("PRAGMA journal_mode = WAL")  # the file remembers it
             with other.transaction(write=True) as transaction:
                 transaction.create()
                 yield transaction
@@ -181,28 +184,35 @@ class SqliteStore:
         """All or nothing: committed durably on leaving, rolled back on any error, serialised when writing."""
         self._renew_in_fork()
         if not self._lock.acquire(timeout=self._timeout):
-            raise LedgerError(f"The ledger {self.path} is in use by another thread; wait for it to finish and try again.")
+            raise LedgerError(
+                f"The ledger {self.path} is in use by another thread; wait for it to finish and try again."
+            )
         try:
             connection = self._connected()
-            with _begun(connection, write, count_only) as transaction:
+            with _begun(connection, write, count_only and self._wal) as transaction:
                 yield transaction
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite may quote damaged bytes
             raise LedgerError(self._explain(error)) from error
         finally:
             self._lock.release()
 
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()  # a connection refers to itself, so that it would wait for the garbage collector
+
     def close(self) -> None:
         """Let go of the file; everything is in it then. The next transaction opens it again."""
-        if self._connection is not None and self._process == os.getpid():
-            self._connection.close()
-        self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is not None and self._process == os.getpid():
+            connection.close()
+        elif connection is not None:
+            _INHERITED.append(connection)
 
     def _renew_in_fork(self) -> None:
         """A connection must not be used, or closed, by a fork: the fork begins with its own."""
         if self._process != os.getpid():
-            if self._connection is not None:
-                _INHERITED.append(self._connection)
-            self._process, self._lock, self._connection = os.getpid(), threading.Lock(), None
+            self.close()
+            self._process, self._lock = os.getpid(), threading.Lock()
 
     def _connected(self) -> sqlite3.Connection:
         """The connection to the file that is at the path now, if nobody else can touch it."""
@@ -221,8 +231,7 @@ class SqliteStore:
             address, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
         )
         try:
-            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                connection.execute("PRAGMA journal_mode = WAL")
+            self._wal = connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
             connection.execute("PRAGMA trusted_schema = OFF")
         except BaseException:
             connection.close()
@@ -244,7 +253,7 @@ class SqliteStore:
 def _begun(connection: sqlite3.Connection, write: bool, count_only: bool) -> Iterator[SqliteTransaction]:
     """BEGIN, the caller's work, COMMIT or ROLLBACK."""
     if write:
-        connection.execute(f"PRAGMA synchronous = {'NORMAL' if count_only else 'FULL'}")
+        connection.execute(f"PRAGMA synchronous = {'NORMAL' if count_only else 'EXTRA'}")
     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
     try:
         yield SqliteTransaction(connection)
