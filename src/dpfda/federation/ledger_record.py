@@ -1,4 +1,4 @@
-"""The ledger in the site's own log: each line about an answer says how far the ledger was, so that an older one is noticed."""
+"""The ledger in the site's own log: a line about an answer says how far the ledger was, so that an older one is noticed."""
 
 from __future__ import annotations
 

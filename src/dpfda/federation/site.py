@@ -152,8 +152,8 @@ def open_ledger(policy: SitePolicy) -> Ledger:
     if "://" not in place and not os.path.lexists(place):
         raise LedgerError(
             f"There is no ledger {policy.ledger_shown}, and it is never made in passing: make it once with: dpfda budget "
-            f"init --ledger {policy.ledger_shown} --epsilon {policy.total_epsilon:g} --delta {policy.total_delta:g} (if there "
-            "was one, see dpfda budget restore)"
+            f"init --ledger {policy.ledger_shown} --epsilon {policy.total_epsilon:g} --delta {policy.total_delta:g} (if "
+            "there was one, see dpfda budget restore)"
         )
     ledger = Ledger.open(place)
     if (ledger.epsilon, ledger.delta) != (policy.total_epsilon, policy.total_delta):

@@ -65,7 +65,8 @@ def followed(record: RunRecord, row: Row, event: Event, part: int) -> tuple[RunR
         dearest = max(dearest, part)
     after = replace(
         record, terms=record.terms or terms_of(row.digest), debits=record.debits + 1,
-        last_round=max(record.last_round, row.round), common=totals.text(common), dearest=totals.text(dearest), head=row.sha256 or row.before,
+        last_round=max(record.last_round, row.round),
+        common=totals.text(common), dearest=totals.text(dearest), head=row.sha256 or row.before,
     )  # fmt: skip
     return after, part
 

@@ -149,8 +149,9 @@ class SqlTransaction:
         """Keep the release of one round."""
         self._ask(sa.insert(self._tables.releases).values(run=run, round=round, payload=payload, sha256=sha256))
 
-    def _value(self, query: sa.Select[tuple[str]]) -> str | None:
-        return self._ask(query).scalar_one_or_none()
+    def _value(self, query: Any) -> str | None:
+        found: str | None = self._ask(query).scalar_one_or_none()
+        return found
 
     def _put(self, table: sa.Table, **values: str | int) -> None:
         keys = [column.name for column in table.primary_key]

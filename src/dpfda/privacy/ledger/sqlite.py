@@ -1,10 +1,10 @@
 """The ledger's storage in one SQLite file: every SQL statement, and nothing of what an entry means.
 
 Durability: a write-ahead log with `synchronous=EXTRA` (for such a log, FULL): one sync makes a transaction durable, where
-a rollback journal needs four. The count of a draw is written with `synchronous=NORMAL`: it outlives the death of the process without a sync, and
-the next sync covers it. While the ledger is open its last entries may be in `FILE-wal`, so copy it only when it is closed.
-Keep the file on a local disk: network file systems may not lock. One connection per object, for all threads; a fork opens
-its own.
+a rollback journal needs four. The count of a draw is written with `synchronous=NORMAL`: it outlives the death of the process
+without a sync, and the next sync covers it. While the ledger is open its last entries may be in `FILE-wal`, so copy it only
+when it is closed. Keep the file on a local disk: network file systems may not lock. One connection per object, for all
+threads; a fork opens its own.
 """
 
 from __future__ import annotations

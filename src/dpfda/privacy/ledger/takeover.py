@@ -20,7 +20,7 @@ from dpfda.privacy.accounting import GaussianEvent
 from dpfda.privacy.ledger import chain, totals
 from dpfda.privacy.ledger.ledger import Ledger, new_store, store_at, timestamp
 from dpfda.privacy.ledger.place import check_place
-from dpfda.privacy.ledger.rows import altered
+from dpfda.privacy.ledger.rows import RunRecord, altered
 from dpfda.privacy.ledger.session import Session
 from dpfda.privacy.ledger.sqlite import SqliteStore, sync_folder
 
@@ -120,7 +120,7 @@ def _copy(source: Ledger, session: Session) -> None:
     """Debits, answers and facts of runs, under the identity of the new ledger."""
     with source._session() as old:
         rows, releases, runs = old.transaction.debits(), old.transaction.releases(), old.transaction.runs()
-    records = {}
+    records: dict[str, RunRecord] = {}
     for row in rows:
         record = records.get(row.run) or session.record(row.run)
         records[row.run] = session.debit(
@@ -163,7 +163,7 @@ def _write(store: SqliteStore, old: Old) -> None:
     last = {(row["run"], row["round"]): row["seq"] for row in old.rows}
 
     def fill(session: Session) -> None:
-        records = {}
+        records: dict[str, RunRecord] = {}
         for row in old.rows:
             key = row["run"], row["round"]
             payload = old.releases.get(key) if last[key] == row["seq"] else None
@@ -181,7 +181,7 @@ def _write(store: SqliteStore, old: Old) -> None:
     store.close()
 
 
-def _keep_notes(session: Session, meta: dict[str, str], records: dict[str, Any]) -> None:
+def _keep_notes(session: Session, meta: dict[str, str], records: dict[str, RunRecord]) -> None:
     """Finished runs and lost draws; the price of a lost draw is not known, so that of all of its run stands for it."""
     lost = 0
     for name, value in meta.items():

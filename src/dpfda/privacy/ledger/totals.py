@@ -40,7 +40,8 @@ def run_price(common: int, dearest: int) -> int:
 
 def price_of(events: Iterable[Event]) -> int:
     """The same from the events: `accounting.mu_squared`, exactly."""
-    common, parts = 0, {}
+    common = 0
+    parts: dict[int, int] = {}
     for event in events:
         if event.part is None:
             common += cost(event)
