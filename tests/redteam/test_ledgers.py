@@ -1,4 +1,4 @@
-"""Ledgers that were lost, swapped, restored, copied, cut, linked or planted: each is refused, and by the guard that is named.
+"""Ledgers that were lost, swapped, restored, copied, cut, linked or planted: each is refused, by the guard that is named.
 
 Every attack is also made with its guard removed, and must then succeed: otherwise the test would show nothing.
 """
