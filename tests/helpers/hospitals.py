@@ -20,6 +20,7 @@ from dpfda.federation.policy import read_policy
 from dpfda.federation.site import open_ledger, open_silo
 from dpfda.federation.workspace import init_study
 from dpfda.methods.run import run_study
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query
 from dpfda.transports.checkpoint import Transcript
 from dpfda.transports.in_process import InProcessTransport
@@ -41,6 +42,7 @@ class Hospital:
         )
         self.kit = unpack(folder.kits / f"{name}.zip")
         self.policy = read_policy(policy)
+        Ledger.create(self.policy.ledger_place, 1.0, 1e-3)
         self.document = check_study(self.kit)
         join(self.kit, check_promise(self.document, self.policy, name))
         self.process = None
@@ -83,6 +85,7 @@ class Hospital:
     def twin(self):
         """The same site with a ledger of its own, in this process."""
         policy = dataclasses.replace(self.policy, ledger=f"{self.policy.ledger}.twin-{time.monotonic_ns()}")
+        Ledger.create(policy.ledger_place, 1.0, 1e-3)
         return open_silo(policy, self.document, self.name)
 
 

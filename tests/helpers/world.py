@@ -126,7 +126,10 @@ class Deployment:
         }  # fmt: skip
         data = {"source": str(place / "table.csv"), "id": "pid", "x": "t", "y": "value", "duplicates": "keep"}
         data |= policy.pop("data", {})
-        SitePolicy(data, **(defaults | policy)).save(folder.policy_path)
+        rules = SitePolicy(data, **(defaults | policy))
+        if not os.path.lexists(rules.ledger_place):
+            Ledger.create(rules.ledger_place, rules.total_epsilon, rules.total_delta)
+        rules.save(folder.policy_path)
         shutil.rmtree(folder.root / "studies", ignore_errors=True)
         folder.accept(document)
         return folder.policy()
@@ -196,7 +199,7 @@ class RemoteTransport:
 
 
 def _renamed(release, run):
-    return Release(run, release.round, release.silo, release.values, release.noise_sd, release.private)
+    return dataclasses.replace(release, run=run)
 
 
 class FlareWorld:
@@ -217,8 +220,8 @@ class FlareWorld:
             if not hasattr(silo, "durable_copy"):
                 silo.durable_copy = self.deployment.root / "ledgers" / f"{silo.name}-{time.monotonic_ns()}"
                 silo.durable_copy.parent.mkdir(exist_ok=True)
-                silo.ledger = Ledger.create(silo.durable_copy, silo.ledger.epsilon, silo.ledger.delta)
-                silo.durable_copy.with_name(silo.durable_copy.name + ".simulation").symlink_to(silo.durable_copy)
+                place = f"{silo.durable_copy}.simulation" if silo._seed is not None else silo.durable_copy
+                silo.ledger = Ledger.create(place, silo.ledger.epsilon, silo.ledger.delta)
 
         def prepare(terms, run):
             document = document_for(terms, run)

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.source import Source, redact_password
-from dpfda.errors import InvalidInput, LedgerError
+from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from dpfda.cli.terminal import Terminal
     from dpfda.privacy.ledger.ledger import Ledger
 
 VARIABLE = "DPFDA_LEDGER"
@@ -38,34 +37,18 @@ class LedgerChoice:
     @property
     def exists(self) -> bool:
         """Whether there is something to open."""
-        return self.is_url or Path(self.location).exists()
+        return self.is_url or os.path.lexists(self.location)
 
     def open(self) -> Ledger:
-        """The ledger, verified; a missing one is the user's mistake."""
+        """The ledger, verified; a missing one is the user's mistake, and is not made."""
         from dpfda.privacy.ledger.ledger import Ledger
 
         if not self.exists:
             raise InvalidInput(
-                f"There is no ledger {self.shown}; make one with: dpfda budget init --ledger {self.shown} "
-                "--epsilon 3 --delta 1e-5"
-            )
-        if not self.is_url and Path(self.location).is_file() and Path(self.location).stat().st_size == 0:
-            raise LedgerError(
-                f"The ledger {self.shown} is empty: its creation was interrupted, so nothing was ever spent from it; remove "
-                "the file and run the command again."
+                f"There is no ledger {self.shown}, and it is never made in passing: set the total budget once with: dpfda "
+                f"budget init --ledger {self.shown} --epsilon 3 --delta 1e-5 (if there was one, see dpfda budget restore)"
             )
         return Ledger.open(self.location, timeout=float(os.environ.get(PATIENCE, "30")))
-
-    def create(self, epsilon: float, delta: float, terminal: Terminal) -> Ledger:
-        """A ledger for just this release, where no total had been set."""
-        from dpfda.privacy.ledger.ledger import Ledger
-
-        ledger = Ledger.create(self.location, epsilon, delta, note="made by the first release")
-        terminal.say(
-            f"No budget had been set: {self.shown} now holds a total of epsilon = {epsilon:g}, delta = {delta:g}, all for "
-            "this release. To plan for several, set a total first with dpfda budget init."
-        )
-        return ledger
 
 
 def choose_ledger(named: str | None, source: Source | None = None) -> LedgerChoice:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dpfda.errors import BudgetExceeded, InvalidInput
 from dpfda.federation.hardening import find_unsafe_settings, harden_site
+from dpfda.federation.ledger_record import check_against_log
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.site import FOLDER, SiteFolder, open_ledger, open_silo
 from dpfda.federation.study import StudyDocument, make_document
@@ -112,7 +113,9 @@ def check_ready(kit: Path, site: str) -> SitePolicy:
         objections = policy.objections(document, policy.name or site)
         if objections:
             raise InvalidInput(f"The policy does not allow {document.id}: " + " ".join(objections))
-        open_silo(policy, document, policy.name or site).join(document.terms, document.id)
+        silo = open_silo(policy, document, policy.name or site)
+        check_against_log(silo.ledger, folder.audit)
+        silo.join(document.terms, document.id)
     folder.audit.verify()
     return policy
 

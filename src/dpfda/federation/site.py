@@ -7,14 +7,16 @@ written to the site's own log; the coordinator sees a code.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpfda.errors import DpfdaError, InvalidInput, ProtocolError
+from dpfda.errors import DpfdaError, InvalidInput, LedgerError, ProtocolError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.exchange import MAX_MESSAGE, OK, Answer, Invitation, choose_code
 from dpfda.federation.files import make_private_folder
+from dpfda.federation.ledger_record import check_against_log, record_position
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.study import StudyDocument
 from dpfda.privacy.ledger.ledger import Ledger
@@ -92,7 +94,7 @@ class Site:
         invitation = Invitation.decode(message)
         facts["study"] = invitation.study
         self._join(invitation.study, invitation.terms)
-        facts.update(outcome="joined", **_money(self._silos[invitation.study].ledger))
+        facts.update(outcome="joined", **record_position(self._silos[invitation.study].ledger))
         return b""
 
     def _answer(self, message: bytes, facts: dict[str, Any]) -> bytes:
@@ -101,10 +103,12 @@ class Site:
         if query.run not in self._silos:  # this process came in later than the study began
             self._join(query.run, None)
         silo = self._silos[query.run]
-        before = silo.ledger.spent().debits
+        before = silo.ledger.position().debits
         release = silo.release(query)
-        after = silo.ledger.spent().debits
-        facts.update(outcome="released" if after > before else "replayed", **_money(silo.ledger))
+        record = record_position(silo.ledger)
+        facts.update(
+            outcome="released" if record["ledger_debits"] > before else "replayed", head=release.head, **record
+        )
         return release.encode()
 
     def _join(self, study: str, digest: str | None) -> None:
@@ -117,6 +121,7 @@ class Site:
         if objections:
             raise ProtocolError(" ".join(objections))
         silo = open_silo(policy, document, name)
+        check_against_log(silo.ledger, self._folder.audit)
         silo.join(document.terms, document.id)
         self._silos[study] = silo
 
@@ -142,11 +147,14 @@ def open_silo(policy: SitePolicy, document: StudyDocument, name: str) -> Silo:
 
 
 def open_ledger(policy: SitePolicy) -> Ledger:
-    """The ledger with the policy's total budget, which cannot be changed later. A file is made on first use."""
+    """The ledger with the policy's total budget, which cannot be changed later. It is made by `dpfda budget init`."""
     place = policy.ledger_place
-    if "://" not in place and not Path(place).exists():
-        note = "federated site" if policy.seed is None else "SIMULATION with a seed: not private"
-        return Ledger.create(place, policy.total_epsilon, policy.total_delta, note)
+    if "://" not in place and not os.path.lexists(place):
+        raise LedgerError(
+            f"There is no ledger {policy.ledger_shown}, and it is never made in passing: make it once with: dpfda budget "
+            f"init --ledger {policy.ledger_shown} --epsilon {policy.total_epsilon:g} --delta {policy.total_delta:g} (if "
+            "there was one, see dpfda budget restore)"
+        )
     ledger = Ledger.open(place)
     if (ledger.epsilon, ledger.delta) != (policy.total_epsilon, policy.total_delta):
         raise InvalidInput(
@@ -154,15 +162,6 @@ def open_ledger(policy: SitePolicy) -> Ledger:
             f"states ({policy.total_epsilon:g}, {policy.total_delta:g}); a budget cannot be changed, correct the policy."
         )
     return ledger
-
-
-def _money(ledger: Ledger) -> dict[str, float]:
-    spent = ledger.spent()
-    return {
-        "epsilon_spent": spent.epsilon,
-        "epsilon_total": spent.total_epsilon,
-        "mu2_left": max(0.0, spent.budget_mu_squared - spent.mu_squared),
-    }
 
 
 def _raise(error: Exception) -> bytes:

@@ -6,7 +6,7 @@ The coordinator runs it. It sees releases only; all it does is post-processing, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dpfda._typing import Floats
@@ -46,12 +46,16 @@ COORDINATORS.update(published=PublishedCoordinator, adaptive=AdaptiveCoordinator
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private."""
+    """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private.
+
+    `heads` holds the head that the last release of each silo carries: it shows an older ledger later.
+    """
 
     coefficients: Floats
     covariance: Floats | None
     private: bool
     errors: ErrorParts | None = None
+    heads: Mapping[str, str] = field(default_factory=dict)
 
 
 def make_coordinator(terms: StudyTerms) -> Coordinator:
@@ -69,13 +73,14 @@ def run_study(
     plan = make_plan(terms)
     transport.open(terms, run)
     coordinator = make_coordinator(terms)
-    private = True
+    private, heads = True, {}
     for index in range(len(plan.rounds)):
         releases = transport.gather(Query(run, index, coordinator.question(index)))
         if not releases:
             raise TransportError("No silo answered the query.")
         coordinator.learn(index, releases)
+        heads.update({name: release.head for name, release in releases.items()})
         private = private and all(release.private for release in releases.values())
         if on_round is not None:
             on_round(index + 1, len(plan.rounds))
-    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts)
+    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts, heads)

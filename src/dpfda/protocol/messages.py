@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ FIELDS = {
 }
 _MAGIC = b"dpfda"
 _HEADER = struct.Struct("<5sBI")
+_HEAD = re.compile(r"(0|[1-9][0-9]{0,8}):[0-9a-f]{64}")
 
 Arrays = dict[str, NDArray[np.float64]]
 
@@ -57,7 +59,11 @@ class Query:
 
 @dataclass(frozen=True)
 class Release:
-    """A silo's privatised answer: noisy values and the public standard deviation of their noise."""
+    """A silo's privatised answer: noisy values and the public standard deviation of their noise.
+
+    `head` is the head of the run in the silo's ledger BEFORE this answer: how many answers of the run precede it, and the
+    SHA-256 of the last of them (`3:9f...`). It is made of public values; empty where no ledger wrote the answer.
+    """
 
     run: str
     round: int
@@ -65,9 +71,13 @@ class Release:
     values: NDArray[np.float64]
     noise_sd: NDArray[np.float64]
     private: bool
+    head: str = ""
 
     def encode(self) -> bytes:
-        header = {"type": "release", "run": self.run, "round": self.round, "silo": self.silo, "private": self.private}
+        header = {
+            "type": "release", "run": self.run, "round": self.round, "silo": self.silo, "private": self.private,
+            "head": self.head,
+        }  # fmt: skip
         return _encode(header, {"values": self.values, "noise_sd": self.noise_sd})
 
     @staticmethod
@@ -84,7 +94,18 @@ class Release:
             values=arrays["values"],
             noise_sd=arrays["noise_sd"],
             private=header["private"],
+            head=_head(header),
         )
+
+    def follows(self, earlier: Release) -> bool:
+        """Whether a ledger that gave `earlier` can have given this answer to a later round of the same run.
+
+        Answers that were lost on the way leave a gap, which is allowed. False: the silo's ledger is older than `earlier`.
+        """
+        before, then = _count_of(earlier.head), _count_of(self.head)
+        if then == before + 1:
+            return self.head.partition(":")[2] == hashlib.sha256(earlier.encode()).hexdigest()
+        return then > before
 
 
 def _encode(header: dict[str, Any], arrays: Arrays) -> bytes:
@@ -142,6 +163,17 @@ def _text(header: dict[str, Any], key: str) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= MAX_NAME or not _is_unicode(value):
         raise ProtocolError(f"The message field {key} is missing or malformed.")
     return value
+
+
+def _head(header: dict[str, Any]) -> str:
+    value = header.get("head")
+    if not isinstance(value, str) or (value and not _HEAD.fullmatch(value)):
+        raise ProtocolError("The message field head is missing or malformed.")
+    return value
+
+
+def _count_of(head: str) -> int:
+    return int(head.partition(":")[0] or -1)
 
 
 def _is_unicode(text: str) -> bool:

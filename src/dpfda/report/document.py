@@ -91,7 +91,13 @@ def make_result_document(
             "achieved": error_parts(fitted),
         },
         "budget": dataclasses.asdict(budget) if budget is not None else None,
-        "repeat": {"command": command, "settings": settings, "run": run, "versions": list_versions()},
+        "repeat": {
+            "command": command,
+            "settings": settings,
+            "run": run,
+            "heads": dict(getattr(fitted, "_heads", {})),  # of the ledgers; see `dpfda budget verify --result`
+            "versions": list_versions(),
+        },
     }
     if owner_notes is not None:
         document["owner_notes"] = list(owner_notes)

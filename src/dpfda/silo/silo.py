@@ -52,9 +52,9 @@ class Silo:
         A PUBLIC typical number of points per curve, used by the published method's truncation radii. Never taken from
         the data.
     ledger : Ledger or path, optional
-        Where spending is recorded; one ledger serves one silo. A path to a file that does not exist yet makes a ledger
-        whose total budget is (epsilon, delta). Without one, an in-memory ledger of that budget is used: fits on the same
-        silo object together never exceed it.
+        Where spending is recorded; one ledger serves one silo. It must exist: `Ledger.create` or `dpfda budget init` makes
+        it, once. Without one, an in-memory ledger of the budget (epsilon, delta) is used: fits on the same silo object
+        together never exceed it.
     random_state : int, optional
         A seed makes the noise predictable: for simulations only, every result is marked ``private=False``.
 
@@ -206,9 +206,9 @@ class Silo:
         if meanwhile is not None:
             return Release.decode(meanwhile)
 
-        def draw() -> bytes:
+        def draw(head: str) -> bytes:
             values, sd = prepared.draw(noise) / size, prepared.sd / size
-            return Release(query.run, query.round, self.name, values, sd, noise.private).encode()
+            return Release(query.run, query.round, self.name, values, sd, noise.private, head).encode()
 
         return Release.decode(self.ledger.commit(query.run, query.round, event, digest, draw, silo=self.name))
 
@@ -273,4 +273,4 @@ def _open_ledger(ledger: Any, epsilon: float, delta: float) -> Ledger:
         return ledger
     if not isinstance(ledger, str | os.PathLike):
         raise InvalidInput(f"ledger must be a Ledger or a path, got {type(ledger).__name__}.")
-    return Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, epsilon, delta)
+    return Ledger.open(ledger)

@@ -54,6 +54,15 @@ class Transcript:
         releases = [Release.decode(message) for message in messages]
         return {release.silo: release for release in releases}
 
+    def last(self, silo: str, before: int) -> Release | None:
+        """The last recorded release of a silo before a round."""
+        for index in reversed(range(before)):
+            for message in _read(self._path(index))[1]:
+                release = Release.decode(message)
+                if release.silo == silo:
+                    return release
+        return None
+
     def answers(self) -> dict[str, int]:
         """How many rounds each silo answered."""
         counts: dict[str, int] = {}
@@ -88,6 +97,13 @@ class CheckpointTransport:
         if known is not None:
             return known
         releases = self._inner.gather(query)
+        for name, release in releases.items():
+            earlier = self._transcript.last(name, query.round)
+            if earlier is not None and not release.follows(earlier):
+                raise TransportError(
+                    f"The ledger of silo {name!r} is older than the record of this study; its owner must find the right one "
+                    "or use `dpfda budget restore`. The answer was not recorded."
+                )
         self._transcript.record(query, releases)
         return releases
 

@@ -64,7 +64,9 @@ SECRET = 0.8112637459182736  # as y of every curve: must not turn up anywhere
 def test_nothing_that_a_silo_says_or_logs_shows_raw_values(tmp_path, caplog, capfd) -> None:
     ids = np.repeat(np.arange(30), 2)
     curves = Curves.from_long(ids, np.tile([0.25, 0.75], 30), np.full(60, SECRET))
-    silo = Silo(curves, epsilon=1.0, delta=1e-5, name="clinic", ledger=tmp_path / "clinic.ledger")
+    silo = Silo(
+        curves, epsilon=1.0, delta=1e-5, name="clinic", ledger=Ledger.create(tmp_path / "clinic.ledger", 1.0, 1e-5)
+    )
     said = [repr(silo), repr(curves), str(silo.terms())]
     with caplog.at_level(logging.DEBUG):
         fitted = PrivateMean(domain=(0.0, 1.0), y_bounds=(0.0, 1.0), n_basis=3).fit([silo])

@@ -155,6 +155,7 @@ def test_refusals_do_not_reconstruct_curves() -> None:
 
 def test_a_plan_that_changes_between_rounds_is_refused_even_after_a_restart(tmp_path) -> None:
     path = tmp_path / "clinic.ledger"
+    Ledger.create(path, 1.0, 1e-3)
     silo = make_silo(ledger=path)
     plan = honest_plan(silo)
     silo.join(installed(plan), "run")

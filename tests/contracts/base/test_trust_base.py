@@ -18,6 +18,7 @@ RELEASE = """
 import sys
 import numpy as np
 from dpfda.curves.curves import Curves
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans import adaptive_plan, published_plan
 from dpfda.protocol.scaling import Scaling
@@ -26,7 +27,9 @@ from dpfda.silo.silo import Silo
 rng = np.random.default_rng(0)
 curves = Curves.from_long(np.repeat(np.arange(200), 4), rng.uniform(size=800), rng.normal(size=800))
 for build in (adaptive_plan, published_plan):
-    silo = Silo(curves, epsilon=4.0, delta=1e-5, points_per_curve=4, ledger=sys.argv[1] + build.__name__)
+    place = sys.argv[1] + build.__name__
+    Ledger.create(place, 4.0, 1e-5)
+    silo = Silo(curves, epsilon=4.0, delta=1e-5, points_per_curve=4, ledger=place)
     plan = build([silo.terms()], Scaling((-2.0, 2.0), ((1.0, 1.0),)), domain=(0.0, 1.0), n_basis=3)
     silo.join(plan, build.__name__)
     for index in range(len(plan.rounds)):

@@ -40,20 +40,23 @@ def ledger(request, tmp_path) -> Ledger:
 
 def test_spends_to_the_last_bit_and_no_further(ledger) -> None:
     for number in range(4):
-        ledger.commit("run", number, share(0.25), f"q{number}", lambda: b"x")
+        ledger.commit("run", number, share(0.25), f"q{number}", lambda head: b"x")
     assert ledger.spent().mu_squared == pytest.approx(BUDGET, rel=1e-12)
     with pytest.raises(BudgetExceeded, match="left"):
-        ledger.commit("next", 0, share(1e-6), "q", lambda: b"x")
+        ledger.commit("next", 0, share(1e-6), "q", lambda head: b"x")
     assert ledger.spent().debits == 4
     ledger.verify()
 
 
 def test_a_round_is_answered_once(ledger) -> None:
     ledger.begin("run", 0, share(0.1), "question")
-    assert ledger.commit("run", 0, share(0.1), "question", lambda: b"\x00answer\xff", silo="here") == b"\x00answer\xff"
-    assert ledger.commit("run", 0, share(0.1), "question", lambda: b"other") == b"\x00answer\xff"
+    assert (
+        ledger.commit("run", 0, share(0.1), "question", lambda head: b"\x00answer\xff", silo="here")
+        == b"\x00answer\xff"
+    )
+    assert ledger.commit("run", 0, share(0.1), "question", lambda head: b"other") == b"\x00answer\xff"
     assert ledger.stored("run", 0, "question") == b"\x00answer\xff"
-    for refused in (ledger.begin, lambda *question: ledger.commit(*question, lambda: b"x")):
+    for refused in (ledger.begin, lambda *question: ledger.commit(*question, lambda head: b"x")):
         with pytest.raises(ProtocolError):
             refused("run", 0, share(0.1), "another question")
     assert ledger.spent().debits == 1
@@ -64,7 +67,7 @@ def test_a_lost_draw_costs_nothing(ledger) -> None:
     ledger.begin("run", 0, share(1.0), "q")
     assert (ledger.lost_draws("run"), ledger.remaining()) == (1, BUDGET)
     ledger.begin("run", 0, share(1.0), "q")
-    assert ledger.commit("run", 0, share(1.0), "q", lambda: b"answer") == b"answer"
+    assert ledger.commit("run", 0, share(1.0), "q", lambda head: b"answer") == b"answer"
     assert ledger.spent().debits == 1
     with pytest.raises(BudgetExceeded):
         ledger.begin("run", 1, share(0.01), "q")
@@ -74,7 +77,7 @@ def test_a_lost_draw_costs_nothing(ledger) -> None:
 
 def test_a_finished_run_is_noted_and_costs_nothing(ledger) -> None:
     ledger.begin("run", 0, share(0.1), "question")
-    ledger.commit("run", 0, share(0.1), "question", lambda: b"answer")
+    ledger.commit("run", 0, share(0.1), "question", lambda head: b"answer")
     spent = ledger.spent()
     assert ledger.finished() == set()
     ledger.finish("run")
@@ -92,7 +95,7 @@ def test_a_check_spends_nothing(ledger) -> None:
 
 
 def test_the_log_says_who_when_what_and_how_much(ledger) -> None:
-    ledger.commit("run", 0, share(0.1), "q", lambda: b"x", silo="clinic", actor="ann")
+    ledger.commit("run", 0, share(0.1), "q", lambda head: b"x", silo="clinic", actor="ann")
     (line,) = ledger.log()
     assert (line.actor, line.silo, line.run, line.label) == ("ann", "clinic", "run", "test release")
     assert line.at.startswith("20")
@@ -100,7 +103,7 @@ def test_the_log_says_who_when_what_and_how_much(ledger) -> None:
 
 
 def test_it_survives_being_closed(place) -> None:
-    Ledger.create(place, EPSILON, DELTA).commit("run", 0, share(0.5), "q", lambda: b"x")
+    Ledger.create(place, EPSILON, DELTA).commit("run", 0, share(0.5), "q", lambda head: b"x")
     again = Ledger.open(place)
     assert (again.epsilon, again.delta, again.spent().debits) == (EPSILON, DELTA, 1)
 
@@ -122,7 +125,7 @@ def test_threads_cannot_overspend_together(place) -> None:
 
     def try_one(number: int) -> bool:
         try:
-            Ledger.open(place).commit(f"run {number}", 0, share(0.2), "q", lambda: b"x")
+            Ledger.open(place).commit(f"run {number}", 0, share(0.2), "q", lambda head: b"x")
         except BudgetExceeded:
             return False
         return True
@@ -142,7 +145,7 @@ def test_processes_that_race_draw_one_answer(place) -> None:
     def ask(number: int) -> bytes:
         ledger = Ledger.open(place)
 
-        def draw() -> bytes:
+        def draw(head) -> bytes:
             draws.append(number)
             return str(number).encode()
 
@@ -161,7 +164,7 @@ def test_an_altered_server_ledger_is_found(postgres_url) -> None:
     import psycopg
 
     url = f"{postgres_url}?ledger=altered"
-    Ledger.create(url, EPSILON, DELTA).commit("run", 0, share(0.5), "q", lambda: b"x")
+    Ledger.create(url, EPSILON, DELTA).commit("run", 0, share(0.5), "q", lambda head: b"x")
     with psycopg.connect(postgres_url) as connection:
         connection.execute("UPDATE altered.meta SET value = '100.0' WHERE name = 'epsilon'")
     with pytest.raises(LedgerError, match="altered"):
@@ -177,7 +180,7 @@ def test_a_writer_that_holds_the_server_ledger_is_reported(postgres_url) -> None
     with psycopg.connect(postgres_url) as holder:
         holder.execute("SELECT pg_advisory_xact_lock(hashtext('dpfda ledger held'))")
         with pytest.raises(LedgerError, match="in use by another process"):
-            waiting.commit("run", 0, share(0.1), "q", lambda: b"x")
+            waiting.commit("run", 0, share(0.1), "q", lambda head: b"x")
     assert waiting.spent().debits == 0
 
 

@@ -14,6 +14,7 @@ from world import SITES, covariate, curves, study
 
 from dpfda.federation.site import open_silo
 from dpfda.methods.run import run_study
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.terms import SiloTerms
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
@@ -32,9 +33,11 @@ def federated(flare, document, *, columns=(), points=None):
     for index, terms in enumerate(document.terms.silos):
         data = curves(terms.n, index, points=int(terms.points_per_curve), columns=len(columns))
         policy = flare.deployment.configure(terms.name, data, document, columns=columns, seed=11)
-        silos.append(open_silo(dataclasses.replace(policy, ledger=policy.ledger + ".twin"), document, terms.name))
-    clients = {terms.name: terms.name for terms in document.terms.silos}
-    return run_study(document.terms, flare.transport(clients), document.id), silos
+        twin = dataclasses.replace(policy, ledger=policy.ledger + ".twin")
+        Ledger.create(twin.ledger_place, twin.total_epsilon, twin.total_delta)
+        silos.append(open_silo(twin, document, terms.name))
+    clients = {terms.name: terms.name for terms in document.terms.sites}
+    return run_study(document.plan, flare.transport(clients), document.id), silos
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dpfda.errors import BudgetExceeded, LedgerError, ProtocolError
 from dpfda.privacy import GaussianEvent, Ledger, mu_for, mu_squared
-from dpfda.privacy.ledger.ledger import MOST_LOST_DRAWS
+from dpfda.privacy.ledger.session import MOST_LOST_DRAWS
 
 EPSILON, DELTA = 1.0, 1e-5
 BUDGET = mu_for(EPSILON, DELTA) ** 2
@@ -36,6 +36,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.digests: dict[tuple[str, int], str] = {}
         self.kept: dict[tuple[str, int], bytes] = {}
         self.open: list[tuple[str, int, GaussianEvent, str]] = []
+        self.mine: dict[str, int] = {}  # draws that the present object has counted
         self.lost: dict[str, int] = {}
         self.count = 0
 
@@ -69,6 +70,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert meanwhile == self.kept.get((run, round_))
         if meanwhile is None:
             self.lost[run] = self.lost.get(run, 0) + 1
+            self.mine[run] = self.mine.get(run, 0) + 1
             self.open.append(question)
 
     @precondition(lambda self: self.open)
@@ -78,10 +80,13 @@ class LedgerMachine(RuleBasedStateMachine):
         question = self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
         run, round_, event, digest = question
         payload = f"answer {data.draw(st.integers(0, 10**6))}".encode()
+        mine = self.mine.get(run, 0) > 0
+        self.mine[run] = self.mine.get(run, 0) - mine
         try:
-            kept = self.ledger.commit(*question, lambda: payload)
+            kept = self.ledger.commit(*question, lambda head: payload)
         except (ProtocolError, BudgetExceeded) as error:
             self.refused_rightly(error, question)
+            self.lost[run] = self.lost.get(run, 0) - mine  # refused before the draw: not lost
             return
         self.lost[run] = max(0, self.lost.get(run, 0) - 1)
         if (run, round_) in self.kept:
@@ -104,11 +109,13 @@ class LedgerMachine(RuleBasedStateMachine):
     def crash(self) -> None:
         """The process dies: what was drawn and not committed is gone, was not charged, and stays counted."""
         self.open.clear()
+        self.mine.clear()
         self.ledger = Ledger.open(self.path)
 
     @rule()
     def second_process(self) -> None:
         """Another object on the same file; draws of the first stay valid."""
+        self.mine.clear()
         self.ledger = Ledger.open(self.path)
 
     @rule()

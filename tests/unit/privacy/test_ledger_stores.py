@@ -3,59 +3,93 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpfda.errors import InvalidInput, LedgerError
-from dpfda.privacy.ledger import chain
-from dpfda.privacy.ledger.memory import MemoryStore, MemoryTransaction
+from dpfda.privacy import GaussianEvent, mu_squared
+from dpfda.privacy.ledger import chain, place, totals
+from dpfda.privacy.ledger.memory import Kept, MemoryStore, MemoryTransaction
+from dpfda.privacy.ledger.rows import State
+from dpfda.privacy.ledger.session import Budget, Session
 
-FACTS = {"version": chain.VERSION, "epsilon": "1.0", "delta": "1e-05", "created": "now", "note": ""}
+FACTS = {
+    "version": chain.VERSION,
+    "id": "x",
+    "epsilon": "1.0",
+    "delta": "1e-05",
+    "created": "now",
+    "note": "",
+    "key": "00",
+}
+EVENT = GaussianEvent(0.01)
 
 
-def rows(count: int):
-    head, found = chain.genesis(FACTS), []
-    for seq in range(1, count + 1):
-        found.append(
-            chain.chained(
-                head, seq=seq, at="now", actor="me", silo="s", run="r", round=seq, attempt=1, digest="d", event="{}"
-            )
-        )
-        head = found[-1].hash
-    return found, head
-
-
-def transaction(debits, head):
-    return MemoryTransaction({**FACTS, "head": head}, debits, {})
+def kept(count: int) -> Kept:
+    """A whole ledger with some debits in memory."""
+    ledger = Kept({**FACTS, "state": State(chain.genesis(FACTS)).encode()})
+    for seq in range(count):
+        transaction = MemoryTransaction(ledger)
+        session = Session(transaction, transaction.meta(), Budget(1.0, 1e-5, 1.0))
+        payload = f"answer {seq}".encode()
+        options = {"at": "now", "actor": "me", "silo": "s", "digest": "d"}
+        record = session.debit(session.record("r"), seq, EVENT, sha256=chain.sha256(payload), **options)
+        transaction.insert_release("r", seq, payload, chain.sha256(payload))
+        session.write(record)
+        ledger.add(transaction.new)
+    return ledger
 
 
 def test_a_whole_chain_is_accepted() -> None:
-    debits, head = rows(3)
-    chain.verify(transaction(debits, head))
-    assert chain.checked_head(transaction(debits, head), debits) == head
+    state = chain.verify(MemoryTransaction(kept(3)))
+    assert (state.debits, state.head) == (3, kept(3).rows[-1].hash)
 
 
-@pytest.mark.parametrize("damage", ["changed", "swapped", "cut", "budget"])
+@pytest.mark.parametrize("damage", ["changed", "swapped", "cut", "budget", "total", "answer"])
 def test_a_damaged_chain_is_found(damage) -> None:
-    debits, head = rows(3)
-    facts = {**FACTS, "head": head}
+    ledger = kept(3)
     if damage == "changed":
-        debits[1] = replace(debits[1], event='{"mu": 0}')
+        ledger.rows[1] = replace(ledger.rows[1], event='{"mu": 0}')
     elif damage == "swapped":
-        debits[0], debits[1] = debits[1], debits[0]
+        ledger.rows[0], ledger.rows[1] = ledger.rows[1], ledger.rows[0]
     elif damage == "cut":
-        debits.pop()
+        ledger.rows.pop()
+    elif damage == "total":
+        ledger.meta["state"] = replace(State.decode(ledger.meta["state"]), spent="1").encode()
+    elif damage == "answer":
+        ledger.releases["r", 1] = b"another", chain.sha256(b"another")
     else:
-        facts["epsilon"] = "100.0"
+        ledger.meta["epsilon"] = "100.0"
     with pytest.raises(LedgerError, match="altered"):
-        chain.verify(MemoryTransaction(facts, debits, {}))
+        chain.verify(MemoryTransaction(ledger))
 
 
-def test_a_stored_release_that_changed_is_found() -> None:
-    kept = MemoryTransaction({**FACTS, "head": chain.genesis(FACTS)}, [], {})
-    kept.insert_release("run", 0, b"answer", chain.sha256(b"another"))
-    with pytest.raises(LedgerError, match="stored release"):
-        chain.verify(kept)
+@given(st.lists(st.tuples(st.floats(1e-9, 1e3), st.sampled_from([None, 0, 1, 2]))))
+def test_exact_totals_are_what_the_accountant_says(pairs) -> None:
+    events = [GaussianEvent(mu, part) for mu, part in pairs]
+    assert totals.rounded(totals.price_of(events)) == mu_squared(events)
+    assert totals.read(totals.text(totals.price_of(events))) == totals.price_of(events)
+
+
+def test_heads_are_read_strictly() -> None:
+    assert chain.parse_head("3:" + "0" * 64) == (3, "0" * 64)
+    for wrong in ("", "03:" + "0" * 64, "3:" + "0" * 63, "-1:" + "0" * 64, None):
+        with pytest.raises(LedgerError, match="no head"):
+            chain.parse_head(wrong)
+
+
+def test_a_companion_of_the_file_must_be_the_owners(tmp_path) -> None:
+    path = tmp_path / "ledger"
+    with pytest.raises(LedgerError, match="no ledger"):
+        place.check_place(path)
+    path.touch(0o600)
+    assert place.check_place(path)[1] == path.stat().st_ino
+    Path(f"{path}-journal").mkdir()
+    with pytest.raises(LedgerError, match="no file"):
+        place.check_place(path)
 
 
 def test_a_transaction_that_fails_or_only_reads_leaves_nothing_in_memory() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,6 +47,9 @@ def curves(n=N, seed=0, scale=1.0):
 
 def make_silo(**kwargs):
     options = {"epsilon": 1.0, "delta": 1e-3, "points_per_curve": 3, "name": "clinic"}
+    place = kwargs.get("ledger")
+    if isinstance(place, Path) and not place.exists():
+        Ledger.create(place, 1.0, 1e-3)
     return Silo(curves(), **(options | kwargs))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -49,7 +50,9 @@ def init(
         )
     Ledger.create(choice.location, epsilon, delta, note)
     promise = f"allows epsilon = {epsilon:g} at delta = {delta:g} in total"
-    ctx.obj.say(f"{choice.shown} {promise}. Keep it with the data and back it up: it is the budget.")
+    ctx.obj.say(
+        f"{choice.shown} {promise}. Keep it with the data and back it up while no study runs: it is the budget."
+    )
 
 
 @app.command(epilog=example("dpfda budget show visits.csv"))
@@ -112,14 +115,68 @@ def verify(
     ctx: typer.Context,
     data: _Data = None,
     ledger: _Ledger = None,
+    result: Annotated[
+        Path | None, typer.Option("--result", help="A result (JSON) that this ledger must know.", show_default=False)
+    ] = None,
 ) -> None:
-    """Check the hash chain: no line was changed, added or removed."""
+    """Check the hash chain and the totals: no line was changed, added or removed; with --result, the ledger is not older."""
     choice = _choice(ledger, data)
     opened = choice.open()
     opened.verify()
+    if result is not None:
+        from dpfda.cli.restoring import check_result
+
+        check_result(opened, result)
     entries = opened.log()
     head = entries[-1].hash[:16] if entries else "no releases yet"
     ctx.obj.out.print(f"{choice.shown}: {len(entries):,} log lines, unbroken chain, head {head}")
+
+
+@app.command(epilog=example("dpfda budget migrate visits.csv"))
+def migrate(ctx: typer.Context, data: _Data = None, ledger: _Ledger = None) -> None:
+    """Take a ledger of version 0.1 over, with all its debits and answers; the old file is kept beside the new one."""
+    from dpfda.privacy.ledger.takeover import OLD_ENDING
+    from dpfda.privacy.ledger.takeover import migrate as take_over
+
+    choice = _choice(ledger, data)
+    spent = take_over(choice.location).spent()
+    ctx.obj.say(
+        f"{choice.shown} is of this version now: {spent.debits:,} debits, epsilon = {spent.epsilon:.4g} of "
+        f"{spent.total_epsilon:g} spent. The old file is kept as {choice.shown}{OLD_ENDING}; never use it again."
+    )
+
+
+@app.command(epilog=example("dpfda budget restore --ledger visits.ledger --copy backup.ledger --log site/audit.jsonl"))
+def restore(
+    ctx: typer.Context,
+    ledger: Annotated[str, typer.Option("--ledger", help="Where the lost ledger was; nothing may be there now.")],
+    copy: Annotated[str | None, typer.Option("--copy", help="An older copy of it.", show_default=False)] = None,
+    log: Annotated[
+        Path | None, typer.Option("--log", help="The site's audit log, which shows what was spent.", show_default=False)
+    ] = None,
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="The total, if there is no copy.")] = None,
+    delta: Annotated[float | None, typer.Option("--delta", help="The total, if there is no copy.")] = None,
+    note: Annotated[str, typer.Option("--note", help="What happened, for the record.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Make up for a lost ledger: charged what the audit log shows, or everything that is left if there is no log.
+
+    A site writes its log before an answer leaves, so the log shows all that was spent. Without it nobody knows, and the
+    whole budget counts as spent. Studies that were under way end here.
+    """
+    from dpfda.cli.restoring import restore_ledger
+
+    restore_ledger(
+        ctx.obj, ledger, copy, log, None if epsilon is None or delta is None else (epsilon, delta), note, yes
+    )
+
+
+@app.command(epilog=example("dpfda budget settle visits.csv"))
+def settle(ctx: typer.Context, data: _Data = None, ledger: _Ledger = None) -> None:
+    """Pay for answers that were lost in crashes; opens a ledger, or a study, that they have closed."""
+    choice = _choice(ledger, data)
+    price = choice.open().settle_lost_draws()
+    ctx.obj.say(f"{choice.shown}: lost answers were paid with mu^2 = {price:.4g}.")
 
 
 def _choice(ledger: str | None, data: str | None, *, new: bool = False) -> LedgerChoice:

@@ -131,14 +131,13 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
     wide_open = parsing.parse_ends("domain", params["domain"] or "-1e12:1e12")
     settings = merge_settings({**typed, "source": params["what"], "y-bounds": params["search"], "duplicates": "keep"})
     request = make_request({**settings, "domain": wide_open, "json": "-"})
-    ledger = request.ledger.open() if request.ledger.exists else None
+    ledger = request.ledger.open()
     run = choose_run(request, ledger, terminal, kind="quantiles")
-    if ledger is not None and run.is_new:
+    if run.is_new:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     with terminal.waiting(f"Reading {request.source.shown}"):
         loaded = load_curves(request.source, request.reading)
     warn_of_large_delta(request.delta, loaded.curves.n, terminal)
-    ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
     name = plain_name(f"quantiles of {request.reading.y}, {request.source.name}")
     silo = Silo(loaded.curves, epsilon=request.epsilon, delta=request.delta, name=name, ledger=ledger)
     domain, bounds = request.reading.domain.interval, request.reading.y_bounds

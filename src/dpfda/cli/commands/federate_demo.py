@@ -75,6 +75,7 @@ def _start_site(folder: Any, name: str, root: Path, epsilon: float, delta: float
     from dpfda.federation.flare.processes import start_site
     from dpfda.federation.joining import check_promise, check_ready, check_study, join, unpack
     from dpfda.federation.policy import read_policy
+    from dpfda.privacy.ledger.ledger import Ledger
 
     policy = root / f"{name}.toml"
     policy.write_text(
@@ -82,7 +83,9 @@ def _start_site(folder: Any, name: str, root: Path, epsilon: float, delta: float
         f"[promise]\nepsilon = {epsilon!r}\ndelta = {delta!r}\n\n[budget]\nepsilon = {epsilon!r}\ndelta = {delta!r}\n"
     )
     kit = unpack(folder.kits / f"{name}.zip")
-    promise = check_promise(check_study(kit), read_policy(policy), name)
+    rules = read_policy(policy)
+    Ledger.create(rules.ledger_place, epsilon, delta, note="made for the demonstration")
+    promise = check_promise(check_study(kit), rules, name)
     join(kit, promise)
     check_ready(kit, name)
     subjects = promise.document.terms.silo(name).n

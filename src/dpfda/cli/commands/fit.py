@@ -98,16 +98,15 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     from dpfda.cli.summary import print_summary
     from dpfda.curves.tables import load_curves
 
-    ledger = request.ledger.open() if request.ledger.exists else None
+    ledger = request.ledger.open()
     run = choose_run(request, ledger, terminal)
-    if ledger is not None and run.is_new:
+    if run.is_new:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     with terminal.progress(f"Reading {request.source.shown}") as advance:
         scratch = request.settings["scratch"]
         loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
     terminal.owner_notes(loaded.owner_notes)
     warn_of_large_delta(request.delta, loaded.curves.n, terminal)
-    ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
     document = _spend(request, loaded, ledger, run, terminal)
     written = request.outputs.write(document)
     ledger.finish(run.name)

@@ -112,12 +112,14 @@ def log(
 ) -> None:
     """Every question, answer and refusal, with what it cost."""
     from dpfda.federation.joining import site_folder, unpack
+    from dpfda.federation.ledger_record import check_against_log
     from dpfda.federation.site import open_ledger
 
     own = site_folder(unpack(kit))
     if verify:
-        count = own.audit.verify()
-        open_ledger(own.policy()).verify()
+        count, ledger = own.audit.verify(), open_ledger(own.policy())
+        ledger.verify()
+        check_against_log(ledger, own.audit)
         ctx.obj.out.print(f"{count} lines, unbroken from the first to the last; the ledger is whole.")
         return
     for line in own.audit.lines()[-last:]:

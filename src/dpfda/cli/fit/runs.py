@@ -45,15 +45,13 @@ class Run:
         return not self.entries
 
 
-def choose_run(request: FitRequest, ledger: Ledger | None, terminal: Terminal, kind: str = "fit") -> Run:
+def choose_run(request: FitRequest, ledger: Ledger, terminal: Terminal, kind: str = "fit") -> Run:
     """--run NAME; else the stopped run of this same command; else a new one. Says so unless it is new."""
     stem, stamp = f"{kind}-{_hash_settings(request)}-", _hash_last_change(request.source)
     known: dict[str, list[LogEntry]] = {}
-    finished: set[str] = set()
-    if ledger is not None:
-        finished = ledger.finished()
-        for entry in ledger.log():
-            known.setdefault(entry.run, []).append(entry)
+    finished = ledger.finished()
+    for entry in ledger.log():
+        known.setdefault(entry.run, []).append(entry)
     if request.run is not None:
         run = Run(request.run, tuple(known.get(request.run, ())), request.run in finished)
     else:
@@ -103,11 +101,7 @@ def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> N
 
 def sum_other_runs(ledger: Ledger, run: str) -> float:
     """The mu^2 of all other runs."""
-    events: dict[str, list[Event]] = {}
-    for entry in ledger.log():
-        if entry.run != run:
-            events.setdefault(entry.run, []).append(event_from_dict(entry.event))
-    return sum(mu_squared(group) for group in events.values())
+    return max(0.0, ledger.spent().mu_squared - ledger.spent_by(run))
 
 
 def compute_spent_before(ledger: Ledger, run: str) -> Spent:

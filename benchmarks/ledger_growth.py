@@ -1,0 +1,51 @@
+"""What a round costs on the first and on the 200th study of one durable ledger: `python benchmarks/ledger_growth.py`."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from dpfda.privacy import GaussianEvent, Ledger
+
+STUDIES, ROUNDS = 200, 6
+
+
+def time_round(ledger: Ledger, run: str, number: int) -> tuple[float, float]:
+    """Seconds (wall, processor) of one round: look up, count, commit, and what the site's log asks."""
+    event, digest = GaussianEvent(1e-3), f"silo:plan:{number}"
+    wall, cpu = time.perf_counter(), time.process_time()
+    ledger.stored(run, number, digest)
+    ledger.begin(run, number, event, digest)
+    ledger.commit(run, number, event, digest, lambda head: head.encode() * 10)
+    ledger.spent()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def main(place: str) -> None:
+    """Interleave rounds on a new ledger with rounds on one that holds 200 studies, so that both see the same machine."""
+    young, old = Ledger.create(f"{place}/young", 100.0, 1e-5), Ledger.create(f"{place}/old", 100.0, 1e-5)
+    for study in range(STUDIES - 1):
+        for number in range(ROUNDS):
+            time_round(old, f"study {study}", number)
+    found: dict[str, list[tuple[float, float]]] = {"first": [], "200th": []}
+    for repeat in range(20):
+        for number in range(ROUNDS):
+            found["first"].append(time_round(young, f"repeat {repeat}", number))
+            found["200th"].append(time_round(old, f"repeat {repeat}", number))
+    for name, pairs in found.items():
+        wall, cpu = (1e3 * statistics.median(values) for values in zip(*pairs, strict=True))
+        print(f"{name:>6} study: {wall:.3f} ms a round, {cpu:.3f} ms processor")
+    ratios = [statistics.median(old) / statistics.median(new) for new, old in
+              zip(zip(*found["first"], strict=True), zip(*found["200th"], strict=True), strict=True)]  # fmt: skip
+    print(
+        f"ratio: wall {ratios[0]:.3f}, processor {ratios[1]:.3f} (debits: {young.spent().debits}, {old.spent().debits})"
+    )
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
+        Path(folder).chmod(0o700)
+        main(folder)

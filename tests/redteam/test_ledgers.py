@@ -1,0 +1,405 @@
+"""Ledgers that were lost, swapped, restored, copied, cut, linked or planted: each is refused, by the guard that is named.
+
+Every attack is also made with its guard removed, and must then succeed: otherwise the test would show nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dpfda import Curves, Silo
+from dpfda.errors import BudgetExceeded, DpfdaError, LedgerError, ProtocolError
+from dpfda.privacy import GaussianEvent, Ledger, mu_for
+from dpfda.privacy.ledger import chain, place, session, sqlite, takeover
+from dpfda.privacy.ledger.ledger import Position
+
+EPSILON, DELTA = 1.0, 1e-5
+BUDGET = mu_for(EPSILON, DELTA) ** 2
+OLD = Path(__file__).parents[1] / "corpus" / "ledgers" / "version-0.1.ledger"
+
+
+def share(fraction: float) -> GaussianEvent:
+    return GaussianEvent((BUDGET * fraction) ** 0.5)
+
+
+def spend(ledger: Ledger, round_: int, run: str = "run", fraction: float = 0.2) -> str:
+    """Answer one round; the head that its release carries."""
+    heads: list[str] = []
+
+    def draw(head: str) -> bytes:
+        heads.append(head)
+        return f"{run} {round_} after {head}".encode()
+
+    ledger.begin(run, round_, share(fraction), f"terms:q{round_}")
+    ledger.commit(run, round_, share(fraction), f"terms:q{round_}", draw)
+    return heads[0]
+
+
+def copied(path: Path, name: str) -> Path:
+    return Path(shutil.copy(path, path.with_name(name)))
+
+
+# ---------------------------------------------------------------- attacks: each must raise
+
+
+def opened_where_none_is(folder: Path) -> None:
+    Ledger.open(folder / "ledger")
+
+
+def silo_where_none_is(folder: Path) -> None:
+    Silo(Curves.from_long([1], [0.5], [0.0]), epsilon=1.0, delta=1e-5, ledger=folder / "ledger")
+
+
+def older_copy_put_back(folder: Path) -> None:
+    ledger = Ledger.create(folder / "ledger", EPSILON, DELTA)
+    spend(ledger, 0)
+    ledger.close()
+    old = copied(folder / "ledger", "old")
+    head = spend(ledger, 1)
+    ledger.close()
+    shutil.copy(old, folder / "ledger")
+    Ledger.open(folder / "ledger").check_not_older("run", head)
+
+
+def older_copy_against_the_owners_log(folder: Path) -> None:
+    ledger = Ledger.create(folder / "ledger", EPSILON, DELTA)
+    ledger.close()
+    old = copied(folder / "ledger", "old")
+    spend(ledger, 0)
+    position = ledger.position()
+    ledger.close()
+    shutil.copy(old, folder / "ledger")
+    Ledger.open(folder / "ledger").check_position(position)
+
+
+def another_silos_ledger(folder: Path) -> None:
+    mine, other = (Ledger.create(folder / name, EPSILON, DELTA) for name in ("mine", "other"))
+    head = spend(mine, 0)
+    spend(other, 0)
+    other.check_not_older("run", head)
+
+
+def another_ledger_against_the_owners_log(folder: Path) -> None:
+    mine, other = (Ledger.create(folder / name, EPSILON, DELTA) for name in ("mine", "other"))
+    other.check_position(Position(mine.id, 0, chain.genesis({**dict.fromkeys(chain.FACTS, ""), "id": other.id})))
+
+
+def swapped_under_a_running_process(folder: Path) -> None:
+    ledger = Ledger.create(folder / "ledger", EPSILON, DELTA)
+    ledger.close()
+    old = copied(folder / "ledger", "old")
+    spend(ledger, 0)
+    ledger.close()
+    os.replace(old, folder / "ledger")
+    ledger.spent()
+
+
+def another_one_under_a_running_process(folder: Path) -> None:
+    ledger = Ledger.create(folder / "ledger", EPSILON, DELTA)
+    Ledger.create(folder / "fresh", EPSILON, DELTA).close()
+    ledger.close()
+    os.replace(folder / "fresh", folder / "ledger")
+    ledger.spent()
+
+
+def deleted_under_a_running_process(folder: Path) -> None:
+    ledger = Ledger.create(folder / "ledger", EPSILON, DELTA)
+    (folder / "ledger").unlink()
+    ledger.spent()
+
+
+def truncated(folder: Path) -> None:
+    ledger = Ledger.create(folder / "ledger", EPSILON, DELTA)
+    for round_ in range(4):
+        spend(ledger, round_)
+    ledger.close()
+    os.truncate(folder / "ledger", (folder / "ledger").stat().st_size // 2)
+    Ledger.open(folder / "ledger")
+
+
+def rows_cut_at_the_end(folder: Path) -> None:
+    ledger = Ledger.create(folder / "ledger", EPSILON, DELTA)
+    spend(ledger, 0)
+    with sqlite3.connect(folder / "ledger") as connection:
+        for table in ("debits", "releases", "runs"):
+            connection.execute(f"DELETE FROM {table}")
+    Ledger.open(folder / "ledger")
+
+
+def total_lowered(folder: Path) -> None:
+    ledger = Ledger.create(folder / "ledger", EPSILON, DELTA)
+    spend(ledger, 0)
+    with sqlite3.connect(folder / "ledger") as connection:
+        connection.execute("UPDATE meta SET value = json_set(value, '$.spent', '0') WHERE name = 'state'")
+        connection.execute("UPDATE runs SET common = '0'")
+    Ledger.open(folder / "ledger")
+
+
+def answers_deleted(folder: Path) -> None:
+    ledger = Ledger.create(folder / "ledger", EPSILON, DELTA)
+    spend(ledger, 0)
+    with sqlite3.connect(folder / "ledger") as connection:
+        connection.execute("DELETE FROM releases")
+    Ledger.open(folder / "ledger")
+
+
+def symbolic_link(folder: Path) -> None:
+    Ledger.create(folder / "elsewhere", EPSILON, DELTA).close()
+    (folder / "ledger").symlink_to(folder / "elsewhere")
+    Ledger.open(folder / "ledger")
+
+
+def second_name(folder: Path) -> None:
+    Ledger.create(folder / "ledger", EPSILON, DELTA).close()
+    os.link(folder / "ledger", folder / "other")
+    Ledger.open(folder / "other")
+
+
+def readable_by_others(folder: Path) -> None:
+    Ledger.create(folder / "ledger", EPSILON, DELTA).close()
+    (folder / "ledger").chmod(0o644)
+    Ledger.open(folder / "ledger")
+
+
+def planted_journal(folder: Path) -> None:
+    """A log that undoes debits, put beside the ledger by another user."""
+    Ledger.create(folder / "ledger", EPSILON, DELTA).close()
+    planted = folder / "ledger-wal"
+    planted.write_bytes(b"")
+    planted.chmod(0o666)
+    Ledger.open(folder / "ledger")
+
+
+def folder_of_everybody(folder: Path) -> None:
+    Ledger.create(folder / "ledger", EPSILON, DELTA).close()
+    folder.chmod(0o777)
+    try:
+        Ledger.open(folder / "ledger")
+    finally:
+        folder.chmod(0o700)
+
+
+def many_cheap_rounds(folder: Path) -> None:
+    """Rounds that cost next to nothing would fill the ledger: a run has a bounded number."""
+    ledger = Ledger.in_memory(EPSILON, DELTA)
+    for round_ in range(1002):
+        spend(ledger, round_, fraction=1e-12)
+
+
+def nothing(*args: object, **kwargs: object) -> None: ...
+
+
+GUARDS: dict[Callable[[Path], None], tuple[object, str, object]] = {
+    older_copy_put_back: (Ledger, "check_not_older", nothing),
+    older_copy_against_the_owners_log: (Ledger, "check_position", nothing),
+    another_silos_ledger: (chain, "first_head", lambda identity, run: "0" * 64),
+    another_ledger_against_the_owners_log: (Ledger, "check_position", nothing),
+    swapped_under_a_running_process: (Ledger, "_refuse_older", nothing),
+    total_lowered: (chain, "_verify_totals", nothing),
+    answers_deleted: (chain, "_verify_releases", nothing),
+    symbolic_link: (place, "_look", lambda path: os.stat(path) if os.path.exists(path) else None),
+    second_name: (place, "_refuse_foreign", nothing),
+    readable_by_others: (place, "_refuse_foreign", nothing),
+    planted_journal: (place, "COMPANIONS", ()),
+    folder_of_everybody: (sqlite, "check_folder", nothing),
+    many_cheap_rounds: (session, "MOST_DEBITS", 10**9),
+}
+ATTACKS = (
+    *GUARDS, opened_where_none_is, silo_where_none_is, another_one_under_a_running_process, deleted_under_a_running_process,
+    truncated, rows_cut_at_the_end,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_it_is_refused_in_one_sentence_and_nothing_is_made(attack, tmp_path) -> None:
+    tmp_path.chmod(0o700)
+    with pytest.raises(DpfdaError) as refusal:
+        attack(tmp_path)
+    assert "\n" not in str(refusal.value)
+    if attack in (opened_where_none_is, silo_where_none_is, deleted_under_a_running_process):
+        assert {path.name for path in tmp_path.iterdir()} <= {"ledger-wal", "ledger-shm"}
+        assert "dpfda budget init" in str(refusal.value)
+        assert "Ledger.create" in str(refusal.value)
+
+
+@pytest.mark.parametrize("attack", GUARDS)
+def test_without_its_guard_the_attack_succeeds(attack, tmp_path, monkeypatch) -> None:
+    tmp_path.chmod(0o700)
+    owner, name, gone = GUARDS[attack]
+    monkeypatch.setattr(owner, name, gone)
+    attack(tmp_path)
+
+
+def test_a_planted_journal_of_another_user_is_refused(tmp_path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a file of another user")
+    Ledger.create(tmp_path / "ledger", EPSILON, DELTA).close()
+    (tmp_path / "ledger-journal").touch(0o600)
+    os.chown(tmp_path / "ledger-journal", 65534, 65534)
+    with pytest.raises(LedgerError, match="another user"):
+        Ledger.open(tmp_path / "ledger")
+
+
+def test_a_copy_that_continues_is_seen_by_who_keeps_the_releases(tmp_path) -> None:
+    """Two copies of a whole folder both go on: the stated limit. Who has a release of each sees it."""
+    ledger = Ledger.create(tmp_path / "ledger", EPSILON, DELTA)
+    spend(ledger, 0)
+    ledger.close()
+    twin = Ledger.open(copied(tmp_path / "ledger", "copy"))
+    mine, other = spend(ledger, 1), spend(twin, 1)
+    assert mine == other, "one head, two answers"
+    later, late = spend(ledger, 2), spend(twin, 3)
+    ledger.check_not_older("run", later)
+    twin.check_not_older("run", late)
+    assert ledger.head("run") != twin.head("run")
+
+
+def test_heads_are_public_values_only(tmp_path) -> None:
+    """Users, times, keys and other studies do not enter; the identity and the answers do."""
+    ledger = Ledger.create(tmp_path / "ledger", EPSILON, DELTA, note="a")
+    first = ledger.head("run")
+    spend(ledger, 0, run="another study")
+    ledger.bind_data("run", b"fingerprint")
+    assert ledger.head("run") == first == f"0:{chain.first_head(ledger.id, 'run')}"
+    ledger.commit("run", 0, share(0.1), "t:q", lambda head: b"answer", actor="ann")
+    assert ledger.head("run") == f"1:{chain.sha256(b'answer')}"
+
+
+# ---------------------------------------------------------------- lost draws are real losses
+
+
+def test_what_fails_before_the_draw_is_not_a_lost_draw(tmp_path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger", EPSILON, DELTA)
+    for _ in range(session.MOST_LOST_DRAWS + 8):
+        ledger.begin("run", 0, share(0.9), "t:q")
+        with pytest.raises(ProtocolError):
+            ledger.commit("run", session.MOST_DEBITS, share(0.9), "t:q", lambda head: b"x")
+    assert ledger.lost_draws("run") == 0
+
+
+def test_a_locked_ledger_between_count_and_commit_is_not_a_lost_draw(tmp_path) -> None:
+    Ledger.create(tmp_path / "ledger", EPSILON, DELTA)
+    ledger = Ledger.open(tmp_path / "ledger", timeout=0.05)
+    ledger.begin("run", 0, share(0.1), "t:q")
+    holder = sqlite3.connect(tmp_path / "ledger", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(LedgerError, match="in use"):
+        ledger.commit("run", 0, share(0.1), "t:q", lambda head: b"x")
+    holder.close()
+    spend(ledger, 0, fraction=0.1)
+    assert ledger.lost_draws("run") == 0
+
+
+def test_a_draw_that_dies_is_lost_and_can_be_paid_for(tmp_path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger", EPSILON, DELTA)
+
+    def die(head: str) -> bytes:
+        raise MemoryError
+
+    for _ in range(session.MOST_LOST_DRAWS):
+        ledger.begin("run", 0, share(0.01), "t:q")
+        with pytest.raises(MemoryError):
+            ledger.commit("run", 0, share(0.01), "t:q", die)
+    with pytest.raises(ProtocolError, match="closed"):
+        ledger.begin("run", 0, share(0.01), "t:q")
+    assert ledger.settle_lost_draws() == pytest.approx(0.32 * BUDGET)
+    spend(ledger, 0, fraction=0.01)
+    assert ledger.spent().mu_squared == pytest.approx(0.33 * BUDGET)
+    ledger.verify()
+
+
+def test_a_share_below_the_noise_grid_costs_no_draw(monkeypatch) -> None:
+    """B5: 256 questions at a share of 1e-30 closed the ledger for ever."""
+    import numpy as np
+
+    from dpfda.protocol.messages import Query
+    from dpfda.protocol.plan import Plan
+    from dpfda.protocol.plans.quantiles import quantile_plan
+
+    curves = Curves.from_long(np.arange(20), np.linspace(0, 1, 20), np.zeros(20))
+    silo = Silo(curves, epsilon=1.0, delta=1e-5, name="north")
+    plan = quantile_plan(silo.terms(), (0.1, 0.9), (0.0, 1.0), (-1.0, 1.0))
+    silo.join(plan, "run")
+    monkeypatch.setattr(Plan, "event", lambda self, name, index: GaussianEvent(1e-15))
+    sizes = plan.query_sizes(0)
+    for _ in range(3):
+        with pytest.raises(DpfdaError):
+            silo.release(Query("run", 0, {name: np.zeros(size) for name, size in sizes.items()}))
+    assert silo.ledger.lost_draws("run") == 0
+
+
+# ---------------------------------------------------------------- restore and migrate
+
+
+def test_a_restored_ledger_is_charged_what_the_log_shows(tmp_path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger", EPSILON, DELTA)
+    spend(ledger, 0)
+    ledger.close()
+    copy = copied(tmp_path / "ledger", "copy")
+    head = spend(ledger, 1)
+    shown = ledger.spent().mu_squared
+    ledger.close()
+    (tmp_path / "ledger").unlink()
+    restored = takeover.restore(tmp_path / "ledger", copy=copy, spent=shown)
+    assert restored.spent().mu_squared == pytest.approx(shown)
+    assert restored.id != ledger.id
+    assert restored.stored("run", 0, "terms:q0") is not None
+    with pytest.raises(LedgerError, match="older"):
+        restored.check_not_older("run", head)
+    restored.verify()
+    with pytest.raises(LedgerError, match="exists already"):
+        takeover.restore(tmp_path / "ledger", copy=copy, spent=shown)
+
+
+@pytest.mark.parametrize("with_copy", [True, False])
+def test_what_is_not_known_counts_as_spent(tmp_path, with_copy) -> None:
+    ledger = Ledger.create(tmp_path / "copy", EPSILON, DELTA)
+    spend(ledger, 0)
+    ledger.close()
+    given = {"copy": tmp_path / "copy"} if with_copy else {"total": (EPSILON, DELTA)}
+    restored = takeover.restore(tmp_path / "ledger", **given)
+    assert restored.remaining() == pytest.approx(0, abs=1e-15)
+    with pytest.raises(BudgetExceeded):
+        spend(restored, 5, run="next", fraction=1e-6)
+
+
+def test_a_real_ledger_of_version_0_1_is_taken_over_with_its_debits(tmp_path) -> None:
+    """The file was written by version 0.1 (b5b9421): three answers in two parts, a lost draw, a finished study."""
+    path = Path(shutil.copy(OLD, tmp_path / "ledger"))
+    path.chmod(0o600)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="dpfda budget migrate"):
+        Ledger.open(path)
+    assert path.read_bytes() == before, "a refusal changes nothing"
+    ledger = takeover.migrate(path)
+    ledger.verify()
+    assert ledger.spent().mu_squared == 0.005000000000000001
+    assert (ledger.epsilon, ledger.delta) == (1.0, 1e-5)
+    assert [entry.round for entry in ledger.log()] == [0, 1, 2]
+    assert ledger.stored("study", 2, "silo:plan:q2") == b"answer"
+    assert (ledger.finished(), ledger.lost_draws("other")) == ({"study"}, 1)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(DpfdaError):
+        takeover.migrate(path)
+
+
+def test_keys_and_fingerprints_of_data_stay_with_the_ledger(tmp_path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger", EPSILON, DELTA)
+    assert len(ledger.fingerprint_key()) == 32
+    assert Ledger.open(tmp_path / "ledger").fingerprint_key() == ledger.fingerprint_key()
+    assert ledger.bound_data("run") is None
+    ledger.bind_data("run", b"one")
+    ledger.bind_data("run", b"one")
+    with pytest.raises(ProtocolError, match="other data"):
+        ledger.bind_data("run", b"two")
+    spend(ledger, 0)
+    assert Ledger.open(tmp_path / "ledger").bound_data("run") == b"one"
+    assert ledger.fingerprint_key().hex() not in repr(ledger.log()) + repr(ledger.position()) + ledger.head("run")
+    ledger.verify()
