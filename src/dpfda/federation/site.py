@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpfda.errors import DpfdaError, InvalidInput, ProtocolError
+from dpfda.errors import InvalidInput, ProtocolError
 from dpfda.federation.audit_log import AuditLog
-from dpfda.federation.exchange import MAX_MESSAGE, OK, Answer, Invitation, choose_code
+from dpfda.federation.exchange import MAX_MESSAGE, OK, UNAVAILABLE, Answer, Invitation
 from dpfda.federation.files import make_private_folder
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.study import StudyDocument
@@ -81,10 +81,9 @@ class Site:
                 raise ProtocolError("The message is not bytes of an allowed length.")
             payload = handle(message, facts)
         except Exception as error:
-            code = choose_code(error)
             reason = f"{type(error).__name__}: {error}"
-            self._folder.audit.append(event, **facts, outcome=code, reason=reason)
-            return Answer(code)
+            self._folder.audit.append(event, **facts, outcome=UNAVAILABLE, reason=reason)
+            return Answer(UNAVAILABLE)
         self._folder.audit.append(event, **facts)
         return Answer(OK, payload)
 
@@ -116,18 +115,18 @@ class Site:
         objections = policy.objections(document, name)
         if objections:
             raise ProtocolError(" ".join(objections))
-        silo = open_silo(policy, document, name)
+        silo = open_silo(policy, document, name, self._folder.audit)
         silo.join(document.plan, document.id)
         self._silos[study] = silo
 
 
-def open_silo(policy: SitePolicy, document: StudyDocument, name: str) -> Silo:
-    """The site's data behind its ledger, with the promise that this study states."""
+def open_silo(policy: SitePolicy, document: StudyDocument, name: str, audit: AuditLog | None = None) -> Silo:
+    """The site's data behind its ledger, with the promise that this study states; notes on the data go to `audit`."""
     terms = document.plan.terms(name)
-    try:
-        curves = policy.load_curves(document.terms).curves
-    except InvalidInput as error:  # about the data, so not a refusal of the question
-        raise DpfdaError(f"The data cannot be read: {error}") from error
+    loaded = policy.load_curves(document.terms, terms.n)
+    curves = loaded.curves
+    if audit is not None and loaded.owner_notes:
+        audit.append("data", study=document.id, notes="; ".join(loaded.owner_notes))
     ledger = open_ledger(policy)
     promise: dict[str, Any] = {
         "epsilon": terms.epsilon,

@@ -161,7 +161,9 @@ def _number_ids(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
         unique, codes = np.unique(values, return_inverse=True)
         return codes.astype(np.int64, copy=False), label_numbers(unique)
     codes = (values - low).astype(np.int64)
-    return codes, label_numbers(values[_find_last(codes)])
+    occurs = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
+    occurs[codes] = True
+    return codes, label_numbers(np.flatnonzero(occurs).astype(values.dtype) + low)
 
 
 def _find_last(codes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -28,6 +28,7 @@ import getpass
 import json
 import math
 import os
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -43,6 +44,7 @@ from dpfda.privacy.ledger.sqlite import Row, SqliteStore, Store, Transaction
 
 MOST_LOST_DRAWS, MOST_LOST_IN_ALL = 32, 256  # of one run, of a ledger: runs cost nothing to begin
 _FINISHED = "finished:"
+_KEY, _DATA = "fingerprint key", "data of "  # names of facts outside the chain
 _TOLERANCE = 1e-12  # sums of planned mu^2 differ in their last digits; `mu_for` has left room for this
 
 
@@ -119,6 +121,7 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._key: bytes | None = None
         with store.transaction(write=False) as transaction:
             meta = chain.checked_meta(transaction.meta())
             chain.verify(transaction)
@@ -235,6 +238,34 @@ class Ledger:
         """The runs that are noted as finished."""
         with self._store.transaction(write=False) as transaction:
             return {name.removeprefix(_FINISHED) for name in transaction.meta() if name.startswith(_FINISHED)}
+
+    def fingerprint_key(self) -> bytes:
+        """The key for fingerprints of data that are bound to runs; made on first use, and it never leaves the ledger."""
+        if self._key is None:
+            with self._store.transaction(write=False) as transaction:
+                text = transaction.meta().get(_KEY)
+            if text is None:
+                with self._store.transaction(write=True) as transaction:
+                    text = transaction.meta().get(_KEY) or secrets.token_hex(32)
+                    transaction.set_meta(_KEY, text)
+            self._key = bytes.fromhex(text)
+        return self._key
+
+    def bound_data(self, run: str) -> bytes | None:
+        """The fingerprint of the data that a run is bound to, or None."""
+        with self._store.transaction(write=False) as transaction:
+            text = transaction.meta().get(_DATA + _text("run", run))
+        return None if text is None else bytes.fromhex(text)
+
+    def bind_data(self, run: str, fingerprint: bytes) -> bytes:
+        """Bind a run to data, durably, unless it is bound already; returns what it is bound to."""
+        name = _DATA + _text("run", run)
+        with self._store.transaction(write=True) as transaction:
+            text = transaction.meta().get(name)
+            if text is None:
+                text = fingerprint.hex()
+                transaction.set_meta(name, text)
+        return bytes.fromhex(text)
 
     def check(self, events: Iterable[Event], run: str) -> None:
         """Raise `BudgetExceeded` if a planned run would not fit; spends nothing.
