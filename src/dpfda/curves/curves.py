@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from dpfda import _validate
 from dpfda._typing import Floats, Integers
 from dpfda.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from dpfda.curves.fingerprint import Lanes
 
 ONES_ALREADY = "design has a column of ones already; drop it or do not add an intercept."
 
@@ -34,6 +37,8 @@ class Curves:
         Where each curve begins, from 0 to the number of points.
     design : array of shape (n, p)
         One vector G_i for each curve, which is (1) for a mean.
+    labels : array of shape (n, 2), optional
+        128 bits of each curve's id, where a table gave it: only `fingerprint` reads them.
 
     Notes
     -----
@@ -71,6 +76,7 @@ class Curves:
     y: Floats
     offsets: Integers
     design: Floats
+    labels: NDArray[np.uint64] | None = None
 
     def __post_init__(self) -> None:
         x, y = _validate.vector("x", self.x), _validate.vector("y", self.y)
@@ -86,14 +92,19 @@ class Curves:
             raise InvalidInput(f"design must have one row for each of {offsets.size - 1} curves, got {design.shape}.")
         if not np.isfinite(design).all():
             raise InvalidInput("design must hold finite numbers only; use Curves.from_long to handle missing values.")
+        if self.labels is not None and self.labels.shape != (offsets.size - 1, 2):
+            raise InvalidInput(f"labels must have one row of two words for each of {offsets.size - 1} curves.")
         for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of_checked_arrays(cls, x: Floats, y: Floats, offsets: Integers, design: Floats) -> Curves:
+    def of_checked_arrays(
+        cls, x: Floats, y: Floats, offsets: Integers, design: Floats, labels: NDArray[np.uint64] | None = None
+    ) -> Curves:
         """Arrays that are known to be right and belong to nobody else, neither copied nor read."""
         curves = object.__new__(cls)
+        object.__setattr__(curves, "labels", labels)
         for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
             array.flags.writeable = False
             object.__setattr__(curves, name, array)
@@ -225,7 +236,8 @@ class Curves:
         counts = self.counts[chosen]
         offsets = _offsets(counts)
         places = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][chosen] - offsets[:-1], counts)
-        return Curves(self.x[places], self.y[places], offsets, self.design[chosen])
+        labels = None if self.labels is None else self.labels[chosen]
+        return Curves(self.x[places], self.y[places], offsets, self.design[chosen], labels)
 
     def __getitem__(self, key: int | slice | ArrayLike) -> Curves:
         """A slice, an index array or a mask gives `Curves`; a single index gives `Curves` of length one."""
@@ -239,7 +251,7 @@ class Curves:
         if keep.all():
             return self
         counts = np.bincount(self.owners[keep], minlength=self.n)
-        return Curves(self.x[keep], self.y[keep], _offsets(counts), self.design)
+        return Curves(self.x[keep], self.y[keep], _offsets(counts), self.design, self.labels)
 
     def with_intercept(self, *, allow_ones: bool = False) -> Curves:
         """Put a column of ones in front of the design (zeros for curves emptied by a missing design).
@@ -249,7 +261,7 @@ class Curves:
         emptied = self._find_emptied()
         if not allow_ones and not emptied.all() and self.constant_columns().any():
             raise InvalidInput(ONES_ALREADY)
-        return Curves(self.x, self.y, self.offsets, np.column_stack([~emptied, self.design]))
+        return Curves(self.x, self.y, self.offsets, np.column_stack([~emptied, self.design]), self.labels)
 
     def constant_columns(self) -> NDArray[np.bool_]:
         """Which columns of the design are one for all curves but those emptied by a missing design."""
@@ -259,6 +271,16 @@ class Curves:
     def _find_emptied(self) -> NDArray[np.bool_]:
         emptied: NDArray[np.bool_] = (self.counts == 0) & ~self.design.any(axis=1)
         return emptied
+
+    def fingerprint(self, key: bytes) -> bytes:
+        """32 bytes that change with any row, design, id (where a table gave it) or position. Private, as is the key."""
+        return self.lanes(key).digest(key)
+
+    def lanes(self, key: bytes, position: int = 0) -> Lanes:
+        """What these curves, the first of them at `position`, add to the fingerprint of a whole."""
+        from dpfda.curves.fingerprint import sum_lanes
+
+        return sum_lanes(self.x, self.y, self.offsets, self.design, self.labels, key, position)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Curves):

@@ -1,7 +1,8 @@
 """The few fixed messages that cross the border besides `Query` and `Release`: the invitation, and answers by code.
 
-A refusal that reaches the coordinator is one of three codes. They state the kind of error, which follows from the question,
-the policy and the ledger; never its text, a path or anything computed from data.
+There is one refusal, the code "unavailable": neither the kind of error nor its text, a path or anything computed from data
+leaves a site. Causes are the question, the policy, the ledger, the disk and, as the one stated exception, data that are
+no longer those with which a run began; never what stands in rows (`Reading.rows`).
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError, TransportError
+from dpfda.errors import ProtocolError
 from dpfda.protocol.messages import MAX_ENTRIES
 
 VERSION = 2
 MAX_INVITATION = 4096
 MAX_MESSAGE = 8 * MAX_ENTRIES + 65536
 
-OK, REFUSED, BUDGET, UNAVAILABLE = "ok", "refused", "budget", "unavailable"
-CODES = (OK, REFUSED, BUDGET, UNAVAILABLE)
+OK, UNAVAILABLE = "ok", "unavailable"
+CODES = (OK, UNAVAILABLE)
 
 
 @dataclass(frozen=True)
@@ -52,21 +53,3 @@ class Answer:
 
     code: str
     payload: bytes = b""
-
-
-def choose_code(error: Exception) -> str:
-    """The only thing that the coordinator learns of an error at a site."""
-    if isinstance(error, BudgetExceeded):
-        return BUDGET
-    if isinstance(error, ProtocolError | InvalidInput):
-        return REFUSED
-    return UNAVAILABLE
-
-
-def make_error(code: str, site: str) -> BudgetExceeded | ProtocolError | TransportError:
-    """The coordinator's error for a site's code."""
-    if code == BUDGET:
-        return BudgetExceeded(f"The budget of site {site!r} does not allow this.")
-    if code == REFUSED:
-        return ProtocolError(f"Site {site!r} refused; its own log has the reason.")
-    return TransportError(f"Site {site!r} could not answer; its own log has the reason.")

@@ -101,14 +101,18 @@ class SitePolicy:
 
         return find_source(str(self.data["source"]), self.data.get("query"))
 
-    def load_curves(self, terms: StudyTerms) -> Loaded:
-        """The site's curves in the shape that the study asks for. Local only."""
+    def load_curves(self, terms: StudyTerms, n: int | None = None) -> Loaded:
+        """The site's curves in the shape that the study asks for. Local only.
+
+        Nothing that stands in rows refuses, since whether a site answers is seen outside. `n` is the number of subjects
+        that the site has agreed to: so many curves there are, whatever the table holds.
+        """
         from dpfda.curves.tables import Covariate, Domain, Reading, load_curves
 
         options = {name: self.data[name] for name in _DATA[2:] if self.data.get(name) is not None}
         covariates = tuple(Covariate(each.name, each.bounds, each.levels) for each in terms.covariates)
-        reading = Reading(Domain(*terms.domain), terms.y_bounds, covariates=covariates, **options)
-        return load_curves(self.source(), reading)
+        reading = Reading(Domain(*terms.domain), terms.y_bounds, covariates=covariates, rows="never refuse", **options)
+        return load_curves(self.source(), reading, n=n)
 
     def objections(self, document: StudyDocument, site: str) -> list[str]:
         """Why this study may not run here, in sentences; empty if it may."""

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpfda.errors import DpfdaError, InvalidInput, LedgerError, ProtocolError
+from dpfda.errors import InvalidInput, LedgerError, ProtocolError
 from dpfda.federation.audit_log import AuditLog
-from dpfda.federation.exchange import MAX_MESSAGE, OK, Answer, Invitation, choose_code
+from dpfda.federation.exchange import MAX_MESSAGE, OK, UNAVAILABLE, Answer, Invitation
 from dpfda.federation.files import make_private_folder
 from dpfda.federation.ledger_record import check_against_log, record_position
 from dpfda.federation.policy import SitePolicy
@@ -83,10 +83,9 @@ class Site:
                 raise ProtocolError("The message is not bytes of an allowed length.")
             payload = handle(message, facts)
         except Exception as error:
-            code = choose_code(error)
             reason = f"{type(error).__name__}: {error}"
-            self._folder.audit.append(event, **facts, outcome=code, reason=reason)
-            return Answer(code)
+            self._folder.audit.append(event, **facts, outcome=UNAVAILABLE, reason=reason)
+            return Answer(UNAVAILABLE)
         self._folder.audit.append(event, **facts)
         return Answer(OK, payload)
 
@@ -120,19 +119,19 @@ class Site:
         objections = policy.objections(document, name)
         if objections:
             raise ProtocolError(" ".join(objections))
-        silo = open_silo(policy, document, name)
+        silo = open_silo(policy, document, name, self._folder.audit)
         check_against_log(silo.ledger, self._folder.audit)
         silo.join(document.terms, document.id)
         self._silos[study] = silo
 
 
-def open_silo(policy: SitePolicy, document: StudyDocument, name: str) -> Silo:
-    """The site's data behind its ledger, with the promise that this study states."""
+def open_silo(policy: SitePolicy, document: StudyDocument, name: str, audit: AuditLog | None = None) -> Silo:
+    """The site's data behind its ledger, with the promise that this study states; notes on the data go to `audit`."""
     terms = document.terms.silo(name)
-    try:
-        curves = policy.load_curves(document.terms).curves
-    except InvalidInput as error:  # about the data, so not a refusal of the question
-        raise DpfdaError(f"The data cannot be read: {error}") from error
+    loaded = policy.load_curves(document.terms, terms.n)
+    curves = loaded.curves
+    if audit is not None and loaded.owner_notes:
+        audit.append("data", study=document.id, notes="; ".join(loaded.owner_notes))
     ledger = open_ledger(policy)
     promise: dict[str, Any] = {
         "epsilon": terms.epsilon,

@@ -27,6 +27,7 @@ from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.terms import SILO_NAME, SiloTerms, StudyTerms
 from dpfda.silo.chunked_sums import sums_of_curves
+from dpfda.silo.data_binding import DataBinding
 from dpfda.silo.release_statistics import MEASURES
 from dpfda.silo.study import Study
 from dpfda.silo.sums import CurveSource, CurveSums
@@ -115,9 +116,11 @@ class Silo:
             points_per_curve = _validate.positive("points_per_curve", points_per_curve)
         self.points_per_curve = points_per_curve
         self._curves = curves
+        self._binding = DataBinding(curves)
         self._name = None if name is None else SILO_NAME.check("name", name)
         self._durable = ledger is not None
         self.ledger = _open_ledger(ledger, self.epsilon, self.delta)
+        self._fleeting = self.ledger if ledger is None else None  # it ends with this object, as the curves do
         self._seed = None if random_state is None else self._checked_seed(random_state)
         self._studies: dict[str, Study] = {}
 
@@ -160,7 +163,8 @@ class Silo:
         """Agree to a study, or refuse it before anything is spent.
 
         The silo makes the plan of the terms with its own code. The terms must state what this silo declares, the plan's
-        events must fit into (epsilon, delta) for the whole transcript, and into what the ledger has left.
+        events must fit into (epsilon, delta) for the whole transcript, and into what the ledger has left. A run that
+        began here goes on with the same data only.
         """
         plan = make_plan(terms)
         if plan.silo(self.name).terms != self.terms():
@@ -177,6 +181,8 @@ class Silo:
         if not mu_squared(events) <= mu_for(self.epsilon, self.delta) ** 2 * (1 + 1e-12):
             raise BudgetExceeded(f"The plan costs more than epsilon={self.epsilon:g}, delta={self.delta:g}.")
         self.ledger.check(events, run)
+        if self.ledger is not self._fleeting:
+            self._binding.check(self.ledger, run)
         while len(self._studies) >= MOST_STUDIES and run not in self._studies:
             del self._studies[next(iter(self._studies))]  # it can be joined again; the ledger keeps its terms
         self._studies[run] = Study(plan, self.name, self._sums(plan), self.ledger)
@@ -197,6 +203,8 @@ class Silo:
         stored = self.ledger.stored(query.run, query.round, digest)
         if stored is not None:
             return Release.decode(stored)
+        if self.ledger is not self._fleeting:
+            self._binding.bind(self.ledger, query.run)
         bounded, size = study.bounded_sum(query)
         event = study.plan.event(self.name, query.round)
         prepared = prepare_release(bounded.total, bounded.sensitivity, event.mu)

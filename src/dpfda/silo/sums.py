@@ -47,6 +47,10 @@ class CurveSource(Protocol):
         """Their sums under the public maps of a plan."""
         ...
 
+    def fingerprint(self, key: bytes) -> bytes:
+        """What `Curves.fingerprint` gives for the same curves in memory."""
+        ...
+
 
 class CurveSums(Protocol):
     """Curves in the units of a plan, wherever they are."""

@@ -176,7 +176,7 @@ def test_clients_with_invalid_certificates_stay_outside(flare, tmp_path):
         assert set(world.session.sites()) == set(SITES)
     finally:
         stop(processes, grace=1.0)
-    assert flare.puppet.raw("alpha", b"")["code"] == "refused", "the real site is still connected"
+    assert flare.puppet.raw("alpha", b"")["code"] == "unavailable", "the real site is still connected"
 
 
 def _handshake_fails(port, certificates):

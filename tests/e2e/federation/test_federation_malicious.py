@@ -78,25 +78,25 @@ ATTACKS = {
 def test_a_bad_question_is_refused_and_logged(victim, attack):
     before, lines = victim.debits(), len(victim.lines())
     reply = victim.flare.puppet.raw(SITE, ATTACKS[attack](victim.document))
-    assert reply["code"] == "refused"
+    assert reply["code"] == "unavailable"
     assert victim.debits() == before == 2
-    assert [line["outcome"] for line in victim.lines()[lines:]] == ["refused"]
+    assert [line["outcome"] for line in victim.lines()[lines:]] == ["unavailable"]
     assert victim.alive()
 
 
 @pytest.mark.parametrize("form", ["text", "array", "missing"])
 def test_what_is_not_bytes_is_refused(victim, form):
-    assert victim.flare.puppet.raw(SITE, b"hello", form=form)["code"] == "refused"
+    assert victim.flare.puppet.raw(SITE, b"hello", form=form)["code"] == "unavailable"
     assert victim.alive()
 
 
 def test_changed_terms_and_unknown_tasks_are_refused(victim):
     puppet, document = victim.flare.puppet, victim.document
     wrong = Invitation(document.id, "0" * 64).encode()
-    assert puppet.raw(SITE, wrong, task="dpfda_invite")["code"] == "refused"
+    assert puppet.raw(SITE, wrong, task="dpfda_invite")["code"] == "unavailable"
     assert "not the plan that this site accepted" in victim.lines()[-1]["reason"]
-    assert puppet.raw(SITE, Invitation("nobody", "0").encode(), task="dpfda_invite")["code"] == "refused"
-    assert puppet.raw(SITE, ask(document, 2).encode(), task="give_me_everything")["code"] == "refused"
+    assert puppet.raw(SITE, Invitation("nobody", "0").encode(), task="dpfda_invite")["code"] == "unavailable"
+    assert puppet.raw(SITE, ask(document, 2).encode(), task="give_me_everything")["code"] == "unavailable"
     assert victim.debits() == 2
     assert victim.alive()
 
@@ -172,7 +172,7 @@ def test_rounds_go_forward_only(flare):
     victim = new_victim(flare)
     puppet, document = victim.flare.puppet, victim.document
     assert puppet.raw(SITE, ask(document, 4).encode())["code"] == "ok"  # a site may have missed rounds
-    assert puppet.raw(SITE, ask(document, 3).encode())["code"] == "refused"
+    assert puppet.raw(SITE, ask(document, 3).encode())["code"] == "unavailable"
     assert puppet.raw(SITE, ask(document, 1).encode())["code"] == "ok"  # the stored answer of round 1, for nothing
     assert victim.debits() == 3
 
@@ -181,7 +181,7 @@ def test_a_policy_that_became_stricter_holds_from_the_next_job_on(flare):
     document = study(TERMS, constants={"C_T": 1.0})
     flare.deployment.configure(SITE, curves(60, 1), document, epsilon=0.5)
     reply = flare.puppet.raw(SITE, Invitation(document.id, document.plan.digest()).encode(), task="dpfda_invite")
-    assert reply["code"] == "refused"
+    assert reply["code"] == "unavailable"
     assert "promises at most" in flare.deployment.log(SITE)[-1]["reason"]
 
 

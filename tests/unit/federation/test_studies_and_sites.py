@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from dpfda import Curves, Silo
 from dpfda.errors import InvalidInput, LedgerError, ProtocolError, TransportError
 from dpfda.federation.audit_log import AuditLog
-from dpfda.federation.exchange import CODES, Invitation, choose_code, make_error
+from dpfda.federation.exchange import CODES, Invitation
 from dpfda.federation.hardening import find_unsafe_settings, harden_site
 from dpfda.federation.joining import STUDY_FILE, check_study
 from dpfda.federation.policy import Allowed, SitePolicy, read_policy
@@ -202,9 +202,7 @@ def test_unsafe_defaults_are_found(tmp_path):
 
 
 def test_only_codes_cross():
-    for error in (ProtocolError("secret"), InvalidInput("secret"), OSError("/secret"), ZeroDivisionError("secret")):
-        assert choose_code(error) in CODES
-        assert "secret" not in str(make_error(choose_code(error), "a"))
+    assert CODES == ("ok", "unavailable")
     with pytest.raises(ProtocolError):
         Invitation.decode(b"{}")
     with pytest.raises(ProtocolError):

@@ -95,7 +95,7 @@ def status(ctx: typer.Context, kit: _Kit) -> None:
     for document in own.studies():
         mine = [line for line in lines if line.get("study") == document.id]
         counts = [
-            str(sum(line.get("outcome") == word for line in mine)) for word in ("released", "replayed", "refused")
+            str(sum(line.get("outcome") == word for line in mine)) for word in ("released", "replayed", "unavailable")
         ]
         table.add_row(document.id, str(len(document.plan.rounds)), *counts, mine[-1]["at"] if mine else "never")
     out.print(table)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.database import query_batches
-from dpfda.curves.tables.files import arrow_batches, explain_errors, scan_file
+from dpfda.curves.tables.files import STRICT, Tolerance, arrow_batches, explain_errors, scan_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,11 +32,15 @@ class Batches:
 
 @contextmanager
 def open_batches(
-    source: Source, choose: Callable[[list[str]], list[str]], separator: str | None, rows: int = BATCH_ROWS
+    source: Source,
+    choose: Callable[[list[str]], list[str]],
+    separator: str | None,
+    rows: int = BATCH_ROWS,
+    tolerance: Tolerance = STRICT,
 ) -> Iterator[Batches]:
     """Open a source. `choose` gets the names of its columns and says which ones to read."""
     if source.is_database:
-        with query_batches(source, rows) as frames:
+        with query_batches(source, rows, any_text=tolerance != STRICT) as frames:
             yield Batches(_select_columns(frames, choose), None)
         return
     path = Path(source.location)
@@ -46,7 +50,7 @@ def open_batches(
                 columns = choose(names)
                 yield Batches((frame.select(columns) for frame in frames), None)
             return
-        lazy = scan_file(path, source.kind, separator)
+        lazy = scan_file(path, source.kind, separator, tolerance)
         columns = choose(lazy.collect_schema().names())
         total = _count_rows(lazy) if source.kind == "parquet" else None
         at_once = rows if source.kind == "parquet" else min(rows, _TEXT_ROWS)

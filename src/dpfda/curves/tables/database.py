@@ -19,16 +19,19 @@ _CONNECT_SECONDS = 10
 
 
 @contextmanager
-def query_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
+def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Iterator[Iterator[pl.DataFrame]]:
     """The rows of the query in frames of about `rows`, at least one frame; the database cannot be changed by it.
 
-    The server keeps the result: SQLite computes rows as they are fetched, PostgreSQL holds a cursor.
+    The server keeps the result: SQLite computes rows as they are fetched, PostgreSQL holds a cursor. With `any_text`,
+    bytes that are no text in a text of SQLite (which does not check) are replaced.
     """
     if source.kind == "duckdb":
         with _duckdb_batches(source, rows) as frames:
             yield frames
         return
     with _connect(source) as connection:
+        if any_text and source.kind == "sqlite":
+            connection.connection.driver_connection.text_factory = _decode
         options = {"stream_results": True, "max_row_buffer": rows}
         result = connection.execution_options(**options).exec_driver_sql(source.query)
         if not result.returns_rows:
@@ -48,16 +51,33 @@ def _fetch(result: Any, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
         yield _frame(names, [])
 
 
+def _decode(content: bytes) -> str:
+    return content.decode(errors="replace")
+
+
 def _frame(names: list[str], rows: Any) -> pl.DataFrame:
     """Rows of Python objects as a frame. SQLite may mix types in a column: such a one keeps its objects."""
     import polars as pl
 
     values = [tuple(row) for row in rows]
-    frame = pl.DataFrame(values, schema=names, orient="row", infer_schema_length=None)
+    try:
+        frame = pl.DataFrame(values, schema=names, orient="row", infer_schema_length=None)
+    except (pl.exceptions.PolarsError, TypeError, OverflowError):  # numbers beside bytes
+        return pl.DataFrame([_column(name, [row[place] for row in values]) for place, name in enumerate(names)])
     for place, (name, kind) in enumerate(frame.schema.items()):
-        if kind == pl.String and any(not isinstance(row[place], str | NoneType) for row in values):
+        own = {pl.String: str, pl.Binary: bytes}.get(kind.base_type())
+        if own is not None and any(not isinstance(row[place], own | NoneType) for row in values):
             frame = frame.with_columns(pl.Series(name, [row[place] for row in values], dtype=pl.Object))
     return frame
+
+
+def _column(name: str, values: list[Any]) -> pl.Series:
+    import polars as pl
+
+    try:
+        return pl.DataFrame({name: values}, strict=True, infer_schema_length=None)[name]
+    except (pl.exceptions.PolarsError, TypeError, OverflowError):
+        return pl.Series(name, values, dtype=pl.Object)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dpfda.errors import InvalidInput, SourceError
 
@@ -18,15 +18,24 @@ if TYPE_CHECKING:
 _SAMPLE = 65_536
 _SEPARATORS = (",", ";", "\t", "|")
 
+Tolerance = Literal["strict", "tolerant", "plain lines"]  # with rows that are none; plain lines: a quote is a letter
+STRICT: Tolerance = "strict"
+TOLERANT: Tolerance = "tolerant"
+PLAIN_LINES: Tolerance = "plain lines"
 
-def scan_file(path: Path, kind: str, separator: str | None = None) -> pl.LazyFrame:
+
+class BrokenRows(InvalidInput):
+    """A text file in which some row is not a row: a quote that is not closed, too many fields, bytes that are no text."""
+
+
+def scan_file(path: Path, kind: str, separator: str | None = None, tolerance: Tolerance = STRICT) -> pl.LazyFrame:
     """The rows of a file or folder, not read yet."""
     with explain_errors(path):
         if kind == "parquet":
             return _scan_parquet(path)
         if kind == "arrow":
             return _scan_arrow(path)
-        return _scan_csv(path, separator)
+        return _scan_csv(path, separator, tolerance)
 
 
 @contextmanager
@@ -42,13 +51,11 @@ def explain_errors(path: Path) -> Iterator[None]:
         raise InvalidInput(f"The files in {path.name} do not have the same columns: {_first_line(error)}.") from None
     except pl.exceptions.PolarsError as error:
         if "fields" in str(error) and "Schema" in str(error):
-            raise InvalidInput(
+            raise BrokenRows(
                 f"{path.name} has a row with more fields than its header; quote texts that hold the separator, or name "
                 "the separator with --separator."
             ) from None
-        raise InvalidInput(
-            f"{path.name} is not what its ending says ({_first_line(error)}); export it again."
-        ) from None
+        raise BrokenRows(f"{path.name} is not what its ending says ({_first_line(error)}); export it again.") from None
     except PermissionError:
         raise SourceError(f"This user may not read {path}; ask its owner for read permission.") from None
     except (EOFError, gzip.BadGzipFile):
@@ -109,10 +116,10 @@ def arrow_batches(path: Path, rows: int) -> Iterator[tuple[list[str], Iterator[p
             ) from None
 
 
-def _scan_csv(path: Path, separator: str | None) -> pl.LazyFrame:
+def _scan_csv(path: Path, separator: str | None, tolerance: Tolerance) -> pl.LazyFrame:
     import polars as pl
 
-    sample = _decode(_read_head(path), path)
+    sample = _decode(_read_head(path), path, tolerance)
     if not sample.strip():
         raise InvalidInput(f"{path.name} is empty; export it again with a header line and rows.")
     header = sample.replace("\r\n", "\n").replace("\r", "\n").split("\n", 1)[0]
@@ -120,7 +127,12 @@ def _scan_csv(path: Path, separator: str | None) -> pl.LazyFrame:
     _refuse_repeated(next(csv.reader([header], delimiter=separator)), path)
     lone_returns = "\r" in sample.replace("\r\n", "\n")
     content: Path | io.BytesIO = _convert_line_ends(path) if lone_returns else path
-    frame = pl.scan_csv(content, separator=separator, infer_schema=False)
+    options: dict[str, Any] = {} if tolerance == STRICT else {"truncate_ragged_lines": True, "encoding": "utf8-lossy"}
+    if tolerance == PLAIN_LINES:
+        options["quote_char"] = None
+    frame = pl.scan_csv(content, separator=separator, infer_schema=False, **options)
+    if tolerance == PLAIN_LINES:
+        frame = frame.rename(lambda name: name.strip('"')).with_columns(pl.all().str.strip_chars('"'))
     return frame.rename(lambda name: name.strip().lstrip("﻿"))
 
 
@@ -133,9 +145,11 @@ def _open(path: Path) -> io.BufferedIOBase | gzip.GzipFile:
     return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")
 
 
-def _decode(head: bytes, path: Path) -> str:
+def _decode(head: bytes, path: Path, tolerance: Tolerance) -> str:
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise InvalidInput(f"{path.name} is in UTF-16; save it as 'CSV UTF-8'.")
+    if tolerance != STRICT:
+        return head.decode("utf-8-sig", errors="replace")
     for cut in range(4):  # the sample may end inside a letter
         try:
             return head[: len(head) - cut].decode("utf-8-sig")

@@ -42,10 +42,14 @@ class Collector:
         self._spool: Spool | None = None
         self._kept: list[Rows] = []
         self._kept_rows = 0
+        self.rows = 0
         self.tally = Tally()
 
     def add(self, rows: Rows) -> None:
         """The next rows of the source."""
+        self.rows += len(rows)
+        if not len(rows) and self._reading.never_refuses:  # without an id there is no type of ids either
+            return
         self._kept.append(rows)
         self._kept_rows += len(rows)
         if self._kept_rows > _KEPT * self._most or (self._spool is not None and self._kept_rows >= self._most):

@@ -10,14 +10,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.batches import BATCH_ROWS, open_batches
+from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
 from dpfda.curves.tables.covariates import Covariate
+from dpfda.curves.tables.files import PLAIN_LINES, STRICT, TOLERANT, BrokenRows
 from dpfda.curves.tables.gathering import Collector
 from dpfda.curves.tables.owner_notes import Tally, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
-from dpfda.curves.tables.rows import RowReader, Rows
+from dpfda.curves.tables.rows import MixedIds, RowReader, Rows
 from dpfda.curves.tables.shaping import refuse_copies, shape_without_copies_check
 from dpfda.curves.tables.source import Source, find_source
+from dpfda.curves.tables.spoiling import fit_to_number, no_curve
 from dpfda.curves.tables.wide import find_value_columns, unpivot
 from dpfda.errors import InvalidInput
 
@@ -43,17 +45,23 @@ def load_curves(
     scratch: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     rows_at_once: int = BATCH_ROWS,
+    n: int | None = None,
 ) -> Loaded:
     """Read, check and shape one table, also one that is larger than memory.
 
     The number of curves is public, so every subject in the table becomes a curve, if need be an empty one. What is
     refused here is reported to the owner only, before any release. Beyond four times `rows_at_once` rows, a table in long
     format is put in order on disk, in nameless files of the folder `scratch`, and the curves are maps of such files.
-    `progress` is told how many steps are done, and of how many as far as is known.
+    `progress` is told how many steps are done, and of how many as far as is known. With `n`, a public number, there are
+    n curves whatever the table holds: the first n, and empty ones if there are fewer.
     """
     curves, findings = read_curves(source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
     functions = ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
-    return Loaded(curves, functions, refuse_or_note([findings], reading))
+    notes = refuse_or_note([findings], reading)
+    if n is not None and findings.tally.subjects != n:
+        notes = (f"the table holds {findings.tally.subjects:,} subjects where the study states {n:,}", *notes)
+        curves = fit_to_number(curves, n)
+    return Loaded(curves, functions, notes)
 
 
 @dataclass(frozen=True)
@@ -73,24 +81,57 @@ def read_curves(
     progress: Progress | None = None,
     rows_at_once: int = BATCH_ROWS,
 ) -> tuple[Curves, Findings]:
-    """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused."""
-    reader = RowReader(reading)
-    wanted = partial(choose_columns, source=source, reading=reading)
-    report = progress or (lambda done, planned: None)
-    with open_batches(source, wanted, reading.separator, rows_at_once) as batches:
-        if reading.wide:
-            curves, tally = _read_wide_curves(batches.frames, source, reader)
-            return curves, Findings(tally, tuple(reader.finish()))
-        collector = Collector(reading, rows_at_once, scratch)
-        for frame in batches.frames:
-            if frame.height:
-                rows = reader.read(frame)
-                collector.add(rows if keep is None else keep(rows))
-                report(reader.rows, 2 * (batches.rows or reader.rows))
-        _refuse_no_rows(reader.rows, source)
-        notes = reader.finish()
-        curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
-        return curves, Findings(collector.tally, tuple(notes))
+    """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused if they may."""
+    tolerance, reader = TOLERANT if reading.never_refuses else STRICT, RowReader(reading)
+    while True:
+        try:
+            with open_batches(
+                source,
+                partial(choose_columns, source=source, reading=reading),
+                reading.separator,
+                rows_at_once,
+                tolerance,
+            ) as batches:
+                collector = Collector(reading, rows_at_once, scratch)
+                return _collect_curves(batches, reader, collector, source, keep, progress or _ignore)
+        except BrokenRows:
+            if tolerance != TOLERANT or source.kind != "csv":
+                raise
+            tolerance, reader = PLAIN_LINES, RowReader(reading, reader.text_ids)
+        except MixedIds:
+            if tolerance == STRICT or reader.text_ids:
+                raise
+            reader = RowReader(reading, text_ids=True)
+
+
+def _collect_curves(
+    batches: Batches,
+    reader: RowReader,
+    collector: Collector,
+    source: Source,
+    keep: Callable[[Rows], Rows] | None,
+    report: Progress,
+) -> tuple[Curves, Findings]:
+    reading = reader.reading
+    if reading.wide:
+        curves, tally = _read_wide_curves(batches.frames, source, reader)
+        return curves, Findings(tally, tuple(reader.finish()))
+    for frame in batches.frames:
+        if frame.height:
+            rows = reader.read(frame)
+            collector.add(rows if keep is None else keep(rows))
+            report(reader.rows, 2 * (batches.rows or reader.rows))
+    if reading.never_refuses and not collector.rows:
+        reader.complain(f"{source.name} has no row with an id.")
+        return no_curve(1 + len(_design_names(reading))), Findings(Tally(), tuple(reader.finish()))
+    _refuse_no_rows(reader.rows, source)
+    notes = reader.finish()
+    curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
+    return curves, Findings(collector.tally, tuple(notes))
+
+
+def _ignore(done: int, planned: int) -> None:
+    """No progress is shown."""
 
 
 def refuse_or_note(findings: Sequence[Findings], reading: Reading) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ class CurvesWriter:
     """Joins pieces, each a `Curves` in order, into one `Curves` of memory-mapped arrays, bit by bit the same numbers."""
 
     def __init__(self, folder: Path) -> None:
-        self._x, self._y, self._starts, self._design = (ScratchFile(folder) for _ in range(4))
+        self._x, self._y, self._starts, self._design, self._labels = (ScratchFile(folder) for _ in range(5))
         self._n = self._points = 0
         self._last_design: bytes | None = None
         self._columns = 1
@@ -29,6 +29,8 @@ class CurvesWriter:
         self._y.append(piece.y)
         self._starts.append(piece.offsets[first:-1] + self._points)
         self._design.append(piece.design[first:])
+        if piece.labels is not None:
+            self._labels.append(piece.labels[first:])
         self._n += piece.n - first
         self._points += piece.n_points
         self._columns = piece.p
@@ -43,6 +45,7 @@ class CurvesWriter:
             self._starts.map_array("i8", (self._n + 1,)),
             self._design.map_array("f8", (self._n, self._columns)),
         )
-        for file in (self._x, self._y, self._starts, self._design):
+        labels = self._labels.map_array("u8", (self._n, 2)) if self._labels.size else None
+        for file in (self._x, self._y, self._starts, self._design, self._labels):
             file.close()
-        return Curves.of_checked_arrays(*arrays)
+        return Curves.of_checked_arrays(*arrays, labels)

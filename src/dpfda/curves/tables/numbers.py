@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,47 +22,72 @@ _LONGEST_SHOWN = 20
 _SLASHED_DATE = r"^\d{1,4}[/.]\d{1,2}[/.]\d{1,4}"
 _DAY_LENGTH = 86_400_000_000  # microseconds
 
+Complain = Callable[[str], None]
 
-def parse_numbers(column: pl.Series, decimal: str = "point", *, rows_before: int = 0) -> NDArray[np.float64]:
-    """The column as floats, missing values as NaN; anything else is refused.
+
+def refuse(sentence: str) -> None:
+    """What is done about an entry that cannot be read, unless the caller has another way."""
+    raise InvalidInput(sentence)
+
+
+def parse_numbers(
+    column: pl.Series, decimal: str = "point", *, rows_before: int = 0, complain: Complain = refuse
+) -> NDArray[np.float64]:
+    """The column as floats, missing values as NaN; anything else is refused, or infinite if `complain` returns.
 
     A column may come in parts: `rows_before` is the number of rows in earlier ones.
     """
     import polars as pl
 
     if column.dtype.is_temporal():
-        raise InvalidInput(f"The column {column.name!r} holds dates or times; it must hold numbers.")
+        complain(f"The column {column.name!r} holds dates or times; it must hold numbers.")
+        return _unreadable(column)
     if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         return _floats(column.cast(pl.Float64))
+    if column.dtype.is_nested() or column.dtype == pl.Binary:
+        complain(f"The column {column.name!r} holds {column.dtype} entries; it must hold one number per row.")
+        return _unreadable(column)
     text = _text(column)
     plain = text.str.replace(",", ".", literal=True) if decimal == "comma" else text
     cast = plain.cast(pl.Float64, strict=False)
-    _refuse_text(text, cast, rows_before)
+    bad = text.is_not_null() & cast.is_null()
+    if bad.any():
+        complain(_describe_text(text, int(bad.arg_true()[0]), rows_before))
+        cast = cast.set(bad, float("inf"))
     return _floats(cast)
 
 
 def parse_positions(
-    column: pl.Series, domain: Domain, decimal: str = "point", *, rows_before: int = 0
+    column: pl.Series, domain: Domain, decimal: str = "point", *, rows_before: int = 0, complain: Complain = refuse
 ) -> NDArray[np.float64]:
-    """The x of every row: numbers, or days since the first day of a domain of dates."""
+    """The x of every row: numbers, or days since the first day of a domain of dates. Refuses as `parse_numbers` does."""
     import polars as pl
 
-    moments = _parse_dates(column, rows_before)
+    moments = _parse_dates(column)
     if moments is None:
         if domain.origin is not None and not _all_missing(column):
-            raise InvalidInput(
-                f"The column {column.name!r} holds no dates, but --domain does; give --domain as numbers."
-            )
-        return parse_numbers(column, decimal, rows_before=rows_before)
+            complain(f"The column {column.name!r} holds no dates, but --domain does; give --domain as numbers.")
+            return _unreadable(column)
+        return parse_numbers(column, decimal, rows_before=rows_before, complain=complain)
+    bad = moments.is_null() & _text(column).is_not_null()
+    if bad.any():
+        row = rows_before + int(bad.arg_true()[0]) + 1
+        complain(f"Row {row} of {column.name!r} is not a date like 2019-01-31; correct or empty it.")
     if domain.origin is None:
-        raise InvalidInput(
+        complain(
             f"The column {column.name!r} holds dates; give --domain as dates too, for instance "
             "--domain 2019-01-01:2020-12-31, and x is counted in days from the first."
         )
+        return parse_numbers(column, decimal, rows_before=rows_before, complain=complain)
     days = (moments - pl.Series([domain.origin]).cast(pl.Datetime("us"))[0]).cast(pl.Int64).cast(
         pl.Float64
     ) / _DAY_LENGTH
-    return _floats(days)
+    return _floats(days.set(bad, float("inf")) if bad.any() else days)
+
+
+def _unreadable(column: pl.Series) -> NDArray[np.float64]:
+    """Infinite where something stands."""
+    return np.where(column.is_null().to_numpy(), np.nan, np.inf)
 
 
 def _all_missing(column: pl.Series) -> bool:
@@ -71,8 +98,8 @@ def _all_missing(column: pl.Series) -> bool:
     )
 
 
-def _parse_dates(column: pl.Series, rows_before: int) -> pl.Series | None:
-    """The column as date-times if it holds dates, else None."""
+def _parse_dates(column: pl.Series) -> pl.Series | None:
+    """The column as date-times, null where there is none, if it holds dates; else None."""
     import polars as pl
 
     if column.dtype in (pl.Date, pl.Datetime):
@@ -84,40 +111,35 @@ def _parse_dates(column: pl.Series, rows_before: int) -> pl.Series | None:
         return None
     parsed = text.str.slice(0, 19).str.replace("T", " ", literal=True)
     whole_days = parsed.str.to_datetime("%Y-%m-%d", time_unit="us", strict=False)
-    moments = whole_days.fill_null(parsed.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="us", strict=False))
-    bad = (text.is_not_null() & moments.is_null()).arg_true()
-    if len(bad):
-        row = rows_before + bad[0] + 1
-        raise InvalidInput(f"Row {row} of {column.name!r} is not a date like 2019-01-31; correct or empty it.")
-    return moments
+    return whole_days.fill_null(parsed.str.to_datetime("%Y-%m-%d %H:%M:%S", time_unit="us", strict=False))
+
+
+def write_objects(column: pl.Series) -> pl.Series:
+    """A column of Python objects, lists or bytes as text; any other as it is."""
+    import polars as pl
+
+    if column.dtype in (pl.Object, pl.Binary) or column.dtype.is_nested():
+        texts = [None if value is None else str(value) for value in column]
+        return pl.Series(column.name, texts, dtype=pl.String)
+    return column
 
 
 def _text(column: pl.Series) -> pl.Series:
     import polars as pl
 
-    if column.dtype not in (pl.String, pl.Categorical) and not isinstance(column.dtype, pl.Enum):
-        if column.dtype == pl.Object:
-            column = pl.Series(column.name, [None if value is None else str(value) for value in column])
-        elif column.dtype.is_nested() or column.dtype == pl.Binary:
-            raise InvalidInput(
-                f"The column {column.name!r} holds {column.dtype} entries; it must hold one number per row."
-            )
+    column = write_objects(column)
     text = column.cast(pl.String).str.strip_chars()
     return text.set(text.str.to_lowercase().is_in(MISSING).fill_null(False), None)
 
 
-def _refuse_text(text: pl.Series, cast: pl.Series, rows_before: int) -> None:
-    bad = (text.is_not_null() & cast.is_null()).arg_true()
-    if not len(bad):
-        return
-    row, sample = rows_before + bad[0] + 1, text[int(bad[0])]
-    name = text.name
-    if text.gather(bad[:1]).str.contains(_DECIMAL_COMMA)[0]:
-        raise InvalidInput(f"The column {name!r} writes numbers with a comma (row {row}); add --decimal comma.")
-    if text.gather(bad[:1]).str.contains(_SLASHED_DATE)[0]:
-        raise InvalidInput(f"The column {name!r} holds dates (row {row}); write them as 2019-01-31, year first.")
+def _describe_text(text: pl.Series, place: int, rows_before: int) -> str:
+    row, sample, name = rows_before + place + 1, text[place], text.name
+    if re.search(_DECIMAL_COMMA, sample):
+        return f"The column {name!r} writes numbers with a comma (row {row}); add --decimal comma."
+    if re.search(_SLASHED_DATE, sample):
+        return f"The column {name!r} holds dates (row {row}); write them as 2019-01-31, year first."
     shown = sample if len(sample) <= _LONGEST_SHOWN else f"{sample[:_LONGEST_SHOWN]}..."
-    raise InvalidInput(f"Row {row} of {name!r} is {shown!r}, not a number; correct it, or empty it if it is missing.")
+    return f"Row {row} of {name!r} is {shown!r}, not a number; correct it, or empty it if it is missing."
 
 
 def _floats(column: pl.Series) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ class Tally:
     empty: int = 0
     clamped: int = 0
     copies: int = 0
+    spoiled: int = 0
     covariates: dict[str, int] = field(default_factory=dict)
     ones: tuple[bool, ...] | None = None  # which design columns are one for all curves; None: no curve has a design
 
@@ -45,6 +46,7 @@ class Tally:
         total.subjects = 1
         total.empty = int(all(part.empty for part in parts))
         total.clamped = min(total.clamped, 1)
+        total.spoiled = min(total.spoiled, 1)
         total.covariates = {name: min(count, 1) for name, count in total.covariates.items()}
         return total
 
@@ -70,9 +72,19 @@ def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: 
 
 
 def write_notes(tally: Tally, reading: Reading) -> list[str]:
-    """Sentences about missing, outlying and clamped values; a table that leaves nothing to fit is refused."""
-    _refuse_nothing(tally, reading)
+    """Sentences about missing, outlying and clamped values; a table that leaves nothing to fit is refused if rows may."""
     notes = []
+    try:
+        _refuse_nothing(tally, reading)
+    except InvalidInput as refusal:
+        if not reading.never_refuses:
+            raise
+        notes.append(str(refusal))
+    if tally.spoiled:
+        notes.append(
+            f"{tally.spoiled:,} of {tally.subjects:,} subjects have rows that cannot be right (text in a number column, an "
+            "infinite number, exact copies, a covariate that varies) and contribute nothing"
+        )
     if tally.missing:
         notes.append(f"{tally.missing:,} of {tally.rows:,} rows have no x or no y and were left out")
     dropped = tally.points - tally.inside

@@ -12,6 +12,7 @@ from dpfda.errors import InvalidInput
 
 DUPLICATES = ("refuse", "keep", "drop")
 DECIMALS = ("point", "comma")
+ROWS = ("refuse", "never refuse")
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,11 @@ class Reading:
     In long format `id`, `x` and `y` name columns. With `wide`, either `id` names the subject and every other column
     (those starting with `y`, if given) holds the value at the number in its name; or `x` names the column of
     points and every other column is one subject.
+
+    `rows` says what happens to rows that cannot be right (text in a number column, an infinite number, exact copies that
+    `duplicates` refuses, a covariate that varies within a subject). "refuse": the table is refused with a sentence, which
+    helps an owner at work. "never refuse", for silos that strangers ask: the subject becomes an empty curve, and its owner
+    gets a note; nothing that stands in rows makes an error.
     """
 
     domain: Domain
@@ -59,15 +65,22 @@ class Reading:
     separator: str | None = None
     decimal: str = "point"
     duplicates: str = "refuse"
+    rows: str = "refuse"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "y_bounds", _validate.interval("y-bounds", self.y_bounds))
         _validate.choice("decimal", self.decimal, DECIMALS)
         _validate.choice("duplicates", self.duplicates, DUPLICATES)
+        _validate.choice("rows", self.rows, ROWS)
         if self.wide:
             self._check_wide()
         else:
             self._check_long()
+
+    @property
+    def never_refuses(self) -> bool:
+        """Whether nothing in rows may make an error."""
+        return self.rows == "never refuse"
 
     def _check_long(self) -> None:
         missing = [f"--{role}" for role in ("id", "x", "y") if not getattr(self, role)]
@@ -81,6 +94,8 @@ class Reading:
             raise InvalidInput(f"The column {sorted(map(str, twice))[0]!r} is named for two roles; give each its own.")
 
     def _check_wide(self) -> None:
+        if self.never_refuses:
+            raise InvalidInput("--wide tables cannot be read without refusals; reshape the table to the long format.")
         if (self.id is None) == (self.x is None):
             raise InvalidInput(
                 "--wide needs either --id (one row per subject, columns named by x) or --x (one column per subject)."

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.curves.tables.numbers import parse_numbers, parse_positions
+from dpfda.curves.tables.numbers import parse_numbers, parse_positions, refuse, write_objects
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpfda.curves.tables.reading import Reading
+
+_MOST_COMPLAINTS = 20
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,26 @@ def join_rows(parts: list[Rows]) -> Rows:
 
 @dataclass
 class RowReader:
-    """Turns the batches of one source into `Rows`. What only the whole source can decide is refused by `finish`."""
+    """Turns the batches of one source into `Rows`. What only the whole source can decide is refused by `finish`.
+
+    Where rows never refuse, complaints become notes, an entry that cannot be read is infinite, and rows without an id,
+    which belong to nobody, are left out. With `text_ids`, ids of any type are taken as text.
+    """
 
     reading: Reading
+    text_ids: bool = False
     rows: int = 0
     without_id: int = 0
     unlisted: dict[str, int] = field(default_factory=dict)
+    complaints: dict[str, None] = field(default_factory=dict)  # an ordered set
     _kind: pl.DataType | None = None
+
+    def complain(self, sentence: str) -> None:
+        """Refuse, or keep the sentence for the owner."""
+        if not self.reading.never_refuses:
+            refuse(sentence)
+        if len(self.complaints) < _MOST_COMPLAINTS:
+            self.complaints[sentence] = None
 
     def read(self, frame: pl.DataFrame) -> Rows:
         """The next batch; a text in a number column is refused with its row."""
@@ -65,15 +80,18 @@ class RowReader:
         assert reading.id is not None
         assert reading.x is not None
         assert reading.y is not None
-        x = parse_positions(frame[reading.x], reading.domain, reading.decimal, rows_before=before)
-        y = parse_numbers(frame[reading.y], reading.decimal, rows_before=before)
-        ids = simplify_ids(frame[reading.id])
+        how: dict[str, Any] = {"rows_before": before, "complain": self.complain}
+        x = parse_positions(frame[reading.x], reading.domain, reading.decimal, **how)
+        y = parse_numbers(frame[reading.y], reading.decimal, **how)
+        ids = write_ids(frame[reading.id]) if self.text_ids else simplify_ids(frame[reading.id])
         design = self.design(frame)
         self.rows += frame.height
         rows = Rows(ids, x, y, design)
         if ids.null_count():
             self.without_id += ids.null_count()
-            return rows[ids.is_not_null().to_numpy()]
+            rows = rows[ids.is_not_null().to_numpy()]
+            if not self.reading.never_refuses or not len(rows):
+                return rows
         self._kind = self._kind or ids.dtype
         if ids.dtype != self._kind:
             raise _explain_mixed_types(ids.name)
@@ -85,7 +103,8 @@ class RowReader:
         for covariate in self.reading.covariates:
             values = frame[covariate.name]
             if covariate.bounds is not None:
-                columns.append(parse_numbers(values, self.reading.decimal, rows_before=self.rows)[:, None])
+                numbers = parse_numbers(values, self.reading.decimal, rows_before=self.rows, complain=self.complain)
+                columns.append(numbers[:, None])
                 continue
             columns.append(covariate.indicators(values))
             unlisted = int(np.isnan(columns[-1][:, 0]).sum())
@@ -95,11 +114,11 @@ class RowReader:
     def finish(self) -> list[str]:
         """Refuse what the whole table shows to be wrong; else the notes for the owner."""
         if self.without_id:
-            raise explain_missing_ids(self.without_id, self.reading)
+            self.complain(str(explain_missing_ids(self.without_id, self.reading)))
         for name, count in self.unlisted.items():
             if count == self.rows:
-                raise InvalidInput(f"No row of {name!r} has a level of --levels {name}=; correct the list.")
-        return [
+                self.complain(f"No row of {name!r} has a level of --levels {name}=; correct the list.")
+        return [*self.complaints] + [
             f"{count:,} rows have a {name!r} that is missing or not in --levels and were left out"
             for name, count in self.unlisted.items()
             if count
@@ -111,8 +130,19 @@ def explain_missing_ids(count: int, reading: Reading) -> InvalidInput:
     return InvalidInput(f"{count:,} rows have no {reading.id!r}: they belong to nobody; drop them or give them an id.")
 
 
-def _explain_mixed_types(name: str) -> InvalidInput:
-    return InvalidInput(f"The column {name!r} has ids of several types; make them one by CAST(... AS ...) in --query.")
+class MixedIds(InvalidInput):
+    """Ids of several types, which have no common order but that of texts."""
+
+
+def _explain_mixed_types(name: str) -> MixedIds:
+    return MixedIds(f"The column {name!r} has ids of several types; make them one by CAST(... AS ...) in --query.")
+
+
+def write_ids(column: pl.Series) -> pl.Series:
+    """The ids as text, whatever they are; missing ones are null."""
+    import polars as pl
+
+    return write_objects(column).cast(pl.String).str.strip_chars().replace("", None)
 
 
 def simplify_ids(column: pl.Series) -> pl.Series:

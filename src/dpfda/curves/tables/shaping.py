@@ -10,7 +10,10 @@ import numpy as np
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.copies import find_copies, find_copies_in_curve
+from dpfda.curves.tables.keys import split_texts
 from dpfda.curves.tables.owner_notes import Tally, count_findings
+from dpfda.curves.tables.rows import Rows
+from dpfda.curves.tables.spoiling import find_spoiled, is_spoiled, without_points
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 
     from dpfda.curves.tables.ordering import Piece
     from dpfda.curves.tables.reading import Reading
-    from dpfda.curves.tables.rows import Rows
 
 _MANY = 1 << 16  # rows for which compiled code pays
 _DENSE = 4  # codes per row up to which a table of all codes is cheaper than sorting
@@ -35,16 +37,24 @@ class ShapedRows:
 
 def shape_rows(rows: Rows, reading: Reading) -> ShapedRows:
     """All rows of some ids, in any order, as curves."""
-    codes = _number_ids(rows.ids)
-    whole = _assemble_curves(codes, rows.x, rows.y, rows.design)
-    if reading.duplicates == "keep" or not _may_hold_copies(whole, len(rows)):
-        return _restrict_to_domain(whole, rows.x, rows.y, rows.design, reading, 0)
-    repeats = find_copies(codes, rows.x, rows.y, rows.design)
+    codes, labels = _number_ids(rows.ids)
+    given, spoiled = rows, np.zeros(0, dtype=np.bool_)
+    if reading.never_refuses:
+        spoiled = find_spoiled(rows, codes)
+        rows = without_points(rows, codes, spoiled)
+    whole = _assemble_curves(codes, rows, labels)
+    repeats = np.empty(0, dtype=np.int64)
+    if reading.duplicates != "keep" and _may_hold_copies(whole, len(rows)):
+        repeats = find_copies(codes, given.x, given.y, given.design)
     if repeats.size and reading.duplicates == "drop":
         kept = np.delete(np.arange(len(rows)), repeats)
-        rows, codes = rows[kept], codes[kept]
-        whole = _assemble_curves(codes, rows.x, rows.y, rows.design)
-    return _restrict_to_domain(whole, rows.x, rows.y, rows.design, reading, repeats.size)
+        given, rows = given[kept], rows[kept]
+        whole = _assemble_curves(codes[kept], rows, labels)
+    elif repeats.size and reading.never_refuses:
+        spoiled[codes[repeats]] = True
+        whole = _assemble_curves(codes, without_points(rows, codes, spoiled), labels)
+    counts = {"copies": repeats.size, "spoiled": int(np.count_nonzero(spoiled))}
+    return _restrict_to_domain(whole, given, reading, **counts)
 
 
 def shape_long_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[ShapedRows]:
@@ -54,6 +64,8 @@ def shape_long_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[S
         copies = find_copies_in_curve(
             lambda: ((rows.x, rows.y, rows.design) for rows in piece.blocks(at_once)), len(piece), at_once
         )
+    refused = bool(copies.size) and reading.duplicates == "refuse"
+    spoiled = reading.never_refuses and (refused or is_spoiled(piece, at_once))
     start, untold = 0, copies.size
     for rows in piece.blocks(at_once):
         low, high = np.searchsorted(copies, [start, start + len(rows)])
@@ -62,7 +74,9 @@ def shape_long_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[S
             rows = rows[np.delete(np.arange(len(rows)), copies[low:high] - (start - len(rows)))]  # noqa: PLW2901
         if len(rows):  # the first part is never empty and counts the copies of all
             codes = np.zeros(len(rows), dtype=np.int64)
-            yield _shape_curves(codes, rows.x, rows.y, rows.design, reading, untold)
+            kept = without_points(rows, codes, np.array([spoiled]))
+            whole = _assemble_curves(codes, kept, _label_ids(rows.ids[:1]))
+            yield _restrict_to_domain(whole, rows, reading, copies=untold, spoiled=int(spoiled))
             untold = 0
 
 
@@ -74,41 +88,36 @@ def shape_without_copies_check(
     reading: Reading,
 ) -> ShapedRows:
     """Curves by number, without a look for copies: for wide tables."""
-    return _shape_curves(codes, x, y, design, reading, 0)
+    import polars as pl
+
+    rows = Rows(pl.Series(codes), x, y, design)
+    return _restrict_to_domain(_assemble_curves(codes, rows, None), rows, reading)
 
 
 def refuse_copies(tally: Tally, reading: Reading) -> list[str]:
-    """Refuse a table with copies if they are to be refused; else the note for the owner."""
+    """Refuse a table with copies if they are to be refused and rows may refuse; else the note for the owner."""
     if not tally.copies:
         return []
     if reading.duplicates == "refuse":
-        raise InvalidInput(
+        sentence = (
             f"{tally.copies:,} rows are exact copies of another row; add --duplicates drop if they are mistakes, or "
             "--duplicates keep if they are repeated measurements."
         )
+        if not reading.never_refuses:
+            raise InvalidInput(sentence)
+        return [sentence]
     return [f"{tally.copies:,} rows were exact copies and were dropped"]
 
 
-def _shape_curves(
-    codes: NDArray[np.int64],
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    design: NDArray[np.float64] | None,
-    reading: Reading,
-    copies: int,
-) -> ShapedRows:
-    return _restrict_to_domain(_assemble_curves(codes, x, y, design), x, y, design, reading, copies)
-
-
-def _assemble_curves(
-    codes: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], design: NDArray[np.float64] | None
-) -> Curves:
+def _assemble_curves(codes: NDArray[np.int64], rows: Rows, labels: NDArray[np.uint64] | None) -> Curves:
     """The curves of rows with these codes; compiled code puts many rows in order where a table of codes is small."""
-    if design is None and codes.size >= _MANY and int(codes.max()) < _DENSE * codes.size and codes.min() == 0:
+    x, y = rows.x, rows.y
+    if rows.design is None and codes.size >= _MANY and int(codes.max()) < _DENSE * codes.size and codes.min() == 0:
         from dpfda.curves.tables.grouping import order_rows
 
         codes, x, y = order_rows(codes, x, y)
-    return Curves.from_long(codes, x, y, design)
+    curves = Curves.from_long(codes, x, y, rows.design)
+    return Curves.of_checked_arrays(curves.x, curves.y, curves.offsets, curves.design, labels)
 
 
 def _may_hold_copies(whole: Curves, rows: int) -> bool:
@@ -121,32 +130,52 @@ def _may_hold_copies(whole: Curves, rows: int) -> bool:
 
 
 def _restrict_to_domain(
-    whole: Curves,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    design: NDArray[np.float64] | None,
-    reading: Reading,
-    copies: int,
+    whole: Curves, rows: Rows, reading: Reading, *, copies: int = 0, spoiled: int = 0
 ) -> ShapedRows:
     ones = None
-    if design is not None:
+    if rows.design is not None:
         usable = whole.design.any(axis=1) | (whole.counts > 0)
         ones = tuple(whole.constant_columns().tolist()) if usable.any() else None
         whole = whole.with_intercept(allow_ones=True)
     inside = whole.restrict(reading.domain.interval)
-    missing = int(np.count_nonzero(~(np.isfinite(x) & np.isfinite(y)))) if whole.n_points < x.size else 0
-    tally = count_findings(whole, inside, reading, missing=missing, rows=x.size)
-    return ShapedRows(inside, replace(tally, copies=copies, ones=ones))
+    missing = 0
+    if whole.n_points < rows.x.size:
+        lacking = np.isnan(rows.x) | np.isnan(rows.y) if spoiled else ~(np.isfinite(rows.x) & np.isfinite(rows.y))
+        missing = int(np.count_nonzero(lacking))
+    tally = count_findings(whole, inside, reading, missing=missing, rows=rows.x.size)
+    return ShapedRows(inside, replace(tally, copies=copies, spoiled=spoiled, ones=ones))
 
 
-def _number_ids(ids: pl.Series) -> NDArray[np.int64]:
-    """Numbers in the order of the ids."""
+def _number_ids(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Numbers in the order of the ids, and the labels of the ids in that order."""
     import polars as pl
 
-    if ids.dtype in (pl.Int64, pl.UInt64):
-        values = ids.to_numpy()
-        low = values.min()
-        if int(values.max()) - int(low) < 1 << 62:
-            shifted: NDArray[np.int64] = (values - low).astype(np.int64)
-            return shifted
-    return ids.rank("dense").to_numpy().astype(np.int64)
+    values = ids.to_numpy() if ids.dtype in (pl.Int64, pl.UInt64) else None
+    if values is None:
+        codes = ids.rank("dense").to_numpy().astype(np.int64)
+        return codes, _label_ids(ids.gather(_find_last(codes)))
+    from dpfda.curves.fingerprint import label_numbers
+
+    low = values.min()
+    if int(values.max()) - int(low) >= _DENSE * values.size:
+        unique, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.int64, copy=False), label_numbers(unique)
+    codes = (values - low).astype(np.int64)
+    occurs = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
+    occurs[codes] = True
+    return codes, label_numbers(np.flatnonzero(occurs).astype(values.dtype) + low)
+
+
+def _find_last(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The last row of each code that occurs, in the order of codes."""
+    places = np.full(int(codes.max()) + 1, -1, dtype=np.int64)
+    places[codes] = np.arange(codes.size)
+    return places[places >= 0]
+
+
+def _label_ids(ids: pl.Series) -> NDArray[np.uint64]:
+    import polars as pl
+
+    from dpfda.curves.fingerprint import label_numbers, label_texts
+
+    return label_texts(*split_texts(ids)) if ids.dtype == pl.String else label_numbers(ids.to_numpy())

@@ -11,7 +11,7 @@ from typing import Any
 from nvflare.apis.controller_spec import Task
 
 from dpfda.errors import ProtocolError, TransportError
-from dpfda.federation.exchange import OK, UNAVAILABLE, Answer, Invitation, make_error
+from dpfda.federation.exchange import OK, Answer, Invitation
 from dpfda.federation.flare import wire
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.terms import StudyTerms
@@ -87,9 +87,6 @@ class FlareTransport:
         good = list(usable) if usable is not None else [name for name, answer in answers.items() if answer.code == OK]
         if len(good) >= self._min_sites:
             return
-        for name, answer in answers.items():
-            if answer.code not in (OK, UNAVAILABLE):
-                raise make_error(answer.code, name)
         missing = ", ".join(name for name in self._sites if name not in good)
         raise TransportError(
             f"{len(good)} of {len(self._sites)} sites answered, the minimum is {self._min_sites}; missing: {missing}. "

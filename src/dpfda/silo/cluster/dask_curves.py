@@ -8,6 +8,7 @@ are not private before noise was added, so scheduler, workers and head belong to
 from __future__ import annotations
 
 import os
+import secrets
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,13 +19,14 @@ from dpfda.curves.tables.loading import refuse_or_note
 from dpfda.curves.tables.source import find_source
 from dpfda.errors import DpfdaError, InvalidInput, SourceError
 from dpfda.privacy.exact import no_words
-from dpfda.silo.cluster.part import Part, facts_of, words_of
+from dpfda.silo.cluster.part import Part, Seal, facts_of, lanes_of, words_of
 from dpfda.silo.cluster.shares import recipe, shares_of
 from dpfda.silo.sums import SumRequest
 
 if TYPE_CHECKING:
     from dpfda._typing import Words
     from dpfda.basis.basis import Basis
+    from dpfda.curves.fingerprint import Lanes
     from dpfda.curves.tables.reading import Reading
     from dpfda.protocol.scaling import Scaling
 
@@ -36,7 +38,7 @@ class DaskCurves:
     """Curves in parts, each in a process of a Dask cluster. Give it to a `Silo` in the place of `Curves`.
 
     A worker that dies is no loss: Dask reads its part again elsewhere and asks again. If that fails too, the round ends in
-    one sentence before anything of it was spent.
+    one sentence before anything of it was spent. A part that is read again must hold the rows that it held at first.
     """
 
     def __init__(self, client: Any, loads: Sequence[Callable[[], Curves]]) -> None:
@@ -86,11 +88,24 @@ class DaskCurves:
         self._bounds = [0]
         for n, _, _ in facts:
             self._bounds.append(self._bounds[-1] + n)
+        key = secrets.token_bytes(32)
+        lanes = _asked(client, self._submit_lanes(key, [None] * len(facts)))
+        self._seals = [Seal(key, position, each) for position, each in zip(self._bounds[:-1], lanes, strict=True)]
 
     @property
     def n(self) -> int:
         """The number of curves."""
         return self._bounds[-1]
+
+    def fingerprint(self, key: bytes) -> bytes:
+        """What `Curves.fingerprint` gives for the same curves in one process."""
+        first, *others = _asked(self._client, self._submit_lanes(key, self._seals))
+        whole: Lanes = sum(others, first)
+        return whole.digest(key)
+
+    def _submit_lanes(self, key: bytes, seals: Sequence[Seal | None]) -> list[Any]:
+        places = zip(self._parts, self._bounds[:-1], seals, strict=True)
+        return [self._client.submit(lanes_of, part, key, first, seal, pure=False) for part, first, seal in places]
 
     def sums(self, basis: Basis, scaling: Scaling) -> DaskSums:
         """Their sums under the public maps of a plan, made by the workers."""
@@ -99,10 +114,10 @@ class DaskCurves:
     def words(self, study: str, basis: Basis, scaling: Scaling, request: SumRequest, positions: range) -> Words:
         """Ask every part for its share of the positions, and add."""
         asked = []
-        for part, first, last in zip(self._parts, self._bounds[:-1], self._bounds[1:], strict=True):
+        for part, seal, first, last in zip(self._parts, self._seals, self._bounds[:-1], self._bounds[1:], strict=True):
             low, high = max(first, positions.start), min(last, positions.stop)
             if low < high:
-                question = (part, study, basis, scaling, request, low - first, high - first)
+                question = (part, seal, study, basis, scaling, request, low - first, high - first)
                 asked.append(self._client.submit(words_of, *question, pure=False))
         return sum(_asked(self._client, asked), no_words(request.width))
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from dpfda.curves.curves import Curves
+from dpfda.curves.fingerprint import Lanes
+from dpfda.errors import SourceError
 from dpfda.silo.chunked_sums import ChunkedSums, sums_of_curves
 from dpfda.silo.sums import SumRequest
 
@@ -31,6 +34,7 @@ class Part:
     def __init__(self, load: Load) -> None:
         self._load = load
         self.curves, self.findings = load()
+        self._lanes: dict[tuple[bytes, int], Lanes] = {}
         self._sums: OrderedDict[str, ChunkedSums] = OrderedDict()
         self._lock = Lock()
 
@@ -40,6 +44,18 @@ class Part:
     def __sizeof__(self) -> int:
         """What Dask weighs before it runs a question elsewhere."""
         return self.curves.x.nbytes + self.curves.y.nbytes + self.curves.offsets.nbytes + self.curves.design.nbytes
+
+    def lanes(self, key: bytes, position: int) -> Lanes:
+        """What the part adds to the fingerprint of the whole, computed once for every load."""
+        with self._lock:
+            if (key, position) not in self._lanes:
+                self._lanes[key, position] = self.curves.lanes(key, position)
+            return self._lanes[key, position]
+
+    def refuse_other_rows(self, seal: Seal) -> None:
+        """A part that was lost is read again: its rows must be those that were read first."""
+        if self.lanes(seal.key, seal.position) != seal.lanes:
+            raise SourceError("The data on a worker are not those that were loaded first; load them anew.")
 
     def words(self, study: str, basis: Basis, scaling: Scaling, request: SumRequest, positions: range) -> Words:
         """The exact sum over some of the curves, packed once for a study."""
@@ -51,13 +67,30 @@ class Part:
             return sums.words(request, positions)
 
 
+@dataclass(frozen=True)
+class Seal:
+    """The lanes of a part when it was first loaded, under a key that lives as long as the head's process."""
+
+    key: bytes
+    position: int
+    lanes: Lanes
+
+
+def lanes_of(part: Part, key: bytes, position: int, seal: Seal | None = None) -> Lanes:
+    """What a part whose first curve is at `position` adds to a fingerprint."""
+    if seal is not None:
+        part.refuse_other_rows(seal)
+    return part.lanes(key, position)
+
+
 def facts_of(part: Part) -> tuple[int, int, Findings | None]:
     """The number of curves, the length of their design vectors, and the counts for the owner."""
     return part.curves.n, part.curves.p, part.findings
 
 
 def words_of(
-    part: Part, study: str, basis: Basis, scaling: Scaling, request: SumRequest, first: int, last: int
+    part: Part, seal: Seal, study: str, basis: Basis, scaling: Scaling, request: SumRequest, first: int, last: int
 ) -> Words:
-    """The exact sum over the curves first..last-1 of the part."""
+    """The exact sum over the curves first..last-1 of the part, if it holds what it held at first."""
+    part.refuse_other_rows(seal)
     return part.words(study, basis, scaling, request, range(first, last))

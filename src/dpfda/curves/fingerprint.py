@@ -1,0 +1,205 @@
+"""A keyed fingerprint of curves: which ids and rows stand at which position. It and its key stay with the owner.
+
+Words of 64 bits (of each point x and y; of each curve its number of points, its id's label and its design) are cut into
+halves, each half is multiplied by a coefficient of its own, and the products are summed modulo 2^64, in two lanes with
+other coefficients. Sums of parts add up, so memory, scratch files, chunks and workers give the same fingerprint.
+
+Bound: two data sets that differ in any word have equal lanes with probability at most 2^-66 over uniform coefficients.
+(A half differs by d with 0 < abs(d) < 2^32, so at most 2^31 of the 2^64 coefficients solve one lane: 2^-33 for each.)
+Numbers of curves, columns and points enter the digest by themselves. Coefficients come from Threefry-4x64 with 12 rounds
+under the key: as good as uniform for data that were not chosen with the key in hand, and who has the key has the ledger.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpfda._compile import compiled, inlined
+from dpfda._typing import Floats, Integers
+
+_PARITY = np.uint64(0x1BD11BDAA9FC1A22)
+_LOW_HALF, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+_POINT, _CURVE = np.uint64(0), np.uint64(2)  # what a pair of words is of; the next number is its second block
+_FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
+_FOLDS = np.uint64(29), np.uint64(32)
+
+Unsigned = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Sums over some of the curves: parts of one data set add up."""
+
+    first: int
+    second: int
+    n: int
+    points: int
+    columns: int
+    labelled: bool
+
+    def __add__(self, other: Lanes) -> Lanes:
+        return Lanes(
+            (self.first + other.first) % 2**64, (self.second + other.second) % 2**64, self.n + other.n,
+            self.points + other.points, self.columns, self.labelled and other.labelled,
+        )  # fmt: skip
+
+    def digest(self, key: bytes) -> bytes:
+        """The fingerprint: 32 bytes that tell nothing without the key."""
+        text = f"{self.first} {self.second} {self.n} {self.points} {self.columns} {self.labelled}"
+        return hashlib.blake2b(text.encode(), key=_short(key), digest_size=32, person=b"dpfda data").digest()
+
+
+def sum_lanes(
+    x: Floats, y: Floats, offsets: Integers, design: Floats, labels: Unsigned | None, key: bytes, position: int = 0
+) -> Lanes:
+    """The lanes of curves of which the first stands at `position`. Arrays may be maps of files."""
+    n = offsets.size - 1
+    if not (x.ndim == y.ndim == offsets.ndim == 1 and x.size == y.size == offsets[-1] and offsets[0] == 0):
+        raise ValueError("x, y and offsets do not fit together")
+    if design.ndim != 2 or len(design) != n or (labels is not None and labels.shape != (n, 2)):
+        raise ValueError("design and labels must have one row for each curve")
+    counts = np.diff(offsets)
+    if (counts < 0).any():
+        raise ValueError("offsets must not decrease")
+    columns = design.shape[1]
+    facts = np.zeros((n, 3 + columns + (3 + columns) % 2), dtype=np.uint64)  # in pairs
+    facts[:, 0] = counts
+    if labels is not None:
+        facts[:, 1:3] = labels
+    facts[:, 3 : 3 + columns] = np.ascontiguousarray(design).view(np.uint64)
+    keys = _expand(key)
+    lanes = np.zeros(2, dtype=np.uint64)
+    _add_points(_bits(x), _bits(y), np.ascontiguousarray(offsets), np.uint64(position), keys, lanes)
+    _add_facts(facts, np.uint64(position), keys, lanes)
+    return Lanes(int(lanes[0]), int(lanes[1]), n, int(x.size), columns, labels is not None)
+
+
+def label_texts(starts: Integers, content: NDArray[np.uint8]) -> Unsigned:
+    """128 bits of every text; text i holds the bytes from starts[i] to starts[i + 1]."""
+    labels = np.zeros((starts.size - 1, 2), dtype=np.uint64)
+    if starts.size > 1 and not (starts[0] >= 0 and starts[-1] <= content.size and (np.diff(starts) >= 0).all()):
+        raise ValueError("starts must lie within content and not decrease")
+    _label_texts(np.ascontiguousarray(starts), np.ascontiguousarray(content), labels)
+    return labels
+
+
+def label_numbers(values: NDArray[np.int64] | Unsigned | Floats) -> Unsigned:
+    """The bits of every number, and its type."""
+    kind = {"i": 1, "u": 2, "f": 3}[values.dtype.kind]
+    bits = np.ascontiguousarray(values).view(np.uint64)
+    return np.column_stack([bits, np.full(bits.size, kind, dtype=np.uint64)])
+
+
+def _bits(values: Floats) -> Unsigned:
+    return np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
+
+
+def _short(key: bytes) -> bytes:
+    """A key of a length that BLAKE2 takes."""
+    if not isinstance(key, bytes) or len(key) < 16:
+        raise ValueError("key must be at least 16 bytes")
+    return hashlib.blake2b(key, digest_size=64).digest()
+
+
+def _expand(key: bytes) -> Unsigned:
+    seed = hashlib.blake2b(b"coefficients", key=_short(key), digest_size=32, person=b"dpfda data").digest()
+    words = np.frombuffer(seed, dtype="<u8").astype(np.uint64)
+    return np.append(words, _PARITY ^ np.bitwise_xor.reduce(words))
+
+
+@compiled
+def _add_points(
+    x: Unsigned, y: Unsigned, offsets: Integers, position: np.uint64, key: Unsigned, lanes: Unsigned
+) -> None:
+    first = second = np.uint64(0)
+    for curve in range(offsets.size - 1):
+        place = position + np.uint64(curve)
+        for point in range(offsets[curve], offsets[curve + 1]):
+            one, other = _pair(key, place, np.uint64(point - offsets[curve]), _POINT, x[point], y[point])
+            first += one
+            second += other
+    lanes[0] += first
+    lanes[1] += second
+
+
+@compiled
+def _add_facts(facts: Unsigned, position: np.uint64, key: Unsigned, lanes: Unsigned) -> None:
+    first = second = np.uint64(0)
+    for curve in range(facts.shape[0]):
+        place = position + np.uint64(curve)
+        for pair in range(facts.shape[1] // 2):
+            words = facts[curve, 2 * pair], facts[curve, 2 * pair + 1]
+            one, other = _pair(key, place, np.uint64(pair), _CURVE, words[0], words[1])
+            first += one
+            second += other
+    lanes[0] += first
+    lanes[1] += second
+
+
+@compiled
+def _label_texts(starts: Integers, content: NDArray[np.uint8], labels: Unsigned) -> None:
+    """Words of 8 bytes folded in one after the other; a change within one word always changes the label."""
+    for text in range(starts.size - 1):
+        first, second = _FACTORS[0], _FACTORS[1]
+        place = starts[text]
+        while place < starts[text + 1]:
+            last = min(place + 8, starts[text + 1])
+            word = np.uint64(0)
+            for byte in range(place, last):
+                word = (word << np.uint64(8)) | np.uint64(content[byte])
+            first, second = (first ^ word) * _FACTORS[1], (second ^ word) * _FACTORS[0]
+            first, second = first ^ (first >> _FOLDS[0]), second ^ (second >> _FOLDS[1])
+            place = last
+        length = np.uint64(starts[text + 1] - starts[text])
+        labels[text, 0] = (first ^ length) * _FACTORS[0]
+        labels[text, 1] = (second ^ length) * _FACTORS[1]
+
+
+@inlined
+def _pair(
+    key: Unsigned, place: np.uint64, row: np.uint64, kind: np.uint64, one: np.uint64, other: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """What two words add to the lanes."""
+    a, b, c, d = _threefry(key, place, row, kind)
+    e, f, g, h = _threefry(key, place, row, kind + np.uint64(1))
+    low, high = one & _LOW_HALF, one >> _HALF
+    low_other, high_other = other & _LOW_HALF, other >> _HALF
+    return a * low + b * high + c * low_other + d * high_other, e * low + f * high + g * low_other + h * high_other
+
+
+@inlined
+def _threefry(
+    key: Unsigned, place: np.uint64, row: np.uint64, kind: np.uint64
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """One block of Threefry-4x64-12 (Salmon and others, 2011) with the counter (place, row, kind, 0)."""
+    a, b, c, d = place + key[0], row + key[1], kind + key[2], key[3]
+    a, b, c, d = _four_rounds(a, b, c, d, (14, 16, 52, 57, 23, 40, 5, 37))
+    a, b, c, d = a + key[1], b + key[2], c + key[3], d + key[4] + np.uint64(1)
+    a, b, c, d = _four_rounds(a, b, c, d, (25, 33, 46, 12, 58, 22, 32, 32))
+    a, b, c, d = a + key[2], b + key[3], c + key[4], d + key[0] + np.uint64(2)
+    a, b, c, d = _four_rounds(a, b, c, d, (14, 16, 52, 57, 23, 40, 5, 37))
+    return a + key[3], b + key[4], c + key[0], d + key[1] + np.uint64(3)
+
+
+@inlined
+def _four_rounds(
+    a: np.uint64, b: np.uint64, c: np.uint64, d: np.uint64, turns: tuple[int, int, int, int, int, int, int, int]
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    a, c = a + b, c + d
+    b, d = _turn(b, turns[0]) ^ a, _turn(d, turns[1]) ^ c
+    a, c = a + d, c + b
+    d, b = _turn(d, turns[2]) ^ a, _turn(b, turns[3]) ^ c
+    a, c = a + b, c + d
+    b, d = _turn(b, turns[4]) ^ a, _turn(d, turns[5]) ^ c
+    a, c = a + d, c + b
+    d, b = _turn(d, turns[6]) ^ a, _turn(b, turns[7]) ^ c
+    return a, b, c, d
+
+
+@inlined
+def _turn(word: np.uint64, by: int) -> np.uint64:
+    return (word << np.uint64(by)) | (word >> np.uint64(64 - by))

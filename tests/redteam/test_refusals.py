@@ -1,0 +1,210 @@
+"""B6, N3: what a site answers must not depend on its rows. One refusal, and never because of rows; notes stay inside."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
+from dpfda.curves.tables.spoiling import fit_to_number
+from dpfda.errors import InvalidInput
+from dpfda.federation.exchange import CODES, Invitation
+from dpfda.federation.policy import SitePolicy
+from dpfda.federation.site import Site, SiteFolder
+from dpfda.federation.status import Status
+from dpfda.federation.study import CovariateTerms, StudyTerms, make_document
+from dpfda.methods.run import COORDINATORS
+from dpfda.protocol.messages import Query
+from dpfda.protocol.terms import SiloTerms
+
+N, ONE = 12, range(2)  # subjects; the rows of the one subject in which the tables of a pair differ
+HEADER = ["id", "x", "y", "age", "sex"]
+BASE = [
+    [f"s{subject:02d}", f"{0.1 + 0.05 * subject + 0.3 * visit:.2f}", f"{0.02 * subject:.2f}", str(40 + subject),
+     "FM"[subject % 2]]
+    for subject in range(N)
+    for visit in range(2)
+]  # fmt: skip
+AGE, SEX = CovariateTerms("age", (0.0, 100.0)), CovariateTerms("sex", None, ("F", "M"))
+Table = list[list[str]]
+
+
+def with_values(rows: Table, which: range, column: int, change: Callable[[str], str]) -> Table:
+    changed = [[*row[:column], change(row[column]), *row[column + 1 :]] for row in rows]
+    return [changed[number] if number in which else row for number, row in enumerate(rows)]
+
+
+def others(column: int, change: Callable[[str], str]) -> Table:
+    return with_values(BASE, range(2, 2 * N), column, change)
+
+
+def far(value: str) -> str:
+    return f"{float(value) + 10:.2f}"
+
+
+class Hospital:
+    """A site with one table; what the coordinator sees of it is `codes`."""
+
+    def __init__(self, folder: Path, data: dict[str, str], covariates: tuple[CovariateTerms, ...] = ()) -> None:
+        folder.mkdir(exist_ok=True)
+        self.own = SiteFolder(folder / "site")
+        self.own.root.mkdir()
+        columns = {"id": "id", "x": "x", "y": "y"}
+        SitePolicy(columns | data, 1.0, 1e-6, 10.0, 1e-5, str(folder / "ledger")).save(self.own.policy_path)
+        model = "vcm" if covariates else "mean"
+        silo = SiloTerms("north", N, 1.0, 1e-6)
+        terms = StudyTerms("lipid", model, (0.0, 1.0), (-1.0, 1.0), (silo,), 1, 1000, covariates=covariates)
+        self.document = make_document(terms)
+        self.own.accept(self.document)
+
+    def codes(self) -> tuple[str, str]:
+        """Of the invitation, and of the first question, which another process answers."""
+        plan = self.document.plan
+        invitation = Invitation(self.document.id, plan.digest()).encode()
+        question = COORDINATORS[plan.method](plan).question(0)
+        query = Query(self.document.id, 0, {name: np.asarray(array) for name, array in question.items()})
+        self.sent = [Site(self.own, "north").invite(invitation), Site(self.own, "north").answer(query.encode())]
+        return self.sent[0].code, self.sent[1].code
+
+
+def write_csv(folder: Path, rows: Table) -> dict[str, str]:
+    folder.mkdir(exist_ok=True)
+    text = "\n".join(",".join(row) for row in [HEADER, *rows]) + "\n"
+    (folder / "table.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    return {"source": str(folder / "table.csv")}
+
+
+def write_sqlite(folder: Path, rows: list[list[object]]) -> dict[str, str]:
+    folder.mkdir(exist_ok=True)
+    database = sqlite3.connect(folder / "clinic.db")
+    database.execute("CREATE TABLE visits (id, x, y, age, sex)")
+    database.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    # a text that is none: SQLite does not look
+    database.execute("UPDATE visits SET y = CAST(y AS TEXT) WHERE typeof(y) = 'blob' AND x = 0.123")
+    database.commit()
+    database.close()
+    return {"source": f"sqlite:///{folder / 'clinic.db'}", "query": "SELECT * FROM visits"}
+
+
+FAR_X, FAR_Y = others(1, far), others(2, far)
+LEVEL, ONES = others(4, lambda _: "X"), others(3, lambda _: "1")
+SEVEN = {
+    "a visit twice": (BASE, [*BASE, BASE[0]], ()),
+    "n.d.": (BASE, with_values(BASE, range(1), 2, lambda _: "n.d."), ()),
+    "no point in the domain": (FAR_X, with_values(FAR_X, ONE, 1, far), ()),
+    "no y within y_bounds": (FAR_Y, with_values(FAR_Y, ONE, 2, far), ()),
+    "no listed level": (LEVEL, with_values(LEVEL, ONE, 4, lambda _: "X"), (SEX,)),
+    "a column of ones": (ONES, with_values(ONES, ONE, 3, lambda _: "1"), (AGE,)),
+    "an age that varies": (BASE, with_values(BASE, range(1), 3, lambda _: "99"), (AGE,)),
+}
+
+
+@pytest.mark.parametrize("case", SEVEN.values(), ids=SEVEN)
+def test_the_rows_of_one_subject_do_not_change_the_code(case, tmp_path) -> None:
+    one, other, covariates = case
+    for name, rows in (("one", one), ("other", other)):
+        site = Hospital(tmp_path / name, write_csv(tmp_path / name, rows), covariates)
+        assert site.codes() == ("ok", "ok"), site.own.audit.lines()[-1]
+    assert any(line["event"] == "data" for line in site.own.audit.lines()), "the owner is told"
+
+
+STRANGE = [
+    "", "NA", "inf", "-inf", "nan", "1e400", "1,5", "n.d.", "2019-01-31", "9999-99-99", "31.12.2019", '"', '"a', "a\"b",
+    "\x00", "\udce9", "0.5", "-0", "1e-320", "F", "x" * 300, "1\r2", "\ufeff1", "1;2",
+]  # fmt: skip
+CELL = st.one_of(
+    st.sampled_from(STRANGE), st.floats().map(repr), st.text(max_size=4).filter(lambda text: "\n" not in text)
+)
+CELLS = st.lists(st.tuples(CELL, CELL, CELL, CELL).map(list), min_size=0, max_size=6)
+
+
+@given(cells=CELLS, shifted=st.booleans(), covariates=st.sampled_from([(), (AGE,), (SEX,), (AGE, SEX)]))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_text_table_is_refused(cells, shifted, covariates, tmp_path_factory) -> None:
+    folder = tmp_path_factory.mktemp("site")
+    rows = [[BASE[2 * (k % N)][0], *each] for k, each in enumerate(cells)]
+    rows = [*BASE[len(rows) :], *rows] if shifted else [*rows, *BASE[len(rows) :]]
+    site = Hospital(folder, write_csv(folder, rows), covariates)
+    assert site.codes() == ("ok", "ok"), site.own.audit.lines()[-1]
+
+
+OBJECT = st.one_of(
+    st.none(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.binary(max_size=6),
+    st.sampled_from(["n.d.", "", "1,5", "2019-01-31", "F"]),
+)  # fmt: skip
+
+
+@given(
+    rows=st.lists(st.tuples(OBJECT, OBJECT, OBJECT, OBJECT, OBJECT), max_size=8),
+    covariates=st.sampled_from([(), (AGE, SEX)]),
+)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_rows_of_a_database_are_refused(rows, covariates, tmp_path_factory) -> None:
+    folder = tmp_path_factory.mktemp("site")
+    odd = [["s01", 0.123, b"\xe9\xff", 41, "M"], [7, 0.2, 0.1, 40, "F"]]
+    site = Hospital(folder, write_sqlite(folder, [*BASE, *odd, *map(list, rows)]), covariates)
+    assert site.codes() == ("ok", "ok"), site.own.audit.lines()[-1]
+
+
+def test_causes_that_are_not_rows_have_one_code(tmp_path) -> None:
+    data = write_csv(tmp_path / "a", BASE)
+    gone = Hospital(tmp_path / "b", data | {"source": str(tmp_path / "nowhere.csv")})
+    column = Hospital(tmp_path / "c", data | {"y": "hdl"})
+    poor = Hospital(tmp_path / "d", data)
+    (tmp_path / "d" / "ledger").write_bytes(b"no ledger")
+    for site in (gone, column, poor):
+        assert site.codes() == ("unavailable", "unavailable")
+        assert site.sent[0].payload == site.sent[1].payload == b""
+    good = Hospital(tmp_path / "e", data)
+    wrong = Site(good.own, "north")
+    for message in (
+        b"",
+        b"{}",
+        b"\xff" * 100,
+        Invitation("nobody", "0").encode(),
+        Invitation(good.document.id, "0").encode(),
+    ):
+        assert wrong.invite(message).code == wrong.answer(message).code == "unavailable"
+    assert CODES == ("ok", "unavailable")
+
+
+def test_a_spoiled_subject_is_empty_and_nobody_else_changes(tmp_path) -> None:
+    reading = {"id": "id", "x": "x", "y": "y", "covariates": (Covariate("age", (0.0, 100.0)),)}
+    public = Domain(0.0, 1.0), (-1.0, 1.0)
+    source = find_source(write_csv(tmp_path, BASE)["source"])
+    usual = load_curves(source, Reading(*public, **reading)).curves
+    write_csv(tmp_path, [*with_values(BASE, range(4, 5), 2, lambda _: "n.d."), BASE[9]])
+    with pytest.raises(InvalidInput, match=r"n\.d\."):
+        load_curves(source, Reading(*public, **reading))
+    for at_once in (3, 1 << 19):
+        lenient = Reading(*public, **reading, rows="never refuse")
+        loaded = load_curves(source, lenient, rows_at_once=at_once, scratch=tmp_path, n=N)
+        assert loaded.curves.n == N
+        assert np.flatnonzero(loaded.curves.counts == 0).tolist() == [2, 4]
+        kept = [0, 1, 3, *range(5, N)]
+        assert loaded.curves.take(kept) == usual.take(kept)
+        assert "2 of 12 subjects have rows that cannot be right" in "; ".join(loaded.owner_notes)
+    assert fit_to_number(usual, N + 3)[:N] == usual
+    assert fit_to_number(usual, N - 3) == usual[: N - 3]
+
+
+def test_notes_for_the_owner_stay_inside(tmp_path) -> None:
+    """Canaries in values, ids and the column's texts: the log of the site has them, nothing that leaves has."""
+    canaries = ("canary-7731", "leaky-id", "88123")
+    rows = [*with_values(BASE, range(1), 2, lambda _: canaries[0]), [canaries[1], canaries[2], "0.5", "40", "F"]]
+    site = Hospital(tmp_path / "a", write_csv(tmp_path / "a", rows))
+    assert site.codes() == ("ok", "ok")
+    log = "".join(line.get("notes", "") for line in site.own.audit.lines())
+    assert canaries[0] in log
+    assert "13 subjects" in log
+    status = Status.begin(site.document, "job", 0)
+    status.note({"north": site.sent[0].code}, asked=False)
+    sent = b"".join(answer.payload + answer.code.encode() for answer in site.sent) + repr(status).encode()
+    for word in (*canaries, "subjects", "rows", "cannot", "copies"):
+        assert word.encode() not in sent
