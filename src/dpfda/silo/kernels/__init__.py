@@ -1,7 +1,7 @@
 """Compiled sums over curves: what a silo computes in every round, near the limits of the machine.
 
-`silo.chunked_sums.sums_of_curves` is the way in and imports no compiler; numba comes with the first sum. Sums are words of integers
-(`privacy.exact`), and `privacy.exact.sum_slack` is the part of a sensitivity that pays for their floating point.
+`silo.chunked_sums.sums_of_curves` is the way in and imports no compiler; numba comes with the first sum. Sums are words of
+integers (`privacy.exact`), and `privacy.exact.sum_slack` is the part of a sensitivity that pays for their floating point.
 
 | module | what |
 |---|---|
