@@ -45,6 +45,7 @@ SOURCE = Path(dpfda.__file__).parent
 ENTRIES = {
     "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
     "curves/tables/repeats.py": {"_has_repeat"},
+    "silo/kernels/long_curves.py": {"_add_part"},
     "silo/kernels/passes.py": {"_truncated_pass", "_whitened_pass"},
     "silo/kernels/store.py": {"_all_inside", "_copy_groups", "_make_records", "_place_curves"},
     "silo/kernels/summary_passes.py": {"_level_pass", "_moment_pass"},

@@ -15,6 +15,7 @@ order or the chunking of curves.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dpfda.silo.kernels.arena import Arena
     from dpfda.silo.kernels.store import Layout
 
+Piece = tuple[Floats, Floats, Floats]
 _MOMENTS_FROM = 1.5  # points per function of the basis
 
 
@@ -81,6 +83,27 @@ class PackedCurves:
         if folder is not None:
             arena.move_to_file(folder)
         return cls(basis, frequencies, layout, arena)
+
+    @classmethod
+    def pack_pieces(cls, pieces: Iterable[Piece], basis: Basis, *, folder: str | None = None) -> PackedCurves:
+        """Pack one curve with very many points, which come in pieces (u, y, design): as `pack` does, bit by bit."""
+        from dpfda.silo.kernels import long_curves
+        from dpfda.silo.kernels.store import lay_out
+
+        frequencies, longest = Frequencies.of(basis), longest_kept_as_points(basis)
+        record, few, design = long_curves.RunningRecord(frequencies), [(np.zeros(0), np.zeros(0))], np.zeros(0)
+        for u, y, vector in pieces:
+            if not design.size or u.size:  # a piece without points has a design of zeros
+                design = vector
+            record.add(u, y)
+            if record.points <= longest:
+                few.append((u, y))
+        offsets = np.array([0, record.points])
+        if record.points <= longest:
+            u, y = (np.concatenate(parts) for parts in zip(*few, strict=True))
+            return cls.pack(u, y, offsets, design[None], basis, folder=folder)
+        layout = lay_out(offsets, longest, design.size, frequencies.record)
+        return cls(basis, frequencies, layout, long_curves.store_record(record.finish(), design, layout))
 
     def truncated_words(self, iterate: Floats, bound: EntrywiseBound) -> Integers:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
