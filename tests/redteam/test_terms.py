@@ -285,6 +285,22 @@ def test_b7_delta_is_never_below_its_exact_value() -> None:
 # ---------------------------------------------------------------- the generator
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"arrays": {}}, {"arrays": ""}, {"arrays": [["iterate", 1.0]]}, {"arrays": [["iterate", True]]}, {"more": 1},
+        {"arrays": [["b", 0], ["a", 0]]}, {"arrays": [["a", 0]] * 9}, {"round": 1.0}, {"round": True}, {"run": "\ud800"},
+    ],
+)  # fmt: skip
+def test_a_message_has_one_encoding(header) -> None:
+    """Found by the generator: `arrays` as {} or "" was read as none. Guard: `sound` in `messages._read_header`."""
+    fields = {"type": "query", "run": "run", "round": 0, "arrays": []} | header
+    text = ranges_json(fields)
+    size = 8 if "iterate" in text.decode() else 0
+    with pytest.raises(ProtocolError):
+        Query.decode(b"dpfda\x01" + len(text).to_bytes(4, "little") + text + bytes(size))
+
+
 def test_a_sample_of_the_hostile_generator_finds_nothing() -> None:
     """Guard: all of the above; `make audit` runs a million."""
     tally = run_hostile(1500, 40, np.random.default_rng(14))

@@ -101,6 +101,8 @@ def read_study(path: Path) -> tuple[StudyTerms, ServerAddress]:
     )
     for name in ("name", "model", "domain", "y_bounds", "sites"):
         tables.require(path.name, fields, name)
+    if not isinstance(fields["name"], str) or not _NAME.match(fields["name"]):
+        raise InvalidInput('name must be letters, digits, - and _ (at most 63), for instance name = "lipid-2026".')
     for name in ("domain", "y_bounds"):
         fields[name] = _validate.interval(name, tables.parse_pair(name, fields[name]))
     model, silos = _validate.choice("model", fields.pop("model"), MODELS), _read_sites(fields.pop("sites"))

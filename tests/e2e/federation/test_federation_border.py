@@ -26,6 +26,7 @@ from dpfda.federation.flare.processes import start_site, stop, wait_until
 from dpfda.federation.flare.provision import provision
 from dpfda.federation.study import ServerAddress
 from dpfda.methods.run import run_study
+from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.terms import SiloTerms
 
 VALUE, MARK = 3.14159265358979, "CANARYMARK"
@@ -123,7 +124,7 @@ class Heard:
 def test_nothing_but_releases_crosses(flare):
     """All that arrives at the server is recorded before it is decoded; its folder and its answers are searched, too."""
     world = flare.deployment
-    document = study(TERMS, constants={"C_T": 1.0})
+    document = study(TERMS, constants=PublishedConstants(C_T=1.0))
     for index, terms in enumerate(TERMS):
         policy = world.configure(terms.name, with_canaries(index), document)
     rows = uneven_table(Path(policy.data["source"]), 60)  # the last site
@@ -131,7 +132,7 @@ def test_nothing_but_releases_crosses(flare):
     heard = Heard(flare.transport())
     outcome = run_study(document.terms, heard, document.id)
     assert outcome.private
-    broken = study(TERMS, constants={"C_T": 1.0})
+    broken = study(TERMS, constants=PublishedConstants(C_T=1.0))
     for terms in TERMS:  # a site whose reader fails with the mark in its message
         policy = world.configure(terms.name, None, broken, data={"x": MARK})
         Path(policy.data["source"]).write_text(f"pid,t,value\n{MARK},{MARK},{MARK}\n")

@@ -15,6 +15,7 @@ from world import SITES, covariate, curves, study
 from dpfda.federation.site import open_silo
 from dpfda.methods.run import run_study
 from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.terms import SiloTerms
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
@@ -57,7 +58,7 @@ def test_federated_is_in_process(flare, method, model, sites):
     columns = ("dose",) if model == "vcm" else ()
     document = study(
         sites, method=method, covariates=[covariate(name, -1.0, 1.0) for name in columns],
-        constants={"C_T": 1.0} if method == "published" else {},
+        constants=PublishedConstants(C_T=1.0) if method == "published" else None,
     )  # fmt: skip
     outcome, silos = federated(flare, document, columns=columns)
     reference = run_study(document.terms, InProcessTransport(silos), document.id)
@@ -79,7 +80,7 @@ def test_one_site_is_the_central_fit(flare, method):
 
 
 def test_private_noise_is_private_and_fresh(flare):
-    document = study(EQUAL, constants={"C_T": 1.0})
+    document = study(EQUAL, constants=PublishedConstants(C_T=1.0))
     for index, terms in enumerate(EQUAL):
         flare.deployment.configure(terms.name, curves(terms.n, index), document)
     outcome = run_study(document.terms, flare.transport(), document.id)

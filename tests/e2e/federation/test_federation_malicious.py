@@ -16,6 +16,7 @@ from dpfda.federation.flare.processes import wait_until
 from dpfda.federation.hardening import CONTROLLER, EXECUTOR
 from dpfda.federation.site import open_ledger
 from dpfda.protocol.messages import Query
+from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.terms import SiloTerms
 
 SITE, R = "alpha", 4
@@ -24,7 +25,7 @@ TERMS = tuple(SiloTerms(name, 60, 1.0, 1e-3, 4.0) for name in SITES)
 
 def new_victim(flare):
     """A site that has answered rounds 0 and 1 of an honest study."""
-    document = study(TERMS, constants={"C_T": 1.0})
+    document = study(TERMS, constants=PublishedConstants(C_T=1.0))
     policy = flare.deployment.configure(SITE, curves(60, 1), document)
     for round_ in (0, 1):
         assert flare.puppet.raw(SITE, ask(document, round_).encode())["code"] == "ok"
@@ -178,7 +179,7 @@ def test_rounds_go_forward_only(flare):
 
 
 def test_a_policy_that_became_stricter_holds_from_the_next_job_on(flare):
-    document = study(TERMS, constants={"C_T": 1.0})
+    document = study(TERMS, constants=PublishedConstants(C_T=1.0))
     flare.deployment.configure(SITE, curves(60, 1), document, epsilon=0.5)
     reply = flare.puppet.raw(SITE, Invitation(document.id, document.plan.digest()).encode(), task="dpfda_invite")
     assert reply["code"] == "unavailable"

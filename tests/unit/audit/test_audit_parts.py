@@ -64,7 +64,7 @@ def test_a_fault_worker_finishes_its_study_and_the_examiner_finds_nothing_lost(t
 
 def test_the_examiner_sees_a_release_that_nobody_paid_for(tmp_path: Path) -> None:
     ledger = Ledger.create(fault_worker.ledger_at(tmp_path), fault_worker.LEDGER_EPSILON, DELTA)
-    assert fault_worker.study(tmp_path, ledger)[0].rounds
+    assert make_plan(fault_worker.study(tmp_path, ledger)[0]).rounds
     (tmp_path / "left.jsonl").write_text('["run-1", 0, "00"]\n')
     tally = examined(tmp_path, ["run-1"])
     assert tally["released unspent"] == 1
