@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dpfda.cli.main import run
+from dpfda.privacy.ledger.ledger import Ledger
 
 SOURCE_TREE = Path(__file__).parents[2] / "src"
 PROMISE = ["--epsilon", "1", "--delta", "1e-5"]
@@ -46,6 +47,11 @@ def visits(path: Path, subjects: int = 60, points: int = 5, seed: int = 1) -> Pa
             lines.append(f"p{subject:04d},{age:.3f},{value:.2f},{male},{smoker}")
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def fund(table: Path | str, epsilon: float = 1.0) -> None:
+    """Set the total budget of a table, as `dpfda budget init` does."""
+    Ledger.create(f"{table}.ledger", epsilon, 1e-5).close()
 
 
 def dpfda(capsys, *arguments: object) -> Ran:

@@ -403,3 +403,52 @@ def test_keys_and_fingerprints_of_data_stay_with_the_ledger(tmp_path) -> None:
     assert Ledger.open(tmp_path / "ledger").bound_data("run") == b"one"
     assert ledger.fingerprint_key().hex() not in repr(ledger.log()) + repr(ledger.position()) + ledger.head("run")
     ledger.verify()
+
+
+# ---------------------------------------------------------------- at a site, and on the command line
+
+
+def test_a_site_notices_an_older_ledger_by_its_log_and_restores_it(tmp_path, capsys, monkeypatch) -> None:
+    from cli_helpers import dpfda
+
+    from dpfda.federation.audit_log import AuditLog
+    from dpfda.federation.ledger_record import check_against_log, record_position
+
+    monkeypatch.chdir(tmp_path)
+    path, audit = tmp_path / "ledger", AuditLog(tmp_path / "audit.jsonl")
+    ledger = Ledger.create(path, EPSILON, DELTA)
+    spend(ledger, 0)
+    ledger.close()
+    copy = copied(path, "copy")
+    spend(ledger, 1)
+    audit.append("query", **record_position(ledger))
+    ledger.close()
+    check_against_log(Ledger.open(path), audit)
+    with pytest.raises(LedgerError, match="older"):
+        check_against_log(Ledger.open(copy), audit)
+    path.unlink()
+    monkeypatch.setattr("typer.confirm", lambda *args, **kwargs: False)
+    declined = dpfda(capsys, "budget", "restore", "--ledger", path, "--copy", copy, "--log", audit.path)
+    assert declined.code == 1
+    assert not path.exists(), "a declined question changes nothing"
+    assert len(audit.lines()) == 1
+    restored = dpfda(capsys, "budget", "restore", "--ledger", path, "--copy", copy, "--log", audit.path, "--yes")
+    assert restored.code == 0, restored.err
+    assert Ledger.open(path).spent().mu_squared == pytest.approx(0.4 * BUDGET)
+    check_against_log(Ledger.open(path), audit)
+
+
+def test_no_command_makes_a_ledger_but_init(tmp_path, capsys, monkeypatch) -> None:
+    from cli_helpers import dpfda
+
+    monkeypatch.chdir(tmp_path)
+    for name in ("show", "log", "verify", "settle", "migrate"):
+        ran = dpfda(capsys, "budget", name, "--ledger", "x.ledger")
+        assert ran.code != 0
+        assert "dpfda budget init" in ran.err
+    assert list(tmp_path.iterdir()) == []
+    assert dpfda(capsys, "budget", "init", "--ledger", "x.ledger", "--epsilon", 1, "--delta", 1e-5).code == 0
+    shutil.copy(OLD, tmp_path / "old.ledger")
+    (tmp_path / "old.ledger").chmod(0o600)
+    assert dpfda(capsys, "budget", "migrate", "--ledger", "old.ledger").code == 0
+    assert Ledger.open("old.ledger").spent().debits == 3

