@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -127,9 +128,8 @@ def test_a_result_that_cannot_be_read_is_refused(tmp_path) -> None:
         check_result(Ledger.in_memory(1.0, 1e-5), tmp_path / "r.json")
     ledger = Ledger.in_memory(1.0, 1e-5)
     ledger.commit("run", 0, EVENT, "t:q", lambda head: head.encode())
-    (tmp_path / "r.json").write_text(
-        '{"repeat": {"run": "run", "heads": {"a": "%s"}}}' % ledger.stored("run", 0, "t:q").decode()
-    )
+    heads = {"a": ledger.stored("run", 0, "t:q").decode()}
+    (tmp_path / "r.json").write_text(json.dumps({"repeat": {"run": "run", "heads": heads}}))
     check_result(ledger, tmp_path / "r.json")
     with pytest.raises(LedgerError, match="older"):
         check_result(Ledger.in_memory(1.0, 1e-5), tmp_path / "r.json")
