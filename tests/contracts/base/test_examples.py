@@ -13,7 +13,7 @@ import dpfda
 ELSEWHERE = (
     "dpfda.basis.basis.Basis", "dpfda.basis.basis.make_basis", "dpfda.curves.datasets.load_dataset",
     "dpfda.curves.simulated.simulate_mean", "dpfda.curves.simulated.simulate_vcm", "dpfda.errors.SourceError",
-    "dpfda.estimators.quantiles.private_quantiles", "dpfda.planning.expected_error.ExpectedError",
+    "dpfda.estimators.private_quantiles.private_quantiles", "dpfda.planning.expected_error.ExpectedError",
     "dpfda.planning.expected_error.expected_error", "dpfda.planning.theory.rate", "dpfda.planning.theory.optimal_r",
     "dpfda.planning.theory.regime", "dpfda.planning.theory.cost_of_privacy", "dpfda.planning.theory.price_of_privacy",
     "dpfda.planning.theory.what_helps_most", "dpfda.protocol.statement.PrivacyStatement",

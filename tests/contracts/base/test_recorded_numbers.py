@@ -1,7 +1,7 @@
 """A redesign changes no number: seeded fits, bands, forecasts and a result document, as they were recorded.
 
 On an instruction set that was recorded, every bit must agree; on another one, compiled sums and BLAS may round differently,
-and the numbers must agree to nine digits. `python tests/contracts/test_recorded_numbers.py` records them anew: only
+and the numbers must agree to nine digits. `python tests/contracts/base/test_recorded_numbers.py` records them anew: only
 when a change of the method is meant.
 """
 

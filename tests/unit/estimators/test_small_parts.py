@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dpfda.estimators.achieved import achieved_error
 from sklearn.exceptions import NotFittedError
 
 from dpfda import InvalidInput, PrivateMean
 from dpfda.basis import make_basis
 from dpfda.curves.simulated import mean_1, simulate_mean, squared_l2_error
 from dpfda.estimators.base import BASES, METHODS, CurveEstimator
+from dpfda.estimators.estimated_error import estimate_error
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters, check_is_fitted
@@ -70,8 +70,10 @@ def test_least_squares_equals_the_weighted_normal_equations() -> None:
 def test_the_achieved_error_is_in_the_users_units_and_adds_up() -> None:
     basis, size = make_basis("cosine", 3), 3
     scaling = symmetric_scaling((-10.0, 10.0), (INTERCEPT,))
-    parts = ErrorParts(total=0.03 * np.eye(size), sampling=0.01 * np.eye(size), privacy=0.01 * np.eye(size), spread=0.0)
-    found = achieved_error(basis, scaling, np.array([[0.5, 0.2, 0.0]]), parts)
+    parts = ErrorParts(
+        total=0.03 * np.eye(size), sampling=0.01 * np.eye(size), privacy=0.01 * np.eye(size), sd_of_means=0.0
+    )
+    found = estimate_error(basis, scaling, np.array([[0.5, 0.2, 0.0]]), parts)
     assert found.total == pytest.approx(100 * 0.03 * size)
     assert found.sampling == found.privacy == pytest.approx(100 * 0.01 * size)
     assert found.signal == pytest.approx(found.total + 100 * 0.2**2)
