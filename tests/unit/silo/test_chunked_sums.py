@@ -13,7 +13,7 @@ import kernel_oracle as oracle
 import numpy as np
 import pytest
 
-from dpfda.basis.basis import Cosine
+from dpfda.basis import Cosine
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
 from dpfda.protocol.terms import Scaling
@@ -139,7 +139,7 @@ def test_the_file_of_an_array(tmp_path):
 _GROWTH = """
 import resource, sys, numpy as np
 from types import SimpleNamespace
-from dpfda.basis.basis import Cosine
+from dpfda.basis import Cosine
 from dpfda.silo.sums import TruncatedGradientSum
 from dpfda.protocol.terms import Scaling
 from dpfda.silo.chunked_sums import sums_of_curves

@@ -103,7 +103,7 @@ def test_curves_are_placed_by_length() -> None:
 
 
 def test_a_level_is_counted_by_the_pass_that_packed_curves_use() -> None:
-    from dpfda.basis.basis import Cosine
+    from dpfda.basis import Cosine
 
     assert callable(level_pass)
     y, offsets = np.array([-0.9, 0.9, 0.8, 0.1]), np.array([0, 1, 3, 4, 4])

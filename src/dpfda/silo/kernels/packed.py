@@ -39,7 +39,8 @@ class PackedCurves:
     A curve of m points is kept as points if m < 1.5 r and as moments otherwise, when moments take no more memory than
     points and rounds are cheaper. The rule looks at m, which is not public. That is no release: it decides by which
     of two formulas (equal up to 1e-10) this curve's own contribution is computed, and the contribution remains a
-    function of this curve alone, clipped to the same bound. Time and memory depend on m with or without it.
+    function of this curve alone, clipped to the same bound. Time and memory depend on m with or without it. Of a basis that
+    is not made of waves all curves are kept as moments.
     """
 
     def __init__(self, basis: Basis, store: Store, design_size: int, empty: int, arena: Arena) -> None:
@@ -49,7 +50,8 @@ class PackedCurves:
         self._empty = empty
         self._arena = arena
         self._groups = int(store.fill.size)
-        self._shape = trigonometric_shape(basis)
+        self._shape = wave_shape(basis)
+        self._mixture = np.array(basis.mixture())
         self.n = empty + int(store.fill.sum(dtype=np.int64))
 
     @classmethod
@@ -72,8 +74,10 @@ class PackedCurves:
         from dpfda.silo.kernels import store as stores
         from dpfda.silo.kernels.moments import SEGMENT
 
+        waves = basis.harmonics >= 0
         if longest_direct is None:
-            longest_direct = max(math.ceil(_MOMENTS_FROM * basis.size) - 1, 0)
+            longest_direct = max(math.ceil(_MOMENTS_FROM * max(basis.size, basis.harmonics + 1)) - 1, 0)
+        longest_direct = longest_direct if waves else 0
         u, y, offsets, design = (
             _frozen(array, kind) for array, kind in ((u, "f8"), (y, "f8"), (offsets, "i8"), (design, "f8"))
         )
@@ -95,10 +99,13 @@ class PackedCurves:
         packed.start[:], packed.points[:] = start, points
         packed.fill[:] = (order.reshape(-1, 8) >= 0).sum(axis=1)
         stores.copy_groups(u, y, offsets, design, order, packed, 0, n_groups)
-        if n_short < n_groups:
+        if not waves:
+            rows = _frozen(basis.moment_features(u), "f8"), _frozen(basis.evaluate_unit(u), "f8")
+            stores.make_gram_records(*rows, y, offsets, order, packed, 0, n_groups, np.zeros(record))
+        elif n_short < n_groups:
             segment = tuple(stores.aligned_zeros(SEGMENT) for _ in range(3))
             room = segment, stores.aligned_zeros(8 * record), stores.aligned_zeros(8 * record)
-            stores.make_records(u, y, offsets, order, packed, *trigonometric_shape(basis), n_short, n_groups, *room)
+            stores.make_records(u, y, offsets, order, packed, *wave_shape(basis), n_short, n_groups, *room)
         if folder is not None:
             arena.move_to_file(folder)
         return cls(basis, stores.store_in(arena), design.shape[1], int(counts[0]), arena)
@@ -108,7 +115,7 @@ class PackedCurves:
         from dpfda.silo.kernels import passes
 
         words, grid = no_words(bound.width), bound.grid
-        arguments = (*self._shape, *self._scaled(iterate), np.array(bound.radii), grid.magic, grid.bits)
+        arguments = (*self._functions(iterate), np.array(bound.radii), grid.magic, grid.bits)
         passes.truncated_pass(self._store, 0, self._groups, self._room(bound.width), *arguments, words[0], words[1])
         return words
 
@@ -141,7 +148,7 @@ class PackedCurves:
         return np.concatenate([lengths.reshape(-1, 8)[inside], np.zeros(self._empty)])
 
     def moment_words(self, centre: Floats, bound: EllipsoidBound) -> Integers:
-        """The sum of each curve's means of cos(k theta), k = 1..K, and sin(k theta) if the basis has sines, minus `centre`.
+        """The sum of each curve's means of the basis's moment features, minus `centre`.
 
         Each vector is first scaled into the ellipsoid.
         """
@@ -156,9 +163,8 @@ class PackedCurves:
         """How many curves have their mean of y in each of `bins` equal bins of [-1, 1]; then, how many have no points."""
         from dpfda.silo.kernels import passes
 
-        _, harmonics, sines = self._shape
         words = no_words(bins + 1)
-        passes.level_pass(self._store, 0, self._groups, (4 if sines else 2) * harmonics, words[1, :bins])
+        passes.level_pass(self._store, 0, self._groups, self._basis.moment_count, words[1, :bins])
         words[1, bins] = self._empty
         return words
 
@@ -171,20 +177,28 @@ class PackedCurves:
         """Let the system take back the memory of curves that live in a file."""
         self._arena.drop_pages()
 
-    def _scaled(self, iterate: Floats) -> tuple[Floats, Floats]:
-        """The iterate with the basis's factors sqrt2 in it, one column for each cosine and sine; and the factors."""
-        _, harmonics, sines = self._shape
-        size = self._basis.size
-        scales = np.full(size, math.sqrt(2))
-        scales[0] = 1.0
-        padded = np.zeros((self._p, 1 + (2 * harmonics if sines else harmonics)))
-        padded[:, :size] = np.asarray(iterate, dtype=np.float64).reshape(self._p, size) * scales
-        return padded, scales
+    def _functions(self, iterate: Floats) -> tuple[Any, ...]:
+        """What the kernels must know of the basis: its waves, its moments, the mixture, the iterate and the factors sqrt2.
+
+        The iterate has these factors in it, and one column for each cosine and sine.
+        """
+        rate, harmonics, sines = self._shape
+        size, given = self._basis.size, np.asarray(iterate, dtype=np.float64).reshape(self._p, self._basis.size)
+        scales = np.ones(size)
+        if self._mixture.size:
+            slopes = given @ self._mixture
+        elif harmonics < 0:
+            slopes = np.array(given)
+        else:
+            scales[1:] = math.sqrt(2)
+            slopes = np.zeros((self._p, 1 + (2 * harmonics if sines else harmonics)))
+            slopes[:, :size] = given * scales
+        return rate, harmonics, sines, self._basis.moment_count, self._mixture, slopes, scales
 
     def _room(self, size: int, outer_size: int = 0) -> Room:
         from dpfda.silo.kernels.store import room_for
 
-        return room_for(size, self._shape[1], outer_size)
+        return room_for(size, max(self._shape[1], self._basis.size), outer_size)
 
     def _whitened(
         self,
@@ -210,8 +224,7 @@ class PackedCurves:
             0,
             self._groups,
             self._room(width, triangle.bits.size),
-            *self._shape,
-            *self._scaled(iterate),
+            *self._functions(iterate),
             matrix,
             (ball.radius, ball.grid.magic, ball.grid.bits, total[0], total[1]),
             float(threshold),
@@ -222,9 +235,9 @@ class PackedCurves:
         return total, short + (self._empty if threshold >= 0 else 0), outer, left
 
 
-def trigonometric_shape(basis: Basis) -> tuple[float, int, bool]:
-    """Turns per unit of u, the highest frequency, and whether the basis has sines."""
-    return basis.angle / (2 * math.pi), int(basis.frequencies[-1]), bool(basis.sines)
+def wave_shape(basis: Basis) -> tuple[float, int, bool]:
+    """How u becomes an angle (`trig.wave`), the highest multiple of it (-1 without waves), and whether there are sines."""
+    return basis.rate, basis.harmonics, bool(basis.sines)
 
 
 @lru_cache(maxsize=4)
@@ -234,8 +247,9 @@ def _unit_grid(size: int) -> Grid:
 
 def _record_size(basis: Basis) -> int:
     """Numbers that a curve's moments take: see `moments`."""
-    harmonics = int(basis.frequencies[-1])
-    return (6 if basis.sines else 3) * harmonics + 1
+    if basis.harmonics < 0:
+        return basis.moment_count + basis.size + basis.size * (basis.size + 1) // 2
+    return (6 if basis.sines else 3) * basis.harmonics + 1
 
 
 def _frozen(array: Any, kind: str) -> Any:

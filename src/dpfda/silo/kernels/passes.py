@@ -16,13 +16,14 @@ from dpfda.silo.kernels.bounding import (
     collect,
     count_short,
     measure_lengths,
+    mix,
     multiply,
     put_gradients,
     put_in_unit_ball,
     true_length,
 )
 from dpfda.silo.kernels.direct import FEW, add_cosines_and_sines, direct_scores
-from dpfda.silo.kernels.moments import add_points, moment_scores
+from dpfda.silo.kernels.moments import add_points, gram_scores, moment_scores
 from dpfda.silo.kernels.simd import fma, load, mul, splat, store, sub
 from dpfda.silo.kernels.store import Room, Store
 
@@ -34,12 +35,21 @@ _BLOCK = 4  # groups that a matrix is applied to at once
 
 @inlined
 def group_scores(
-    packed: Store, group: int, rate: float, harmonics: int, sines: bool, iterate: Floats, room: Room
+    packed: Store,
+    group: int,
+    rate: float,
+    harmonics: int,
+    sines: bool,
+    moments: int,
+    mixture: Floats,
+    iterate: Floats,
+    room: Room,
 ) -> float:
     """Scores of the eight curves of a group, in `room.scores`; the number returned makes means of them.
 
     `iterate` (p rows) has the factors sqrt2 of the basis in it, and a column of zeros where the last sine is not in the
-    basis.
+    basis. With a `mixture` it is in terms of plain cosines, and the scores are turned by the mixture. Without waves
+    (harmonics < 0) all curves have records, in which `moments` entries come first.
     """
     p = iterate.shape[0]
     for entry in range(iterate.shape[1]):
@@ -48,12 +58,20 @@ def group_scores(
             slope = fma(load(packed.design, 8 * (p * group + a)), splat(iterate[a, entry]), slope)
         store(room.slopes, 8 * entry, slope)
     start = packed.start[group]
-    if group >= packed.points.size:
+    share = 1.0
+    if harmonics < 0:
+        gram_scores(packed.table, start + 8 * moments, room.slopes, room.scores, iterate.shape[1])
+    elif group >= packed.points.size:
         moment_scores(packed.table, start, harmonics, sines, room.slopes, room.scores, room.work)
-        return 1.0
-    points = packed.points[group]
-    direct_scores(packed.u, packed.y, start, points, rate, harmonics, sines, room.slopes, room.scores, room.work)
-    return 1.0 / float(points)
+    else:
+        points = packed.points[group]
+        direct_scores(packed.u, packed.y, start, points, rate, harmonics, sines, room.slopes, room.scores, room.work)
+        share = 1.0 / float(points)
+    if mixture.size > 0:
+        mix(mixture, room.scores, room.slopes)
+        for entry in range(mixture.shape[0]):
+            store(room.scores, 8 * entry, load(room.slopes, 8 * entry))
+    return share
 
 
 @compiled
@@ -65,6 +83,8 @@ def truncated_pass(
     rate: float,
     harmonics: int,
     sines: bool,
+    moments: int,
+    mixture: Floats,
     iterate: Floats,
     scales: Floats,
     radii: Floats,
@@ -76,7 +96,7 @@ def truncated_pass(
     """The sum of gradients, each entry truncated to its radius."""
     p, additions = iterate.shape[0], 0
     for group in range(first, last):
-        share = group_scores(packed, group, rate, harmonics, sines, iterate, room)
+        share = group_scores(packed, group, rate, harmonics, sines, moments, mixture, iterate, room)
         add_truncated(packed.design, 8 * p * group, p, share, scales, room.scores, radii, magic, room.lanes)
         additions += 1
         if additions == MOST_ADDITIONS or group == last - 1:
@@ -93,6 +113,8 @@ def whitened_pass(
     rate: float,
     harmonics: int,
     sines: bool,
+    moments: int,
+    mixture: Floats,
     iterate: Floats,
     scales: Floats,
     whitener: Floats,
@@ -118,7 +140,9 @@ def whitened_pass(
         if groups < _BLOCK:
             gradients[:] = 0.0
         for i in range(groups):
-            share = group_scores(packed, block + i, rate, harmonics, sines, iterate, room)
+            share = group_scores(
+                packed, block + i, rate, harmonics, sines, moments, mixture, iterate, room
+            )
             put_gradients(
                 packed.design, 8 * p * (block + i), p, share, scales, room.scores, gradients, 8 * i, 8 * _BLOCK
             )

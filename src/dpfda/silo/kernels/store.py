@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfda._compile import compiled
 from dpfda.silo.kernels.arena import Arena
-from dpfda.silo.kernels.moments import curve_record
+from dpfda.silo.kernels.moments import curve_record, gram_record
 
 
 class Store(NamedTuple):
@@ -144,4 +144,19 @@ def make_records(
                 continue
             curve_record(u, y, offsets[curve], offsets[curve + 1], rate, harmonics, sines, segment, sums, totals)
             for entry in range(totals.size // 8):
+                store.table[store.start[group] + 8 * entry + lane] = totals[entry]
+
+
+@compiled
+def make_gram_records(
+    moments: Any, features: Any, y: Any, offsets: Any, order: Any, store: Store, first: int, last: int, totals: Any
+) -> None:
+    """Fill the table for groups first..last-1 with records of a basis that is not made of waves; one row for each point."""
+    for group in range(first, last):
+        for lane in range(8):
+            curve = order[8 * group + lane]
+            if curve < 0:
+                continue
+            gram_record(moments, features, y, offsets[curve], offsets[curve + 1], totals)
+            for entry in range(totals.size):
                 store.table[store.start[group] + 8 * entry + lane] = totals[entry]
