@@ -5,11 +5,15 @@ that is written down, and `v - v` stays the test for finite numbers that it is m
 
 numba looks at a kernel's own file when it decides whether a compiled copy on disk is still good. Kernels are put together
 from several files, so the copies here carry the digest of all of them: a change in any one makes all stale.
+
+`DPFDA_BOUNDSCHECK=1` in the environment compiles every kernel with a check of every index, those of `silo/kernels/simd.py`
+included; an index out of bounds raises `IndexError`. These copies have files of their own: neither build finds the other's.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,22 +22,29 @@ import numba
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
+CHECKED = os.environ.get("DPFDA_BOUNDSCHECK", "0") not in ("", "0")
+
 # _nrt: kernels allocate nothing and count no references; all their room comes from the caller
-_OPTIONS: Any = {"nogil": True, "error_model": "numpy", "boundscheck": False, "_nrt": False}
+_OPTIONS: Any = {"nogil": True, "error_model": "numpy", "boundscheck": CHECKED, "_nrt": False}
+_BUILD = (
+    f"checked={CHECKED}, numba's own switch={numba.config.BOUNDSCHECK}"  # the latter overrides what is asked for here
+)
+if CHECKED and numba.config.BOUNDSCHECK is not None and not numba.config.BOUNDSCHECK:
+    raise RuntimeError("DPFDA_BOUNDSCHECK=1 has no effect while NUMBA_BOUNDSCHECK=0; unset one of them.")
 
 
 def _digest() -> str:
-    """Of every source that goes into kernels."""
+    """Of every source that goes into kernels, and of how they are built."""
     package = Path(__file__).parent
     sources = [*sorted((package / "silo" / "kernels").glob("*.py")), package / "privacy" / "exact.py", Path(__file__)]
-    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources) + _BUILD.encode()).hexdigest()
 
 
 DIGEST = _digest()
 
 
 def compiled(function: _Function) -> _Function:
-    """A kernel that Python calls."""
+    """A kernel that one Python function calls, after it has checked the arguments (see `_arguments`)."""
     return _jitted(function)
 
 
@@ -47,9 +58,14 @@ def _jitted(function: _Function, **options: Any) -> _Function:
     kernel: Any
     try:
         kernel = numba.njit(cache=True, **_OPTIONS, **options)(function)
-        file = kernel._cache._cache_file
-        file._source_stamp = (file._source_stamp, DIGEST)
-    except (AttributeError, RuntimeError):
+        cache = kernel._cache
+        base, stamp = cache._impl.filename_base, (cache._cache_file._source_stamp, DIGEST)
+        if CHECKED or numba.config.BOUNDSCHECK:
+            base += "-checked"
+        cache._cache_file = type(cache._cache_file)(
+            cache_path=cache._cache_path, filename_base=base, source_stamp=stamp
+        )
+    except (AttributeError, RuntimeError, TypeError):
         kernel = numba.njit(**_OPTIONS, **options)(function)
     uncalled: _Function = kernel
     return uncalled

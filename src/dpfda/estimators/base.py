@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from dpfda import _validate
 from dpfda._blas import one_blas_thread
-from dpfda.basis.basis import make_basis
+from dpfda.basis.basis import basis_names, make_basis
 from dpfda.curves.curves import Curves
 from dpfda.errors import InsufficientBudgetWarning, InvalidInput, NotPrivateWarning
 from dpfda.estimators.fitted import FittedFunctions
@@ -34,7 +34,6 @@ from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
 METHODS = ("adaptive", "published", "nonprivate")
-BASES = ("cosine", "fourier", "fourier-extension")
 Y_SCALES = ("bounds", "none")
 DEFAULT_REFERENCE_SIZE = 7
 MAX_BASIS = 500
@@ -166,7 +165,7 @@ class CurveEstimator(FittedFunctions, Parameters):
     def check_parameters(self) -> None:
         """Raise `InvalidInput` for the first parameter that cannot be used; no data are involved."""
         _validate.choice("method", self.method, METHODS)
-        _validate.choice("basis", self.basis, BASES)
+        _validate.choice("basis", self.basis, basis_names())
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
         _validate.choice("projection", self.projection, ("ellipsoid", "cone", "none"))
         _validate.interval("domain", self.domain)

@@ -43,6 +43,7 @@ class Grid:
             raise InvalidInput(f"radii must lie between {SMALLEST:g} and {LARGEST:g}.")
         exponents = np.frexp(radii)[1].astype(np.int64) - _BITS
         magic = np.ldexp(1.5 * 2.0**52, exponents)
+        exponents.flags.writeable = magic.flags.writeable = False
         return cls(exponents, magic, magic.view(np.int64))
 
     def words(self, rows: Floats) -> Integers:

@@ -87,6 +87,7 @@ class ChunkedSums:
         self._forget = forget or (lambda positions: None)
         self._threads = threads
         self._kept: tuple[range, list[PackedCurves]] = (range(0), [])
+        self._keeping = threading.Lock()
 
     @property
     def n(self) -> int:
@@ -120,10 +121,15 @@ class ChunkedSums:
             self._forget(chunk)
 
     def _packs(self, positions: range) -> list[PackedCurves]:
-        if self._kept[0] != positions:
-            self._kept = (range(0), [])  # free their memory first
-            self._kept = (positions, self._run(self._pack, list(self._chunks(positions)), positions))
-        return self._kept[1]
+        """The packs of these curves and of no others, whichever threads ask for which; one at a time makes them."""
+        with self._keeping:
+            kept, packs = self._kept
+            if kept != positions:
+                packs = []
+                self._kept = (range(0), packs)  # free their memory first
+                packs = self._run(self._pack, list(self._chunks(positions)), positions)
+                self._kept = (positions, packs)
+            return packs
 
     def _pack(self, chunk: range) -> PackedCurves:
         with np.errstate(all="ignore"):

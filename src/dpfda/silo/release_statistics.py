@@ -2,6 +2,8 @@
 
 One function per class of `protocol/statistics.py`, found by its decorator. Each returns a `BoundedSum`, a total over curves
 together with the sensitivity that the bound in `privacy/` states for it. Nothing here draws noise or talks to anybody.
+
+A plan's parameters are looked at again here, whoever made the plan: out of range they are refused before anything is summed.
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dpfda import _validate
 from dpfda._typing import Floats, Words
 from dpfda.basis.moments import uniform_moments
+from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import BoundedSum
 from dpfda.protocol.clip_radius import ClipRule
 from dpfda.protocol.plan import Plan
@@ -41,7 +45,11 @@ from dpfda.silo.sums import (
     SumRequest,
     TruncatedGradientSum,
     WhitenedGradientSums,
+    check_bins,
 )
+
+LEAST_REACH, MOST_REACH = 1 / 16, 16.0  # radii beyond the radius
+LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e9  # as the radii that silos find by themselves (`protocol/clip_radius.py`)
 
 
 @dataclass(frozen=True)
@@ -99,6 +107,8 @@ class Measurement:
     def _whitened_request(self, remainder: ClippedRemainder | None) -> WhitenedGradientSums:
         question, rule = self.question, self.question.require_clip_rule()
         dimensions = question.dimensions
+        if remainder is not None:
+            _validate.within("reach", remainder.reach, LEAST_REACH, MOST_REACH)
         products = [kind for kind in self.statistics if isinstance(kind, GradientOuterProducts)]
         return WhitenedGradientSums(
             question.iterate,
@@ -139,13 +149,17 @@ def measure(
 @measures(EntrywiseGradient)
 def entrywise_gradient(statistic: EntrywiseGradient, measurement: Measurement) -> BoundedSum:
     """Line 4 of Algorithms 1-4: truncate every curve's gradient entrywise at R_h, then add up."""
-    bound = statistic.bound(measurement.question.dimensions)
+    dimensions = measurement.question.dimensions
+    if len(statistic.radii) != dimensions.size:
+        raise InvalidInput(f"radii must have one entry for each of {dimensions.size} coefficients.")
+    bound = statistic.bound(dimensions)  # finite and positive, or it cannot be made
     return bound.total(measurement.words(TruncatedGradientSum(measurement.question.iterate, bound)), measurement.n)
 
 
 @measures(LevelHistogram)
 def level_histogram(statistic: LevelHistogram, measurement: Measurement) -> BoundedSum:
     """In which of equal bins of [-1, 1], as y is, each curve's own mean of y lies; a last cell is for those without any."""
+    check_bins(statistic.bins)
     bound = statistic.bound(measurement.question.dimensions)
     return bound.total(measurement.words(LevelCounts(bound)), measurement.n)
 
@@ -168,6 +182,7 @@ def covariate_squares(statistic: CovariateSquares, measurement: Measurement) -> 
 @measures(CovariateProducts)
 def covariate_products(statistic: CovariateProducts, measurement: Measurement) -> BoundedSum:
     """The outer product of every design vector, its columns brought to about one size first."""
+    _validate.within("radius", statistic.radius, LEAST_RADIUS, MOST_RADIUS)
     bound = statistic.bound(measurement.question.dimensions)
     rows = partial(scaled_design, scale=measurement.question.arrays["covariate_scale"])
     return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)

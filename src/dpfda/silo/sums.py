@@ -5,6 +5,8 @@ add up to the words of all of them without error, so memory, files, chunks and w
 `release_statistics.py` turns words into numbers, together with the sensitivity that the bound states.
 
 Words belong to raw data: nothing of them may leave a silo before noise was added.
+
+A request whose numbers do not belong together cannot be made, whatever a plan says; kernels check shapes once more.
 """
 
 from __future__ import annotations
@@ -13,14 +15,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from dpfda import _validate
 from dpfda._typing import Floats, Words
 from dpfda.basis.basis import Basis
+from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import HistogramBound, OuterProductBound
 from dpfda.privacy.exact import no_words
 from dpfda.protocol.terms import Scaling
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves
+
+LEAST_BINS, MOST_BINS = 2, 1024
 
 
 @runtime_checkable
@@ -62,6 +68,9 @@ class TruncatedGradientSum:
     iterate: Floats
     bound: EntrywiseBound
 
+    def __post_init__(self) -> None:
+        _refuse_unless(self.bound.width == self.iterate.size, "radii must have one entry for each coefficient")
+
     @property
     def width(self) -> int:
         return self.bound.width
@@ -85,6 +94,19 @@ class WhitenedGradientSums:
     direction: Floats | None = None
     remainder: EntrywiseBound | None = None
     outer_products: OuterProductBound | None = None
+
+    def __post_init__(self) -> None:
+        size, outer = self.ball.width, self.outer_products
+        _refuse_unless(self.iterate.size == size, "the ball must have one entry for each coefficient")
+        _refuse_unless(self.whitener.shape == (size, size), "the whitener must have one row for each coefficient")
+        _validate.real("threshold", self.threshold)
+        _refuse_unless((self.direction is None) == (self.remainder is None), "a direction comes with a bound")
+        if self.direction is not None and self.remainder is not None:
+            _refuse_unless(self.direction.shape == (size,), "the direction must have one entry for each coefficient")
+            _refuse_unless(self.remainder.width == 1, "a remainder is one number")
+        _refuse_unless(
+            outer is None or (outer.size == size and outer.radius == 1), "outer products are of unit vectors"
+        )
 
     @property
     def gradient(self) -> slice:
@@ -131,6 +153,9 @@ class DesignMomentSum:
     centre: Floats
     bound: EllipsoidBound
 
+    def __post_init__(self) -> None:
+        _refuse_unless(self.centre.shape == (self.bound.width,), "the centre must have one entry for each moment")
+
     @property
     def width(self) -> int:
         return self.bound.width
@@ -144,6 +169,9 @@ class LevelCounts:
     """In which of equal bins of [-1, 1] each curve's own mean of y lies; the last cell is for curves without points."""
 
     bound: HistogramBound
+
+    def __post_init__(self) -> None:
+        check_bins(self.bound.bins - 1)
 
     @property
     def width(self) -> int:
@@ -172,6 +200,18 @@ class RowSum:
         if len(rows) != curves.n:
             raise ValueError("a curve contributes one row, no more and no less")
         return self.bound.words(rows)
+
+
+def check_bins(bins: int) -> int:
+    """The number of bins of a histogram: a whole number from 2 to 1024, and True and False are none."""
+    if _validate.integer("bins", bins, minimum=LEAST_BINS) > MOST_BINS:
+        raise InvalidInput(f"bins must be at most {MOST_BINS}, got {bins!r}.")
+    return bins
+
+
+def _refuse_unless(holds: bool, rule: str) -> None:
+    if not holds:
+        raise InvalidInput(f"{rule[0].upper()}{rule[1:]}.")
 
 
 PackedRequest = TruncatedGradientSum | WhitenedGradientSums | DesignMomentSum | LevelCounts

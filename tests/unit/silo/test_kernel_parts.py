@@ -8,11 +8,12 @@ import pytest
 from dpfda._compile import compiled
 from dpfda.silo.kernels.bounding import ball_factor, collect, measure_lengths, true_length
 from dpfda.silo.kernels.direct import add_cosines_and_sines
-from dpfda.silo.kernels.moments import curve_record
+from dpfda.silo.kernels.frequencies import Frequencies
+from dpfda.silo.kernels.moments import add_segments, finish_record
 from dpfda.silo.kernels.packed import PackedCurves
-from dpfda.silo.kernels.passes import level_pass
+from dpfda.silo.kernels.room import aligned_zeros, room_for
 from dpfda.silo.kernels.simd import store
-from dpfda.silo.kernels.store import aligned_zeros, place_curves, room_for
+from dpfda.silo.kernels.store import lay_out
 
 
 @compiled
@@ -34,7 +35,8 @@ def trigonometric_sums(u, points, rate, top, sums):
 
 @compiled
 def record(u, y, last, rate, harmonics, segment, sums, totals):
-    curve_record(u, y, 0, last, rate, harmonics, True, segment, sums, totals)
+    add_segments(u, y, 0, last, rate, harmonics, True, segment, sums, totals)
+    finish_record(totals, last)
 
 
 def test_a_ball_shortens_what_is_longer_than_its_radius() -> None:
@@ -87,9 +89,12 @@ def test_the_record_of_a_long_curve_holds_its_means() -> None:
     np.testing.assert_allclose(totals[:size], [values.mean() for values in expected], rtol=0, atol=1e-13)
 
 
-def test_room_is_aligned_and_kept_for_the_next_pass() -> None:
+def test_room_is_aligned_kept_and_zero_for_the_next_pass() -> None:
     room = room_for(4, 2, 10)
+    for part in room:
+        part[:] = 7
     assert room is room_for(4, 2, 10)
+    assert not any(part.any() for part in room)
     assert room is not room_for(5, 2, 10)
     assert room.outer_lanes.dtype == np.int64
     assert aligned_zeros(100).ctypes.data % 64 == 0
@@ -97,15 +102,23 @@ def test_room_is_aligned_and_kept_for_the_next_pass() -> None:
 
 def test_curves_are_placed_by_length() -> None:
     offsets = np.array([0, 2, 2, 3, 5, 12])  # lengths 2, 0, 1, 2, 7
-    order, slots = np.full(4, -1), np.array([0, 0, 1, 3])
-    place_curves(offsets, 2, slots, order)
-    assert order.tolist() == [2, 0, 3, 4]
+    layout = lay_out(offsets, 2, 1, 4)
+    assert layout.order[layout.order >= 0].tolist() == [2, 0, 3, 4]
+    assert layout.points.tolist() == [1, 2]
+    assert layout.start.tolist() == [0, 8, 0]
+    assert layout.empty == 1
+    assert layout.sizes == (24, 24, 32, 3, 2, 24, 3)
 
 
-def test_a_level_is_counted_by_the_pass_that_packed_curves_use() -> None:
+@pytest.mark.parametrize(("sines", "functions", "moments"), [(True, 7, 12), (False, 4, 6)])
+def test_sizes_follow_from_the_frequencies(sines, functions, moments) -> None:
+    frequencies = Frequencies(0.5, 3, sines)
+    assert (frequencies.functions, frequencies.moments, frequencies.record) == (functions, moments, functions + moments)
+
+
+def test_levels_are_counted_in_bins() -> None:
     from dpfda.basis import Cosine
 
-    assert callable(level_pass)
     y, offsets = np.array([-0.9, 0.9, 0.8, 0.1]), np.array([0, 1, 3, 4, 4])
     packed = PackedCurves.pack(np.full(4, 0.5), y, offsets, np.ones((4, 1)), Cosine(3))
     assert packed.level_words(2)[1].tolist() == [1, 2, 1]

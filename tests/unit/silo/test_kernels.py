@@ -334,8 +334,8 @@ def test_a_change_in_any_source_makes_compiled_copies_stale(tmp_path):
 
 def test_kernels_run_where_nothing_can_be_cached():
     code = (
-        "import numpy as np; from dpfda.silo.kernels.store import place_curves as kernel; order = np.zeros(8, np.int64);"
-        "kernel(np.array([0, 1]), 1, np.zeros(3, np.int64), order); print(kernel.stats.cache_path)"
+        "import numpy as np; from dpfda.silo.kernels.store import _place_curves as kernel, lay_out;"
+        "lay_out(np.array([0, 1]), 1, 1, 1); print(kernel.stats.cache_path)"
     )
     environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}  # one that serves zip files only
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)

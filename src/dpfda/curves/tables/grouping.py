@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpfda._arguments import DOUBLES, INTEGERS, SHORTS, require, require_array
 from dpfda._compile import compiled
 
 if TYPE_CHECKING:
@@ -19,10 +20,15 @@ LONGEST = 64  # points of a curve that are compared pair by pair
 
 def order_rows(codes: Integers, x: Floats, y: Floats) -> tuple[Integers, Floats, Floats]:
     """The rows in the order of `codes`, which start at 0, and within a code in their own order."""
+    codes, x, y = np.ascontiguousarray(codes), np.ascontiguousarray(x), np.ascontiguousarray(y)
+    require_array("codes", codes, INTEGERS, codes.size)
+    require_array("x", x, DOUBLES, codes.size)
+    require_array("y", y, DOUBLES, codes.size)
+    require(codes.size > 0 and int(codes.min()) >= 0, "codes must start at 0")
     starts = np.zeros(int(codes.max()) + 2, dtype=np.int64)
     _count(codes, starts[1:])
     np.cumsum(starts, out=starts)
-    moved = np.empty(codes.size, dtype=np.int64), np.empty(codes.size), np.empty(codes.size)
+    moved = np.zeros(codes.size, dtype=np.int64), np.zeros(codes.size), np.zeros(codes.size)
     _move(codes, x, y, starts, *moved)
     return moved
 
@@ -30,18 +36,27 @@ def order_rows(codes: Integers, x: Floats, y: Floats) -> tuple[Integers, Floats,
 def split_columns(
     numbers: NDArray[np.uint16], counts: Integers, columns: list[NDArray[np.generic]]
 ) -> list[NDArray[np.generic]]:
-    """Columns of 8-byte entries in the order of `numbers`, below counts.size, each number in its own order."""
+    """Columns of 8-byte entries in the order of `numbers`, each number in its own order; `counts` says how often each is."""
+    require_array("numbers", numbers, SHORTS, numbers.size)
+    counted = np.bincount(numbers, minlength=counts.size)
+    require(np.array_equal(counted, counts), "counts must be those of the numbers")
     starts = np.cumsum(counts) - counts
     moved = []
     for column in columns:
-        out = np.empty(column.size, dtype=np.int64)
-        _move_column(numbers, np.ascontiguousarray(column).view(np.int64), starts.copy(), out)
+        integers, out = np.ascontiguousarray(column).view(np.int64), np.zeros(numbers.size, dtype=np.int64)
+        require_array("column", integers, INTEGERS, numbers.size)
+        _move_column(numbers, integers, starts.copy(), out)
         moved.append(out.view(column.dtype))
     return moved
 
 
 def may_hold_copies(x: Floats, y: Floats, offsets: Integers) -> bool:
     """False only if no curve has two points that are the same; x and y are finite."""
+    require_array("x", x, DOUBLES, x.size)
+    require_array("y", y, DOUBLES, x.size)
+    require_array("offsets", offsets, INTEGERS, offsets.size)
+    require(offsets.size > 0 and offsets[0] >= 0 and offsets[-1] <= x.size, "offsets must lie within the points")
+    require(not bool((offsets[1:] < offsets[:-1]).any()), "offsets must not decrease")
     return bool(_may_hold_copies(x, y, offsets))
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfda._arguments import UNSIGNED, require_array
 from dpfda._compile import compiled
 
 
 def has_repeat(prints: NDArray[np.uint64]) -> bool:
     """Whether two entries are equal."""
+    require_array("prints", prints, UNSIGNED, prints.size)
     return bool(_has_repeat(prints, np.zeros(1 << (2 * prints.size).bit_length(), dtype=np.uint64)))
 
 

@@ -101,10 +101,9 @@ def gram_scores(table: Floats, start: int, slopes: Floats, scores: Floats, size:
 
 
 @inlined
-def gram_record(moments: Floats, features: Floats, y: Floats, first: int, last: int, totals: Floats) -> None:
-    """The record of one curve with points first..last-1 of a basis that is not made of waves: moments, h, triangle of A."""
+def add_gram_record(moments: Floats, features: Floats, y: Floats, first: int, last: int, totals: Floats) -> None:
+    """Add points first..last-1 of one curve to `totals`, a record of a basis without waves: moments, h, triangle of A."""
     count, size = moments.shape[1], features.shape[1]
-    totals[:] = 0.0
     for point in range(first, last):
         for entry in range(count):
             totals[entry] += moments[point, entry]
@@ -115,8 +114,6 @@ def gram_record(moments: Floats, features: Floats, y: Floats, first: int, last: 
             for column in range(row, size):
                 totals[place] += value * features[point, column]
                 place += 1
-    for entry in range(totals.size):
-        totals[entry] /= np.float64(last - first)
 
 
 @inlined
@@ -158,7 +155,7 @@ def add_points(
 
 
 @inlined
-def curve_record(
+def add_segments(
     u: Floats,
     y: Floats,
     first: int,
@@ -170,12 +167,12 @@ def curve_record(
     sums: Floats,
     totals: Floats,
 ) -> None:
-    """The record of one curve with points first..last-1, in the first entries of `totals`.
+    """Add the points first..last-1 of one curve to `totals`, segment by segment.
 
-    `segment` is room for u, y and weights of SEGMENT points, `sums` and `totals` for eight records each.
+    `segment` is room for u, y and weights of SEGMENT points, `sums` for eight records, as `totals` has. A curve may come in
+    several calls, each but the last of whole segments.
     """
     some_u, some_y, weights = segment
-    totals[:] = 0.0
     for begin in range(first, last, SEGMENT):
         count = min(SEGMENT, last - begin)
         blocks = (count + 7) // 8
@@ -188,8 +185,13 @@ def curve_record(
         add_points(some_u, some_y, 0, blocks, weights, 8, rate, harmonics, sines, sums)
         for i in range(sums.size):
             totals[i] += sums[i]
+
+
+@inlined
+def finish_record(totals: Floats, points: int) -> None:
+    """The record of a curve with so many points, in the first entries of `totals`."""
     for entry in range(totals.size // 8):
         at = 8 * entry
         left = (totals[at] + totals[at + 1]) + (totals[at + 2] + totals[at + 3])
         right = (totals[at + 4] + totals[at + 5]) + (totals[at + 6] + totals[at + 7])
-        totals[entry] = (left + right) / np.float64(last - first)
+        totals[entry] = (left + right) / np.float64(points)

@@ -15,20 +15,19 @@ order or the chunking of curves.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpfda._typing import Floats, Integers
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.exact import Grid, no_words
+from dpfda.privacy.exact import no_words
 from dpfda.silo.kernels.arena import Arena
+from dpfda.silo.kernels.frequencies import Frequencies
 
 if TYPE_CHECKING:
     from dpfda.basis.basis import Basis
-    from dpfda.silo.kernels.store import Room, Store
-
+    from dpfda.silo.kernels.store import Layout
 
 _MOMENTS_FROM = 1.5  # points per function of the basis
 
@@ -43,16 +42,15 @@ class PackedCurves:
     is not made of waves all curves are kept as moments.
     """
 
-    def __init__(self, basis: Basis, store: Store, design_size: int, empty: int, arena: Arena) -> None:
+    def __init__(self, basis: Basis, layout: Layout, arena: Arena) -> None:
+        from dpfda.silo.kernels.store import SealedStore, store_in
+
         self._basis = basis
-        self._store = store
-        self._p = design_size
-        self._empty = empty
         self._arena = arena
-        self._groups = int(store.fill.size)
-        self._shape = wave_shape(basis)
-        self._mixture = np.array(basis.mixture())
-        self.n = empty + int(store.fill.sum(dtype=np.int64))
+        self._empty = layout.empty
+        self._store = SealedStore(store_in(arena), layout.columns, layout.record)
+        self._frequencies = Frequencies.of(basis)
+        self.n = layout.empty + int(self._store.arrays.fill.sum(dtype=np.int64))
 
     @classmethod
     def pack(
@@ -72,52 +70,30 @@ class PackedCurves:
         tests and benchmarks.
         """
         from dpfda.silo.kernels import store as stores
-        from dpfda.silo.kernels.moments import SEGMENT
 
-        waves = basis.harmonics >= 0
         if longest_direct is None:
-            longest_direct = max(math.ceil(_MOMENTS_FROM * max(basis.size, basis.harmonics + 1)) - 1, 0)
-        longest_direct = longest_direct if waves else 0
+            longest_direct = longest_kept_as_points(basis)
         u, y, offsets, design = (
             _frozen(array, kind) for array, kind in ((u, "f8"), (y, "f8"), (offsets, "i8"), (design, "f8"))
         )
-        counts = np.bincount(np.minimum(np.diff(offsets), longest_direct + 1), minlength=longest_direct + 2)
-        groups = (counts + 7) // 8
-        groups[0] = 0
-        n_groups, n_short = int(groups.sum()), int(groups[:-1].sum())
-        slots = 8 * (np.cumsum(groups) - groups)
-        order = np.full(8 * n_groups, -1, dtype=np.int64)
-        stores.place_curves(offsets, longest_direct, slots, order)
-
-        points = np.repeat(np.arange(longest_direct + 1), groups[:-1])
-        record = _record_size(basis)
-        start = np.concatenate([8 * (np.cumsum(points) - points), 8 * record * np.arange(n_groups - n_short)])
-        short_points, table = 8 * int(points.sum()), 8 * record * (n_groups - n_short)
-        sizes = (short_points, short_points, table, n_groups, n_short, 8 * n_groups * design.shape[1], n_groups)
-        arena = Arena(sizes)
-        packed = stores.store_in(arena)
-        packed.start[:], packed.points[:] = start, points
-        packed.fill[:] = (order.reshape(-1, 8) >= 0).sum(axis=1)
-        stores.copy_groups(u, y, offsets, design, order, packed, 0, n_groups)
-        if not waves:
+        frequencies = Frequencies.of(basis)
+        longest = longest_direct if frequencies.has_waves else 0
+        layout = stores.lay_out(offsets, longest, design.shape[1], frequencies.record)
+        arena = Arena(layout.sizes)
+        store = stores.store_in(arena)
+        stores.fill_store(u, y, design, layout, frequencies, store)
+        if not frequencies.has_waves:
             rows = _frozen(basis.moment_features(u), "f8"), _frozen(basis.evaluate_unit(u), "f8")
-            stores.make_gram_records(*rows, y, offsets, order, packed, 0, n_groups, np.zeros(record))
-        elif n_short < n_groups:
-            segment = tuple(stores.aligned_zeros(SEGMENT) for _ in range(3))
-            room = segment, stores.aligned_zeros(8 * record), stores.aligned_zeros(8 * record)
-            stores.make_records(u, y, offsets, order, packed, *wave_shape(basis), n_short, n_groups, *room)
+            stores.fill_gram_records(*rows, y, layout, frequencies, store)
         if folder is not None:
             arena.move_to_file(folder)
-        return cls(basis, stores.store_in(arena), design.shape[1], int(counts[0]), arena)
+        return cls(basis, layout, arena)
 
     def truncated_words(self, iterate: Floats, bound: EntrywiseBound) -> Integers:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
         from dpfda.silo.kernels import passes
 
-        words, grid = no_words(bound.width), bound.grid
-        arguments = (*self._functions(iterate), np.array(bound.radii), grid.magic, grid.bits)
-        passes.truncated_pass(self._store, 0, self._groups, self._room(bound.width), *arguments, words[0], words[1])
-        return words
+        return passes.truncated_pass(self._store, self._frequencies, *self._scaled(iterate), bound)
 
     def whitened_words(
         self,
@@ -137,14 +113,14 @@ class PackedCurves:
         3. with `outer_products`, the upper triangle of v_i v_i^T, v_i = w_i / max(C, ||w_i||), on the grid of the unit ball;
         4. with a `direction`, what 1. took from w_i along it, truncated to the bound `remainder`.
         """
-        return self._whitened(iterate, whitener, ball, threshold, outer_products, direction, remainder, np.empty(0))
+        return self._whitened(iterate, whitener, ball, threshold, outer_products, direction, remainder, np.zeros(0))
 
     def norms(self, iterate: Floats, whitener: Floats) -> Floats:
         """||whitener @ gradient_i|| of every curve, in no particular order: for tests, never for release."""
-        lengths = np.empty(8 * self._groups)
-        ball = EllipsoidBound(np.ones(self._p * self._basis.size), 1.0)
+        lengths = np.zeros(8 * self._store.groups)
+        ball = EllipsoidBound(np.ones(self._store.columns * self._basis.size), 1.0)
         self._whitened(iterate, whitener, ball, -1.0, False, None, None, lengths)
-        inside = np.arange(8) < self._store.fill[:, None]
+        inside = np.arange(8) < self._store.arrays.fill[:, None]
         return np.concatenate([lengths.reshape(-1, 8)[inside], np.zeros(self._empty)])
 
     def moment_words(self, centre: Floats, bound: EllipsoidBound) -> Integers:
@@ -152,20 +128,17 @@ class PackedCurves:
 
         Each vector is first scaled into the ellipsoid.
         """
-        from dpfda.silo.kernels import passes
+        from dpfda.silo.kernels.summary_passes import moment_pass
 
-        words, grid = no_words(bound.width), bound.grid
-        arguments = (*self._shape, np.array(centre), 1.0 / bound.roots, bound.radius, grid.magic, grid.bits)
-        passes.moment_pass(self._store, 0, self._groups, self._room(2 * bound.width), *arguments, words[0], words[1])
-        return words
+        return moment_pass(self._store, self._frequencies, np.array(centre, dtype=np.float64), bound)
 
     def level_words(self, bins: int) -> Integers:
         """How many curves have their mean of y in each of `bins` equal bins of [-1, 1]; then, how many have no points."""
-        from dpfda.silo.kernels import passes
+        from dpfda.silo.kernels.summary_passes import level_pass
 
+        counts = level_pass(self._store, self._frequencies, bins)
         words = no_words(bins + 1)
-        passes.level_pass(self._store, 0, self._groups, self._basis.moment_count, words[1, :bins])
-        words[1, bins] = self._empty
+        words[1, :bins], words[1, bins] = counts, self._empty
         return words
 
     @property
@@ -177,28 +150,20 @@ class PackedCurves:
         """Let the system take back the memory of curves that live in a file."""
         self._arena.drop_pages()
 
-    def _functions(self, iterate: Floats) -> tuple[Any, ...]:
-        """What the kernels must know of the basis: its waves, its moments, the mixture, the iterate and the factors sqrt2.
+    def _scaled(self, iterate: Floats) -> tuple[Floats, Floats, Floats]:
+        """The iterate, one column for each cosine and sine, with the basis's factors in it; the factors; and the mixture.
 
-        The iterate has these factors in it, and one column for each cosine and sine.
+        Factors are sqrt2 for trigonometric functions; others are mixed of waves without factors, or not made of waves.
         """
-        rate, harmonics, sines = self._shape
-        size, given = self._basis.size, np.asarray(iterate, dtype=np.float64).reshape(self._p, self._basis.size)
-        scales = np.ones(size)
-        if self._mixture.size:
-            slopes = given @ self._mixture
-        elif harmonics < 0:
-            slopes = np.array(given)
-        else:
+        size, columns, mixture = self._basis.size, self._store.columns, np.array(self._basis.mixture())
+        given, scales = np.asarray(iterate, dtype=np.float64).reshape(columns, size), np.ones(size)
+        if mixture.size:
+            return given @ mixture, scales, mixture
+        if self._frequencies.has_waves:
             scales[1:] = math.sqrt(2)
-            slopes = np.zeros((self._p, 1 + (2 * harmonics if sines else harmonics)))
-            slopes[:, :size] = given * scales
-        return rate, harmonics, sines, self._basis.moment_count, self._mixture, slopes, scales
-
-    def _room(self, size: int, outer_size: int = 0) -> Room:
-        from dpfda.silo.kernels.store import room_for
-
-        return room_for(size, max(self._shape[1], self._basis.size), outer_size)
+        padded = np.zeros((columns, self._frequencies.functions))
+        padded[:, :size] = given * scales
+        return padded, scales, mixture
 
     def _whitened(
         self,
@@ -213,43 +178,25 @@ class PackedCurves:
     ) -> tuple[Integers, int, Integers, Integers]:
         from dpfda.silo.kernels import passes
 
-        width = self._p * self._basis.size
-        matrix = np.array(whitener, dtype=np.float64).reshape(width, width)
-        along = np.zeros(0) if direction is None else np.array(direction, dtype=np.float64)
-        limit, reach = (_unit_grid(1), 1.0) if remainder is None else (remainder.grid, float(remainder.radii[0]))
-        triangle = _unit_grid(width * (width + 1) // 2 if outer_products else 0)
-        total, outer, left = no_words(width), no_words(triangle.bits.size), no_words(1 if along.size else 0)
-        short = passes.whitened_pass(
+        width = self._store.columns * self._basis.size
+        total, short, outer, left = passes.whitened_pass(
             self._store,
-            0,
-            self._groups,
-            self._room(width, triangle.bits.size),
-            *self._functions(iterate),
-            matrix,
-            (ball.radius, ball.grid.magic, ball.grid.bits, total[0], total[1]),
+            self._frequencies,
+            *self._scaled(iterate),
+            np.array(whitener, dtype=np.float64).reshape(width, width),
+            ball,
             float(threshold),
-            (triangle.magic, triangle.bits, outer[0], outer[1]),
-            (along, reach, limit.magic, limit.bits[: along.size], left[0], left[1]),
+            outer_products,
+            None if direction is None else np.array(direction, dtype=np.float64),
+            remainder,
             norms,
         )
         return total, short + (self._empty if threshold >= 0 else 0), outer, left
 
 
-def wave_shape(basis: Basis) -> tuple[float, int, bool]:
-    """How u becomes an angle (`trig.wave`), the highest multiple of it (-1 without waves), and whether there are sines."""
-    return basis.rate, basis.harmonics, bool(basis.sines)
-
-
-@lru_cache(maxsize=4)
-def _unit_grid(size: int) -> Grid:
-    return Grid.of(np.ones(size))
-
-
-def _record_size(basis: Basis) -> int:
-    """Numbers that a curve's moments take: see `moments`."""
-    if basis.harmonics < 0:
-        return basis.moment_count + basis.size + basis.size * (basis.size + 1) // 2
-    return (6 if basis.sines else 3) * basis.harmonics + 1
+def longest_kept_as_points(basis: Basis) -> int:
+    """The most points that a curve may have and still be kept as points."""
+    return max(math.ceil(_MOMENTS_FROM * max(basis.size, basis.harmonics + 1)) - 1, 0)
 
 
 def _frozen(array: Any, kind: str) -> Any:

@@ -1,13 +1,22 @@
-"""One pass over packed curves: groups first..last-1, into words of exact totals. Working memory does not depend on n."""
+"""One pass over the gradients of packed curves, into words of exact totals. Working memory does not depend on n.
+
+`truncated_pass` and `whitened_pass` are the only callers of the compiled loops: they check every size, and make the working
+memory and the words themselves.
+"""
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from dpfda._arguments import DOUBLES, require, require_array
 from dpfda._compile import compiled, inlined
-from dpfda.privacy.exact import MOST_ADDITIONS
+from dpfda._typing import Words
+from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
+from dpfda.privacy.exact import MOST_ADDITIONS, Grid, no_words
 from dpfda.silo.kernels.bounding import (
     add_outer_products,
     add_remainder,
@@ -22,15 +31,110 @@ from dpfda.silo.kernels.bounding import (
     put_in_unit_ball,
     true_length,
 )
-from dpfda.silo.kernels.direct import FEW, add_cosines_and_sines, direct_scores
-from dpfda.silo.kernels.moments import add_points, gram_scores, moment_scores
-from dpfda.silo.kernels.simd import fma, load, mul, splat, store, sub
-from dpfda.silo.kernels.store import Room, Store
+from dpfda.silo.kernels.direct import direct_scores
+from dpfda.silo.kernels.frequencies import Frequencies
+from dpfda.silo.kernels.moments import gram_scores, moment_scores
+from dpfda.silo.kernels.room import Room, room_for
+from dpfda.silo.kernels.simd import fma, load, mul, splat, store
+from dpfda.silo.kernels.store import SealedStore, Store
 
 Floats = Any
 Integers = Any
 
 _BLOCK = 4  # groups that a matrix is applied to at once
+
+
+def truncated_pass(
+    packed: SealedStore, frequencies: Frequencies, iterate: Floats, scales: Floats, mixture: Floats, bound: EntrywiseBound
+) -> Words:
+    """The sum of gradients, each entry truncated to its radius; `iterate` and `scales` as `group_scores` wants them."""
+    width, wave = _check_gradients(packed, frequencies, iterate, scales, mixture)
+    require(isinstance(bound, EntrywiseBound) and bound.width == width, "there is one radius for each coefficient")
+    words, grid = no_words(width), bound.grid
+    room = room_for(width, frequencies.room)
+    _truncated_pass(
+        packed.arrays,
+        0,
+        packed.groups,
+        room,
+        *wave,
+        iterate,
+        scales,
+        mixture,
+        np.array(bound.radii),
+        grid.magic,
+        grid.bits,
+        words[0],
+        words[1],
+    )
+    return words
+
+
+def whitened_pass(
+    packed: SealedStore,
+    frequencies: Frequencies,
+    iterate: Floats,
+    scales: Floats,
+    mixture: Floats,
+    whitener: Floats,
+    ball: EllipsoidBound,
+    threshold: float,
+    outer_products: bool,
+    direction: Floats | None,
+    remainder: EntrywiseBound | None,
+    norms: Floats,
+) -> tuple[Words, int, Words, Words]:
+    """Words of the whitened gradients in the ball; how many are short; words of outer products and of the remainder."""
+    width, wave = _check_gradients(packed, frequencies, iterate, scales, mixture)
+    require_array("whitener", whitener, DOUBLES, width, width)
+    require(isinstance(ball, EllipsoidBound) and ball.width == width, "the ball is one of coefficients")
+    require(type(threshold) is float and math.isfinite(threshold), "the threshold is a finite float")
+    require((direction is None) == (remainder is None), "a direction comes with the bound of its remainder")
+    require(remainder is None or remainder.width == 1, "a remainder is one number")
+    along = np.zeros(0) if direction is None else direction
+    require_array("direction", along, DOUBLES, 0 if direction is None else width)
+    require_array("norms", norms, DOUBLES, 8 * packed.groups if norms.size else 0)
+    limit, reach = (_unit_grid(1), 1.0) if remainder is None else (remainder.grid, float(remainder.radii[0]))
+    triangle = _unit_grid(width * (width + 1) // 2 if outer_products else 0)
+    total, outer, left = no_words(width), no_words(triangle.bits.size), no_words(1 if along.size else 0)
+    short = _whitened_pass(
+        packed.arrays,
+        0,
+        packed.groups,
+        room_for(width, frequencies.room, triangle.bits.size),
+        *wave,
+        iterate,
+        scales,
+        mixture,
+        whitener,
+        (ball.radius, ball.grid.magic, ball.grid.bits, total[0], total[1]),
+        threshold,
+        (triangle.magic, triangle.bits, outer[0], outer[1]),
+        (along, reach, limit.magic, limit.bits[: left.shape[1]], left[0], left[1]),
+        norms,
+    )
+    return total, short, outer, left
+
+
+def _check_gradients(
+    packed: SealedStore, frequencies: Frequencies, iterate: Floats, scales: Floats, mixture: Floats
+) -> tuple[int, tuple[float, int, bool, int]]:
+    """What all passes over gradients need; the number of coefficients, and the frequencies as kernels take them."""
+    require(isinstance(packed, SealedStore) and isinstance(frequencies, Frequencies), "curves must be packed")
+    require(packed.record == frequencies.record, "curves must be packed for this basis")
+    require_array("iterate", iterate, DOUBLES, packed.columns, frequencies.functions)
+    require_array("scales", scales, DOUBLES, scales.size)
+    require(1 <= scales.size <= frequencies.functions, "there is a scale for each function of the basis")
+    mixed = (scales.size, frequencies.functions) if mixture.size else (0, 0)
+    require_array("mixture", mixture, DOUBLES, *mixed)
+    require(frequencies.has_waves or packed.arrays.points.size == 0, "without waves all curves must have records")
+    waves = frequencies.rate, frequencies.harmonics, frequencies.sines, frequencies.moments
+    return packed.columns * scales.size, waves
+
+
+@lru_cache(maxsize=4)
+def _unit_grid(size: int) -> Grid:
+    return Grid.of(np.ones(size))
 
 
 @inlined
@@ -41,8 +145,8 @@ def group_scores(
     harmonics: int,
     sines: bool,
     moments: int,
-    mixture: Floats,
     iterate: Floats,
+    mixture: Floats,
     room: Room,
 ) -> float:
     """Scores of the eight curves of a group, in `room.scores`; the number returned makes means of them.
@@ -75,7 +179,7 @@ def group_scores(
 
 
 @compiled
-def truncated_pass(
+def _truncated_pass(
     packed: Store,
     first: int,
     last: int,
@@ -84,9 +188,9 @@ def truncated_pass(
     harmonics: int,
     sines: bool,
     moments: int,
-    mixture: Floats,
     iterate: Floats,
     scales: Floats,
+    mixture: Floats,
     radii: Floats,
     magic: Floats,
     bits: Integers,
@@ -96,7 +200,7 @@ def truncated_pass(
     """The sum of gradients, each entry truncated to its radius."""
     p, additions = iterate.shape[0], 0
     for group in range(first, last):
-        share = group_scores(packed, group, rate, harmonics, sines, moments, mixture, iterate, room)
+        share = group_scores(packed, group, rate, harmonics, sines, moments, iterate, mixture, room)
         add_truncated(packed.design, 8 * p * group, p, share, scales, room.scores, radii, magic, room.lanes)
         additions += 1
         if additions == MOST_ADDITIONS or group == last - 1:
@@ -105,7 +209,7 @@ def truncated_pass(
 
 
 @compiled
-def whitened_pass(
+def _whitened_pass(
     packed: Store,
     first: int,
     last: int,
@@ -114,9 +218,9 @@ def whitened_pass(
     harmonics: int,
     sines: bool,
     moments: int,
-    mixture: Floats,
     iterate: Floats,
     scales: Floats,
+    mixture: Floats,
     whitener: Floats,
     ball: tuple[float, Floats, Integers, Integers, Integers],
     threshold: float,
@@ -140,9 +244,7 @@ def whitened_pass(
         if groups < _BLOCK:
             gradients[:] = 0.0
         for i in range(groups):
-            share = group_scores(
-                packed, block + i, rate, harmonics, sines, moments, mixture, iterate, room
-            )
+            share = group_scores(packed, block + i, rate, harmonics, sines, moments, iterate, mixture, room)
             put_gradients(
                 packed.design, 8 * p * (block + i), p, share, scales, room.scores, gradients, 8 * i, 8 * _BLOCK
             )
@@ -177,76 +279,3 @@ def whitened_pass(
             collect(room.remainder_lanes, remainder_bits, additions, remainder_high, remainder_low)
             additions = 0
     return short
-
-
-@compiled
-def moment_pass(
-    packed: Store,
-    first: int,
-    last: int,
-    room: Room,
-    rate: float,
-    harmonics: int,
-    sines: bool,
-    centre: Floats,
-    scales: Floats,
-    radius: float,
-    magic: Floats,
-    bits: Integers,
-    high: Integers,
-    low: Integers,
-) -> None:
-    """The sum of (moments - centre) scales in a ball; moments are the first entries of a record."""
-    size = centre.size
-    sums = room.whitened
-    room.flags[:] = 1.0
-    additions = 0
-    for group in range(first, last):
-        start = packed.start[group]
-        if group < packed.points.size:
-            points = packed.points[group]
-            for entry in range(size + size // 2 + 1):  # of a record
-                store(sums, 8 * entry, splat(0.0))
-            if harmonics <= FEW:
-                add_cosines_and_sines(packed.u, start, points, rate, 2 * harmonics, sines, sums)
-            else:
-                add_points(packed.u, packed.y, start, points, room.flags, 0, rate, harmonics, sines, sums)
-            share = splat(1.0 / points)
-            for entry in range(size):
-                store(sums, 8 * entry, mul(load(sums, 8 * entry), share))
-        else:
-            for entry in range(size):
-                store(sums, 8 * entry, load(packed.table, start + 8 * entry))
-        for entry in range(size):
-            value = sub(load(sums, 8 * entry), splat(centre[entry]))
-            store(sums, 8 * entry, mul(value, splat(scales[entry])))
-        for lane in range(packed.fill[group], 8):
-            for entry in range(size):
-                sums[8 * entry + lane] = 0.0
-        add_shrunk(sums, 0, 8, size, measure_lengths(sums, 0, 8, size), radius, magic[0], room.lanes)
-        additions += 1
-        if additions == MOST_ADDITIONS or group == last - 1:
-            collect(room.lanes, bits, additions, high, low)
-            additions = 0
-
-
-@compiled
-def level_pass(packed: Store, first: int, last: int, values_before: int, counts: Integers) -> None:
-    """Count curves by the bin of [-1, 1] that their own mean of y is in: h_0, entry `values_before` of a record.
-
-    Means beyond the ends count in the outer bins; a mean that is not finite is not counted.
-    """
-    bins = counts.size
-    for group in range(first, last):
-        start = packed.start[group]
-        for lane in range(packed.fill[group]):
-            if group < packed.points.size:
-                points = packed.points[group]
-                mean = 0.0
-                for j in range(points):
-                    mean += packed.y[start + 8 * j + lane]
-                mean /= points
-            else:
-                mean = packed.table[start + 8 * values_before + lane]
-            if np.isfinite(mean):
-                counts[np.int64(min(max(np.floor((mean + 1.0) / 2.0 * bins), 0.0), bins - 1.0))] += 1

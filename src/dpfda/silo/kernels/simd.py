@@ -3,7 +3,8 @@
 LLVM maps a vector to one AVX-512 register, two of AVX2 or four of NEON or SSE. Every operation acts on each lane by
 itself with IEEE rounding, so that the bits in a lane depend on that lane alone.
 
-Indices count doubles from the start of a contiguous array; nothing is checked.
+Indices count doubles from the start of a contiguous array. They are checked in the build of `DPFDA_BOUNDSCHECK=1` only
+(`_compile`), in which eight doubles that are not all in the array raise `IndexError`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 from llvmlite import ir  # type: ignore[import-untyped, unused-ignore]
 from numba.core import cgutils, types
 from numba.extending import intrinsic, models, register_model
+
+from dpfda._compile import CHECKED
 
 LANES = 8
 ALL = 2**LANES - 1  # the bits of all lanes
@@ -39,8 +42,15 @@ register_model(_LanesType)(_LanesModel)
 
 
 def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any, vector: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
+    made = context.make_array(array_type)(context, builder, array)
+    if CHECKED:
+        last = builder.sub(made.nitems, ir.Constant(made.nitems.type, LANES))  # may be negative: then none is inside
+        outside = builder.or_(
+            builder.icmp_signed("<", index, ir.Constant(index.type, 0)), builder.icmp_signed(">", index, last)
+        )
+        with builder.if_then(outside, likely=False):
+            context.call_conv.return_user_exc(builder, IndexError, ("eight lanes are not all in the array",))
+    return builder.bitcast(builder.gep(made.data, [index]), vector.as_pointer())
 
 
 def _splatted(builder: Any, value: Any) -> Any:

@@ -3,19 +3,25 @@
 Short curves keep their points: groups of eight curves of the SAME length, point j of lane l of a group at start + 8j
 + l. Long curves keep a record of moments (see `moments`), entry e of lane l at start + 8e + l. Lanes that are left
 over in a group have design zero, so that they contribute zero. Curves without points are not stored.
+
+Every index that a kernel follows is made in `lay_out` and checked there or in `SealedStore`; nobody writes to a sealed
+store.
 """
 
 from __future__ import annotations
 
-import itertools
-import threading
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpfda._arguments import DOUBLES, INTEGERS, require, require_array
 from dpfda._compile import compiled
+from dpfda._typing import Floats, Integers
 from dpfda.silo.kernels.arena import Arena
-from dpfda.silo.kernels.moments import curve_record, gram_record
+from dpfda.silo.kernels.frequencies import Frequencies
+from dpfda.silo.kernels.moments import SEGMENT, add_gram_record, add_segments, finish_record
+from dpfda.silo.kernels.room import aligned_zeros
 
 
 class Store(NamedTuple):
@@ -30,68 +36,126 @@ class Store(NamedTuple):
     fill: Any  # per group: how many lanes are curves
 
 
+_OF_INTEGERS = ("start", "points", "fill")
+
+
 def store_in(arena: Arena) -> Store:
     """The arrays of an arena by name."""
     store = Store(*arena.parts)
-    return store._replace(**{name: getattr(store, name).view(np.int64) for name in ("start", "points", "fill")})
+    return store._replace(**{name: getattr(store, name).view(np.int64) for name in _OF_INTEGERS})
 
 
-class Room(NamedTuple):
-    """Working memory of a pass: vectors of eight doubles, and lanes of integers for exact sums.
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Which curve goes to which lane of which group, as `lay_out` makes it of offsets that it has checked."""
 
-    Between passes the lanes are zero (`bounding.collect` leaves them so); of the rest, a pass reads what it wrote itself.
-    """
+    offsets: Integers
+    order: Integers  # per lane: a curve, or -1
+    start: Integers
+    points: Integers
+    empty: int  # curves without points
+    columns: int  # of the design
+    record: int  # numbers of a long curve
 
-    slopes: Any
-    scores: Any
-    work: Any
-    gradients: Any
-    whitened: Any
-    lanes: Any
-    outer_lanes: Any
-    remainder_lanes: Any
-    flags: Any
+    @property
+    def groups(self) -> int:
+        return int(self.start.size)
 
-
-def aligned_zeros(size: int) -> Any:
-    """Zeros that start at a cache line: a vector across two lines is read at half speed."""
-    room = np.zeros(size + 8)
-    skip = (-room.ctypes.data % 64) // 8
-    return room[skip : skip + size]
-
-
-class _Kept(threading.local):
-    shape: tuple[int, int, int] | None = None
-    room: Any = None
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Of the arrays of a `Store`."""
+        short = 8 * int(self.points.sum())
+        table = 8 * self.record * (self.groups - self.points.size)
+        return short, short, table, self.groups, self.points.size, 8 * self.groups * self.columns, self.groups
 
 
-_kept = _Kept()
+def lay_out(offsets: Integers, longest: int, columns: int, record: int) -> Layout:
+    """Groups of curves of one length up to `longest`, shortest first; then groups of all longer curves."""
+    require_array("offsets", offsets, INTEGERS, offsets.size)
+    require(offsets.size >= 1 and offsets[0] >= 0 and longest >= 0, "offsets and lengths start at 0 or above")
+    require(columns >= 1 and record >= 1, "a curve has a design vector and a record")
+    lengths = np.diff(offsets)
+    require(not lengths.size or int(lengths.min()) >= 0, "offsets must not decrease")
+    counts = np.bincount(np.minimum(lengths, longest + 1), minlength=longest + 2)
+    groups = (counts + 7) // 8
+    groups[0] = 0
+    slots = 8 * (np.cumsum(groups) - groups)
+    order = np.full(8 * int(groups.sum()), -1, dtype=np.int64)
+    _place_curves(offsets, longest, slots, order)
+    points = np.repeat(np.arange(longest + 1), groups[:-1])
+    start = np.concatenate([8 * (np.cumsum(points) - points), 8 * record * np.arange(groups[-1])])
+    return Layout(offsets, order, start, points, int(counts[0]), columns, record)
 
 
-def room_for(size: int, harmonics: int, outer_size: int = 0) -> Room:
-    """Room of this thread for vectors of `size` entries per curve and outer products of `outer_size` entries.
+def fill_store(u: Floats, y: Floats, design: Floats, layout: Layout, frequencies: Frequencies, store: Store) -> None:
+    """Copy curves to their places in a store of the layout's sizes: points of short ones, records of long ones."""
+    n = layout.offsets.size - 1
+    require_array("u", u, DOUBLES, u.size)
+    require_array("y", y, DOUBLES, u.size)
+    require_array("design", design, DOUBLES, n, layout.columns)
+    require(int(layout.offsets[-1]) <= u.size, "offsets must end within the points")
+    require(frequencies.record == layout.record, "the layout must be that of the basis")
+    for name, array, size in zip(Store._fields, store, layout.sizes, strict=True):
+        require_array(name, array, INTEGERS if name in _OF_INTEGERS else DOUBLES, size)
+    store.start[:], store.points[:] = layout.start, layout.points
+    store.fill[:] = (layout.order.reshape(-1, 8) >= 0).sum(axis=1)
+    _copy_groups(u, y, layout.offsets, design, layout.order, store, 0, layout.groups)
+    if frequencies.has_waves and layout.points.size < layout.groups:
+        segment, sums, totals = record_room(layout.record)
+        wave = frequencies.rate, frequencies.harmonics, frequencies.sines
+        long = layout.points.size, layout.groups
+        _make_records(u, y, layout.offsets, layout.order, store, *wave, *long, segment, sums, totals)
 
-    The last one is kept: rounds of a fit ask for the same many times.
-    """
-    shape = (size, harmonics, outer_size)
-    if _kept.shape != shape:
-        _kept.shape, _kept.room = shape, _new_room(*shape)
-    room: Room = _kept.room
-    return room
+
+def fill_gram_records(moments: Floats, features: Floats, y: Floats, layout: Layout, frequencies: Frequencies, store: Store) -> None:
+    """Make the records of a basis that is not made of waves, from one row of moment features and of functions per point."""
+    require(not frequencies.has_waves and layout.points.size == 0, "all curves must have records")
+    require(frequencies.record == layout.record, "the layout must be that of the basis")
+    require_array("moments", moments, DOUBLES, y.size, frequencies.moments)
+    require_array("features", features, DOUBLES, y.size, frequencies.functions)
+    require_array("y", y, DOUBLES, y.size)
+    require(int(layout.offsets[-1]) <= y.size, "offsets must end within the points")
+    require_array("table", store.table, DOUBLES, layout.sizes[2])
+    require_array("start", store.start, INTEGERS, layout.groups)
+    totals = np.zeros(layout.record)
+    _make_gram_records(moments, features, y, layout.offsets, layout.order, store, 0, layout.groups, totals)
 
 
-def _new_room(size: int, harmonics: int, outer_size: int) -> Room:
-    width = 8 * (2 * harmonics + 1)
-    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * outer_size, 8, 8)
-    everything = aligned_zeros(sum(sizes))
-    ends = itertools.accumulate(sizes)
-    room = Room(*(everything[end - size : end] for end, size in zip(ends, sizes, strict=True)))
-    integers = {name: getattr(room, name).view(np.int64) for name in ("lanes", "outer_lanes", "remainder_lanes")}
-    return room._replace(**integers)
+def record_room(record: int) -> tuple[tuple[Any, ...], Any, Any]:
+    """Zeroed room for making records: three segments of points, and two times eight records."""
+    return tuple(aligned_zeros(SEGMENT) for _ in range(3)), aligned_zeros(8 * record), aligned_zeros(8 * record)
+
+
+class SealedStore:
+    """A `Store` whose indices were all found to lie within its arrays, and whose arrays are read-only: passes take no other."""
+
+    __slots__ = ("arrays", "columns", "groups", "record")
+
+    def __init__(self, store: Store, columns: int, record: int) -> None:
+        start, points, fill = store.start, store.points, store.fill
+        groups, short = start.size, points.size
+        sizes = (store.u.size, store.u.size, store.table.size, groups, short, 8 * columns * groups, groups)
+        for name, array, size in zip(Store._fields, store, sizes, strict=True):
+            require_array(name, array, INTEGERS if name in _OF_INTEGERS else DOUBLES, size)
+        require(short <= groups and columns >= 1 and record >= 1, "the parts of a store must fit together")
+        if groups:
+            ends = start + 8 * record
+            ends[:short] = start[:short] + 8 * points
+            require(int(start.min()) >= 0, "a group must start within the store")
+            require(int(fill.min()) >= 0 and int(fill.max()) <= 8, "a group has eight lanes")
+        if short:
+            require(
+                int(points.min()) >= 1 and int(ends[:short].max()) <= store.u.size, "points must lie within the store"
+            )
+        if short < groups:
+            require(int(ends[short:].max()) <= store.table.size, "records must lie within the store")
+        for array in store:
+            array.flags.writeable = False
+        self.arrays, self.columns, self.record, self.groups = store, columns, record, int(groups)
 
 
 @compiled
-def place_curves(offsets: Any, longest: int, slots: Any, order: Any) -> None:
+def _place_curves(offsets: Any, longest: int, slots: Any, order: Any) -> None:
     """Write each curve's number into the next slot of its length (entry longest + 1 of `slots`: all longer ones)."""
     for curve in range(offsets.size - 1):
         points = offsets[curve + 1] - offsets[curve]
@@ -102,7 +166,7 @@ def place_curves(offsets: Any, longest: int, slots: Any, order: Any) -> None:
 
 
 @compiled
-def copy_groups(u: Any, y: Any, offsets: Any, design: Any, order: Any, store: Store, first: int, last: int) -> None:
+def _copy_groups(u: Any, y: Any, offsets: Any, design: Any, order: Any, store: Store, first: int, last: int) -> None:
     """Copy design vectors of groups first..last-1 and, for short curves, their points."""
     p = design.shape[1]
     for group in range(first, last):
@@ -121,7 +185,7 @@ def copy_groups(u: Any, y: Any, offsets: Any, design: Any, order: Any, store: St
 
 
 @compiled
-def make_records(
+def _make_records(
     u: Any,
     y: Any,
     offsets: Any,
@@ -136,27 +200,32 @@ def make_records(
     sums: Any,
     totals: Any,
 ) -> None:
-    """Fill the table for groups first..last-1, all of long curves; the last arguments are room for `curve_record`."""
+    """Fill the table for groups first..last-1, all of long curves; the last arguments are `record_room`."""
     for group in range(first, last):
         for lane in range(8):
             curve = order[8 * group + lane]
             if curve < 0:
                 continue
-            curve_record(u, y, offsets[curve], offsets[curve + 1], rate, harmonics, sines, segment, sums, totals)
+            totals[:] = 0.0
+            begin, end = offsets[curve], offsets[curve + 1]
+            add_segments(u, y, begin, end, rate, harmonics, sines, segment, sums, totals)
+            finish_record(totals, end - begin)
             for entry in range(totals.size // 8):
                 store.table[store.start[group] + 8 * entry + lane] = totals[entry]
 
 
 @compiled
-def make_gram_records(
+def _make_gram_records(
     moments: Any, features: Any, y: Any, offsets: Any, order: Any, store: Store, first: int, last: int, totals: Any
 ) -> None:
-    """Fill the table for groups first..last-1 with records of a basis that is not made of waves; one row for each point."""
+    """Fill the table for groups first..last-1 with records of a basis that is not made of waves."""
     for group in range(first, last):
         for lane in range(8):
             curve = order[8 * group + lane]
             if curve < 0:
                 continue
-            gram_record(moments, features, y, offsets[curve], offsets[curve + 1], totals)
+            totals[:] = 0.0
+            begin, end = offsets[curve], offsets[curve + 1]
+            add_gram_record(moments, features, y, begin, end, totals)
             for entry in range(totals.size):
-                store.table[store.start[group] + 8 * entry + lane] = totals[entry]
+                store.table[store.start[group] + 8 * entry + lane] = totals[entry] / np.float64(end - begin)
