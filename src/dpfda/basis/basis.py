@@ -134,7 +134,7 @@ class Basis:
         raise NotImplementedError
 
     def gram_from_moments(self, moments: ArrayLike) -> Floats:
-        """E[Phi Phi^T] from the moments of a design. Leading axes are kept: one row for each design gives one matrix each."""
+        """E[Phi Phi^T] from the moments of a design. Leading axes are kept: a row of moments gives a matrix."""
         raise NotImplementedError
 
     def quadrature(self) -> tuple[Floats, Floats]:
@@ -181,7 +181,7 @@ class Basis:
         return -1
 
     def mixture(self) -> Floats:
-        """The functions in terms of 1, cos(angle), cos(2 angle), ...; empty if they are waves themselves, or not made of any.
+        """The functions in terms of 1, cos(angle), cos(2 angle), ...; empty if they are waves, or not made of any.
 
         A function is even or odd about the middle of the domain: entries of unlike parity are zero.
         """

@@ -1,15 +1,15 @@
 """Free ends: smooth functions that nothing holds at the ends of the domain.
 
 The functions are 1, the line, and then, one after the other, the smoothest polynomial (least integral of f''^2 at norm 1)
-among those that are orthogonal to all before it and of degree below K(k) = ceil(1.5 k) + 2, k counting functions from 1. With
-all functions in place of polynomials these would be the eigenfunctions of the penalty f''^2 with free ends (Demmler and
-Reinsch; "free-free beam"), which they follow closely: sup about 2.2 (2), leverage 3.9 r at most. They are
+among those that are orthogonal to all before it and of degree below K(k) = ceil(1.5 k) + 2, k counting functions from 1.
+With all functions in place of polynomials these would be the eigenfunctions of the penalty f''^2 with free ends (Demmler
+and Reinsch; "free-free beam"), which they follow closely: sup below 2.4 (2), leverage below 4 r. They are
 
 * orthonormal to rounding, for they are found in orthonormal Legendre polynomials;
 * nested: function k does not depend on how many are asked for;
 * even or odd about the middle of the domain;
-* cosines in another coordinate: T_j(1 - 2u) = cos(j angle) where cos(angle) = 1 - 2u, so that the kernels of the cosine basis
-  serve them, followed by one fixed matrix (`mixture`), and the moments of a design are means of T_j, j = 1..2(K - 1).
+* cosines in another coordinate: T_j(1 - 2u) = cos(j angle) where cos(angle) = 1 - 2u, so that the kernels of the cosine
+  basis serve them, followed by one fixed matrix (`mixture`); the moments of a design are means of T_j, j = 1..2(K - 1).
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class FreeEnds(Basis):
         """Phi at points that are already in [0, 1]; its derivatives, or, if `order` is negative, integrals from 0."""
         columns = self.mixture().T
         if order > 0:
-            columns = chebyshev.chebder(columns, order, scl=-2.0)
+            columns = np.asarray(chebyshev.chebder(columns, order, scl=-2.0), dtype=np.float64)
         elif order < 0:
-            columns = chebyshev.chebint(columns, -order, lbnd=1.0, scl=-0.5)
+            columns = np.asarray(chebyshev.chebint(columns, -order, lbnd=1.0, scl=-0.5), dtype=np.float64)
         # Clenshaw's sum, entry by entry: the bits of a row do not depend on the others
         values = chebyshev.chebval(1 - 2 * np.asarray(u, dtype=np.float64), columns)
         return np.ascontiguousarray(np.moveaxis(values, 0, -1))
@@ -73,7 +73,7 @@ class FreeEnds(Basis):
         return np.arange(1, self.moment_count + 1) / 2
 
     def moment_bounds(self) -> tuple[Floats, float]:
-        """Weights w_j = j and a radius, as for cosines: the largest length over a fine grid of the angle, widened by its slope."""
+        """Weights w_j = j and a radius, as for cosines: the largest length on a fine grid of angles, widened by its slope."""
         weights = np.arange(1, self.moment_count + 1, dtype=np.float64)
         if weights.size == 0:
             return np.ones(0), 1.0

@@ -1,8 +1,8 @@
 """Cubic splines on equidistant public knots, turned so that they begin with 1 and the line and then grow rougher.
 
-B-splines themselves have no level and are far from orthonormal. The functions here span the same splines: they are orthonormal,
-and so are their second derivatives up to factors (the eigenfunctions, among splines, of the penalty f''^2). With other
-knots all functions change: a smaller basis is not the beginning of a larger one.
+B-splines themselves have no level and are far from orthonormal. The functions here span the same splines: they are
+orthonormal, and so are their second derivatives up to factors (the eigenfunctions, among splines, of the penalty f''^2).
+With other knots all functions change: a smaller basis is not the beginning of a larger one.
 
 Products are splines of twice the degree, with as few continuous derivatives: the B-splines of those, which are positive and
 add up to 1, are the functions whose means are the moments of a design.
@@ -98,7 +98,7 @@ class BSpline(Basis):
 
     def sup(self) -> Floats:
         """A spline lies between its smallest and its largest coefficient."""
-        return np.abs(_spline(self.size).c).max(axis=0)
+        return np.asarray(np.abs(_spline(self.size).c).max(axis=0))
 
     def leverage(self) -> float:
         """A sum of squares is convex in the B-splines, which are positive and add up to 1."""
@@ -140,7 +140,9 @@ def _spline(size: int) -> Spline:
     penalty = bent.T @ (bent * weights[:, None])
     root = np.linalg.cholesky(gram)  # gram = root root^T
     others = np.linalg.qr(root.T @ known, mode="complete")[0][:, 2:]
-    inward = np.linalg.solve(root.T, others)  # coefficients of orthonormal splines that are orthogonal to 1 and the line
+    inward = np.linalg.solve(
+        root.T, others
+    )  # coefficients of orthonormal splines that are orthogonal to 1 and the line
     _, vectors = eigh(inward.T @ penalty @ inward)
     found = inward @ vectors
     found *= np.where(found[-1] < 0, -1.0, 1.0)  # not negative at the right end
@@ -165,8 +167,7 @@ def _products(size: int) -> Floats:
     points, _ = _quadrature(size)
     values = _spline(size)(points)
     products = (values[:, :, None] * values[:, None, :]).reshape(len(points), -1)
-    result: Floats = np.linalg.lstsq(_product_spline(size)(points), products, rcond=None)[0]
-    return result
+    return np.asarray(np.linalg.lstsq(_product_spline(size)(points), products, rcond=None)[0], dtype=np.float64)
 
 
 @lru_cache(maxsize=32)

@@ -21,7 +21,17 @@ POSITION = st.one_of(st.floats(0, 1), st.sampled_from([*SPECIAL, 0.25, 0.5, 0.75
 PUBLIC = st.one_of(st.floats(-5, 5), st.sampled_from([0.0, 1e6, -1e6, 1e-300]))
 RADIUS = st.one_of(st.floats(1e-3, 1e3), st.sampled_from([1e-100, 1e-30, 1e30, 1e100, 1.0, 0.5]))
 BASES = st.sampled_from(
-    [Fourier(1), Fourier(2), Fourier(5), Cosine(3), FourierExtension(3), FreeEnds(1), FreeEnds(4), BSpline(2), BSpline(5)]
+    [
+        Fourier(1),
+        Fourier(2),
+        Fourier(5),
+        Cosine(3),
+        FourierExtension(3),
+        FreeEnds(1),
+        FreeEnds(4),
+        BSpline(2),
+        BSpline(5),
+    ]
 )
 
 

@@ -18,7 +18,7 @@ _MOST_HARMONICS = 1 << 16
 class Frequencies:
     """How u becomes an angle, the highest frequency K, and whether there are sines; every size in kernels comes from here.
 
-    For the rate see `trig.wave`. A basis that is not made of waves has K = -1 and says how many functions and moments it has.
+    For the rate see `trig.wave`. A basis without waves has K = -1 and says how many functions and moments it has.
     """
 
     rate: float

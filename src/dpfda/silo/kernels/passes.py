@@ -45,7 +45,12 @@ _BLOCK = 4  # groups that a matrix is applied to at once
 
 
 def truncated_pass(
-    packed: SealedStore, frequencies: Frequencies, iterate: Floats, scales: Floats, mixture: Floats, bound: EntrywiseBound
+    packed: SealedStore,
+    frequencies: Frequencies,
+    iterate: Floats,
+    scales: Floats,
+    mixture: Floats,
+    bound: EntrywiseBound,
 ) -> Words:
     """The sum of gradients, each entry truncated to its radius; `iterate` and `scales` as `group_scores` wants them."""
     width, wave = _check_gradients(packed, frequencies, iterate, scales, mixture)

@@ -107,7 +107,9 @@ def fill_store(u: Floats, y: Floats, design: Floats, layout: Layout, frequencies
         _make_records(u, y, layout.offsets, layout.order, store, *wave, *long, segment, sums, totals)
 
 
-def fill_gram_records(moments: Floats, features: Floats, y: Floats, layout: Layout, frequencies: Frequencies, store: Store) -> None:
+def fill_gram_records(
+    moments: Floats, features: Floats, y: Floats, layout: Layout, frequencies: Frequencies, store: Store
+) -> None:
     """Make the records of a basis that is not made of waves, from one row of moment features and of functions per point."""
     require(not frequencies.has_waves and layout.points.size == 0, "all curves must have records")
     require(frequencies.record == layout.record, "the layout must be that of the basis")
