@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system demo demo-federated test test-all check format bench audit clean
+.PHONY: help setup setup-system demo demo-federated test test-all test-bounds check format bench audit clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -37,7 +37,14 @@ test: setup      ## the test suite with the docstrings' examples (tests marked s
 	$(BIN)/python -m pytest -q -m "not slow and federation"
 	$(BIN)/python -m pytest -q -n 2 --doctest-modules src/dpfda
 
-test-all: setup  ## every test
+BOUNDED := tests/properties tests/redteam/test_kernels.py tests/audit/silo/test_locality.py \
+	tests/audit/silo/test_malicious_coordinator.py tests/audit/curves/test_fuzz_tables.py \
+	tests/audit/protocol/test_fuzz_messages.py tests/unit/silo/test_kernels.py tests/unit/silo/test_kernel_parts.py
+
+test-bounds: setup  ## properties, locality and fuzzing with a check of every index in compiled code
+	DPFDA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 $(BOUNDED)
+
+test-all: setup test-bounds  ## every test, those of test-bounds twice
 	$(BIN)/python -m pytest -q -n 2 -m "not federation"
 	$(BIN)/python -m pytest -q -m federation
 

@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 from dpfda._compile import compiled
+from dpfda.privacy.clipping import EntrywiseBound
+from dpfda.privacy.exact import no_words
+from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.bounding import ball_factor, collect, measure_lengths, true_length
 from dpfda.silo.kernels.direct import add_cosines_and_sines
 from dpfda.silo.kernels.frequencies import Frequencies
 from dpfda.silo.kernels.moments import add_segments, finish_record
-from dpfda.silo.kernels.packed import PackedCurves
+from dpfda.silo.kernels.passes import truncated_pass
 from dpfda.silo.kernels.room import aligned_zeros, room_for
 from dpfda.silo.kernels.simd import store
-from dpfda.silo.kernels.store import lay_out
+from dpfda.silo.kernels.store import SealedStore, fill_store, lay_out, store_in
+from dpfda.silo.kernels.summary_passes import level_pass
 
 
 @compiled
@@ -116,9 +120,21 @@ def test_sizes_follow_from_the_frequencies(sines, functions, moments) -> None:
     assert (frequencies.functions, frequencies.moments, frequencies.record) == (functions, moments, functions + moments)
 
 
-def test_levels_are_counted_in_bins() -> None:
-    from dpfda.basis import Cosine
+@pytest.mark.parametrize("longest", [0, 1, 5])
+def test_levels_of_a_store_are_counted_in_bins(longest) -> None:
+    y, offsets, frequencies = np.array([-0.9, 0.9, 0.8, 0.1]), np.array([0, 1, 3, 4, 4]), Frequencies(0.5, 2, False)
+    layout = lay_out(offsets, longest, 1, frequencies.record)
+    store = store_in(Arena(layout.sizes))
+    fill_store(np.full(4, 0.5), y, np.ones((4, 1)), layout, frequencies, store)
+    assert level_pass(SealedStore(store, 1, frequencies.record), frequencies, 2).tolist() == [1, 2]
+    assert layout.empty == 1
 
-    y, offsets = np.array([-0.9, 0.9, 0.8, 0.1]), np.array([0, 1, 3, 4, 4])
-    packed = PackedCurves.pack(np.full(4, 0.5), y, offsets, np.ones((4, 1)), Cosine(3))
-    assert packed.level_words(2)[1].tolist() == [1, 2, 1]
+
+def test_curves_that_are_where_they_should_be_have_no_gradient() -> None:
+    frequencies = Frequencies(0.5, 1, True)
+    layout = lay_out(np.array([0, 1, 3]), 1, 1, frequencies.record)
+    store = store_in(Arena(layout.sizes))
+    fill_store(np.full(3, 0.5), np.full(3, 0.25), np.ones((2, 1)), layout, frequencies, store)
+    sealed, iterate = SealedStore(store, 1, frequencies.record), np.array([[0.25, 0.0, 0.0]])
+    words = truncated_pass(sealed, frequencies, iterate, np.ones(3), EntrywiseBound(np.ones(3)))
+    assert np.array_equal(words, no_words(3))

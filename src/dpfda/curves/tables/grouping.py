@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpfda._arguments import DOUBLES, INTEGERS, SHORTS, require, require_array
-from dpfda._compile import compiled
+from dpfda._compile import DOUBLES, INTEGERS, SHORTS, compiled, require, require_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

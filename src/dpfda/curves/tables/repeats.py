@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda._arguments import UNSIGNED, require_array
-from dpfda._compile import compiled
+from dpfda._compile import UNSIGNED, compiled, require_array
 
 
 def has_repeat(prints: NDArray[np.uint64]) -> bool:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dpfda._arguments import require
+from dpfda._compile import require
 
 if TYPE_CHECKING:
     from dpfda.basis.basis import Basis

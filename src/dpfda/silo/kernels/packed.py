@@ -93,7 +93,8 @@ class PackedCurves:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
         from dpfda.silo.kernels import passes
 
-        return passes.truncated_pass(self._store, self._frequencies, *self._scaled(iterate), bound)
+        slopes, scales, mixture = self._scaled(iterate)
+        return passes.truncated_pass(self._store, self._frequencies, slopes, scales, bound, mixture)
 
     def whitened_words(
         self,
@@ -179,10 +180,12 @@ class PackedCurves:
         from dpfda.silo.kernels import passes
 
         width = self._store.columns * self._basis.size
+        slopes, scales, mixture = self._scaled(iterate)
         total, short, outer, left = passes.whitened_pass(
             self._store,
             self._frequencies,
-            *self._scaled(iterate),
+            slopes,
+            scales,
             np.array(whitener, dtype=np.float64).reshape(width, width),
             ball,
             float(threshold),
@@ -190,6 +193,7 @@ class PackedCurves:
             None if direction is None else np.array(direction, dtype=np.float64),
             remainder,
             norms,
+            mixture,
         )
         return total, short + (self._empty if threshold >= 0 else 0), outer, left
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda._arguments import DOUBLES, require, require_array
-from dpfda._compile import compiled, inlined
+from dpfda._compile import DOUBLES, compiled, inlined, require, require_array
 from dpfda._typing import Words
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.exact import MOST_ADDITIONS, Grid, no_words
@@ -42,6 +41,7 @@ Floats = Any
 Integers = Any
 
 _BLOCK = 4  # groups that a matrix is applied to at once
+NO_MIXTURE = np.zeros((0, 0))  # of a basis whose functions are waves themselves, or not made of any
 
 
 def truncated_pass(
@@ -49,10 +49,10 @@ def truncated_pass(
     frequencies: Frequencies,
     iterate: Floats,
     scales: Floats,
-    mixture: Floats,
     bound: EntrywiseBound,
+    mixture: Floats = NO_MIXTURE,
 ) -> Words:
-    """The sum of gradients, each entry truncated to its radius; `iterate` and `scales` as `group_scores` wants them."""
+    """The sum of gradients, each entry truncated to its radius; iterate, scales and mixture as `group_scores` wants them."""
     width, wave = _check_gradients(packed, frequencies, iterate, scales, mixture)
     require(isinstance(bound, EntrywiseBound) and bound.width == width, "there is one radius for each coefficient")
     words, grid = no_words(width), bound.grid
@@ -80,7 +80,6 @@ def whitened_pass(
     frequencies: Frequencies,
     iterate: Floats,
     scales: Floats,
-    mixture: Floats,
     whitener: Floats,
     ball: EllipsoidBound,
     threshold: float,
@@ -88,6 +87,7 @@ def whitened_pass(
     direction: Floats | None,
     remainder: EntrywiseBound | None,
     norms: Floats,
+    mixture: Floats = NO_MIXTURE,
 ) -> tuple[Words, int, Words, Words]:
     """Words of the whitened gradients in the ball; how many are short; words of outer products and of the remainder."""
     width, wave = _check_gradients(packed, frequencies, iterate, scales, mixture)

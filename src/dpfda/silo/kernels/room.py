@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda._arguments import require
+from dpfda._compile import require
 
 
 class Room(NamedTuple):

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda._arguments import DOUBLES, INTEGERS, require, require_array
-from dpfda._compile import compiled
+from dpfda._compile import DOUBLES, INTEGERS, compiled, require, require_array
 from dpfda._typing import Floats, Integers
 from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.frequencies import Frequencies
@@ -129,7 +128,7 @@ def record_room(record: int) -> tuple[tuple[Any, ...], Any, Any]:
 
 
 class SealedStore:
-    """A `Store` whose indices were all found to lie within its arrays, and whose arrays are read-only: passes take no other."""
+    """A `Store` whose indices all lie within its arrays, which are read-only from then on; passes take no other."""
 
     __slots__ = ("arrays", "columns", "groups", "record")
 

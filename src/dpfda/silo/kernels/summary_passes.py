@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda._arguments import DOUBLES, require, require_array
-from dpfda._compile import compiled
+from dpfda._compile import DOUBLES, compiled, require, require_array
 from dpfda._typing import Words
 from dpfda.privacy.clipping import EllipsoidBound
 from dpfda.privacy.exact import MOST_ADDITIONS, no_words

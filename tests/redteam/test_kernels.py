@@ -1,0 +1,581 @@
+"""Breaks B1 and B2 of version 0.1, wall by wall: numbers that no plan should hold, arrays that do not belong together.
+
+Each test speaks of one wall only and fails when that wall is removed, whatever stands behind it.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dpfda
+from dpfda._compile import KernelError
+from dpfda.basis import Cosine, Fourier
+from dpfda.curves.tables import grouping, repeats
+from dpfda.errors import InvalidInput
+from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
+from dpfda.privacy.cones import HistogramBound, OuterProductBound
+from dpfda.protocol.clip_radius import ClipRule
+from dpfda.protocol.statistics import (
+    ClippedRemainder,
+    CovariateProducts,
+    Dimensions,
+    EntrywiseGradient,
+    LevelHistogram,
+    WhitenedGradient,
+)
+from dpfda.silo.chunked_sums import ChunkedSums
+from dpfda.silo.kernels import passes, store, summary_passes
+from dpfda.silo.kernels.frequencies import Frequencies
+from dpfda.silo.kernels.packed import PackedCurves
+from dpfda.silo.kernels.room import room_for
+from dpfda.silo.prepared import PreparedCurves
+from dpfda.silo.release_statistics import Question, measure
+from dpfda.silo.sums import DesignMomentSum, LevelCounts, TruncatedGradientSum, WhitenedGradientSums
+
+SOURCE = Path(dpfda.__file__).parent
+ENTRIES = {
+    "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
+    "curves/tables/repeats.py": {"_has_repeat"},
+    "silo/kernels/passes.py": {"_truncated_pass", "_whitened_pass"},
+    "silo/kernels/store.py": {"_copy_groups", "_make_gram_records", "_make_records", "_place_curves"},
+    "silo/kernels/summary_passes.py": {"_level_pass", "_moment_pass"},
+}
+
+
+def people(lengths) -> PreparedCurves:
+    """Curves with these numbers of points, all at u = 1/2 with y = 0: only the lengths differ."""
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return PreparedCurves(np.full(offsets[-1], 0.5), np.zeros(offsets[-1]), offsets, np.ones((len(lengths), 1)))
+
+
+def pack(lengths, basis, **options) -> PackedCurves:
+    curves = people(lengths)
+    return PackedCurves.pack(curves.u, curves.y, curves.offsets, curves.design, basis, **options)
+
+
+class NeverAsked:
+    """Curves of which no sum may be asked: a wall in front of them did not hold."""
+
+    n = 8
+
+    def words(self, request, positions):
+        raise AssertionError("the curves were asked")
+
+
+def asked(statistic, basis, **arrays):
+    """What a silo's own code says to a statistic, whoever made the plan; no curve may be read."""
+    plan = SimpleNamespace(dimensions=Dimensions(1, basis), shape=(1, basis.size), basis=basis)
+    question = Question(plan, {"iterate": np.zeros(basis.size), **arrays}, ClipRule(1.0, 1.0))
+    return measure([statistic], NeverAsked(), range(8), question)
+
+
+# B1: a histogram without bins
+
+
+@pytest.mark.parametrize("bins", [False, True, -1, 1, 1025, 2**31, 1.5, "3", None, float("nan")])
+def test_b1_the_statistic_s_bins_are_refused_before_curves_are_asked(bins) -> None:
+    with pytest.raises(InvalidInput, match=f"bins must be .*got {bins!r}"):
+        asked(LevelHistogram(bins=bins), Cosine(3))
+
+
+def test_b1_no_bins_at_all_are_refused_before_curves_are_asked(monkeypatch) -> None:
+    monkeypatch.setattr("dpfda.silo.release_statistics.LevelCounts", lambda bound: pytest.fail("came too far"))
+    with pytest.raises(InvalidInput, match="bins must be"):
+        asked(LevelHistogram(bins=0), Cosine(3))
+
+
+@pytest.mark.parametrize("cells", [1, 2, 1026])
+def test_b1_a_request_for_such_bins_cannot_be_made(cells) -> None:
+    with pytest.raises(InvalidInput, match="bins must be"):
+        LevelCounts(HistogramBound(cells))
+
+
+@pytest.mark.parametrize("bins", [0, -1, False, True, np.int64(4), 4.0])
+def test_b1_packed_curves_count_in_no_such_bins(bins) -> None:
+    with pytest.raises(KernelError, match="there must be a bin"):
+        pack([1, 2, 30], Cosine(3)).level_words(bins)
+
+
+@pytest.mark.parametrize("longest", [0, 10])
+def test_b1_the_compiled_loop_itself_drops_what_is_outside(longest) -> None:
+    words = np.zeros((2, 1), dtype=np.int64)
+    packed = pack([1, 2, 3], Cosine(3), longest_direct=longest)._store
+    summary_passes._level_pass(packed.arrays, 0, packed.groups, Frequencies.of(Cosine(3)).moments, words[1, :0])
+    assert not words.any()
+
+
+# B2: radii, iterates and matrices of another size
+
+
+@pytest.mark.parametrize("count", [0, 2, 4, 64])
+def test_b2_the_statistic_s_radii_are_refused_before_curves_are_asked(count) -> None:
+    with pytest.raises(InvalidInput, match="radii must have one entry for each of 3 coefficients"):
+        asked(EntrywiseGradient(radii=(1.0,) * count), Fourier(3))
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, float("nan"), float("inf"), 1e-101])
+def test_b2_radii_are_finite_and_positive(radius) -> None:
+    with pytest.raises(InvalidInput, match="radii must hold"):
+        asked(EntrywiseGradient(radii=(1.0, radius, 1.0)), Fourier(3))
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_b2_a_request_for_other_radii_cannot_be_made(count) -> None:
+    with pytest.raises(InvalidInput, match="Radii must have one entry for each coefficient"):
+        TruncatedGradientSum(np.zeros((1, 3)), EntrywiseBound(np.ones(count)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 99])
+def test_b2_packed_curves_take_no_other_radii(count) -> None:
+    with pytest.raises(KernelError, match="one radius for each coefficient"):
+        pack([3] * 8, Fourier(3)).truncated_words(np.zeros((1, 3)), EntrywiseBound(np.ones(count)))
+
+
+def test_b2_a_basis_of_another_size_than_the_packed_one_is_refused() -> None:
+    packed, other = pack([3] * 8, Fourier(3))._store, Frequencies.of(Fourier(65))
+    with pytest.raises(KernelError, match="packed for this basis"):
+        passes.truncated_pass(packed, other, np.zeros((1, 65)), np.ones(65), EntrywiseBound(np.ones(65)))
+    with pytest.raises(KernelError, match="packed for this basis"):
+        summary_passes.level_pass(packed, other, 4)
+
+
+def test_b2_what_an_earlier_pass_left_does_not_turn_up_in_a_later_one() -> None:
+    packed, iterate = pack([3] * 8 + [40], Fourier(4)), np.ones((1, 4))
+    ball, along = EllipsoidBound(np.ones(4), 0.1), np.ones(4)
+    request = WhitenedGradientSums(iterate, np.eye(4), ball, 1.0, along, EntrywiseBound([0.2]), OuterProductBound(4, 1))
+    clean = request.packed_words(packed), packed.truncated_words(iterate, EntrywiseBound(np.ones(4)))
+    for outer in (10, 0):
+        for part in room_for(4, 2, outer):
+            part[:] = 12345
+        spoilt = request.packed_words(packed), packed.truncated_words(iterate, EntrywiseBound(np.ones(4)))
+        assert all(np.array_equal(*pair) for pair in zip(clean, spoilt, strict=True))
+
+
+# the other parameters of statistics
+
+
+@pytest.mark.parametrize("reach", [0.0, -1.0, 1 / 17, 17.0, float("nan"), float("inf"), "1", None, True])
+def test_a_reach_out_of_range_is_refused(reach) -> None:
+    arrays = {"whitener": np.eye(3).ravel(), "remainder_direction": np.ones(3)}
+    for statistics in ([ClippedRemainder(reach)], [WhitenedGradient(), ClippedRemainder(reach)]):
+        plan = SimpleNamespace(dimensions=Dimensions(1, Fourier(3)), shape=(1, 3), basis=Fourier(3))
+        question = Question(plan, {"iterate": np.zeros(3), **arrays}, ClipRule(1.0, 1.0))
+        with pytest.raises(InvalidInput, match="reach must"):
+            measure(statistics, NeverAsked(), range(8), question)
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, 1e-10, 1e10, float("nan"), float("inf"), "1", None, True])
+def test_a_radius_out_of_range_is_refused(radius) -> None:
+    with pytest.raises(InvalidInput, match="radius must"):
+        asked(CovariateProducts(radius=radius), Fourier(3), covariate_scale=np.ones(1))
+
+
+def whitened(**changed):
+    """A request for whitened gradients of three coefficients, with one argument changed."""
+    arguments = {
+        "iterate": np.zeros((1, 3)),
+        "whitener": np.eye(3),
+        "ball": EllipsoidBound(np.ones(3), 1.0),
+        "threshold": 1.0,
+        "direction": np.ones(3),
+        "remainder": EntrywiseBound([1.0]),
+        "outer_products": OuterProductBound(3, 1.0),
+        **changed,
+    }
+    return WhitenedGradientSums(**arguments)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"iterate": np.zeros((1, 4))},
+        {"whitener": np.eye(4)},
+        {"whitener": np.ones(9)},
+        {"ball": EllipsoidBound(np.ones(4), 1.0)},
+        {"threshold": float("nan")},
+        {"threshold": float("inf")},
+        {"direction": np.ones(2)},
+        {"direction": None},
+        {"remainder": None},
+        {"remainder": EntrywiseBound([1.0, 1.0])},
+        {"outer_products": OuterProductBound(4, 1.0)},
+        {"outer_products": OuterProductBound(3, 2.0)},
+    ],
+    ids=str,
+)
+def test_a_request_whose_parts_do_not_belong_together_cannot_be_made(changed) -> None:
+    assert whitened().width == 3 + 1 + 1 + 6
+    with pytest.raises(InvalidInput):
+        whitened(**changed)
+
+
+def test_a_centre_of_another_length_than_the_moments_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="centre"):
+        DesignMomentSum(np.zeros(3), EllipsoidBound(np.ones(4), 1.0))
+
+
+# compiled entries: one caller each, which checks
+
+
+def compiled_functions(tree: ast.Module) -> set[str]:
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    return {each.name for each in functions if any(ast.unparse(mark) == "compiled" for mark in each.decorator_list)}
+
+
+def test_the_compiled_entries_are_known_and_private() -> None:
+    found = {}
+    for path in SOURCE.rglob("*.py"):
+        if names := compiled_functions(ast.parse(path.read_text())):
+            found[path.relative_to(SOURCE).as_posix()] = names
+    assert found == ENTRIES, "a new compiled function needs a wrapper that checks, tests here, and its name in ENTRIES"
+
+
+def test_nothing_is_compiled_in_another_way() -> None:
+    importers = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if any(name.split(".")[0] in ("numba", "llvmlite") for name in imported(ast.parse(path.read_text())))
+    }
+    assert importers <= {"_compile.py", "silo/kernels/simd.py"}
+
+
+def imported(tree: ast.Module):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def callers(tree: ast.Module, name: str) -> list[tuple[str, bool]]:
+    """(function, whether it has checked something before) of each place of a module that mentions a name."""
+    found = []
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
+        checks = [node.lineno for node in calls if ast.unparse(node.func).lstrip("_").startswith(("require", "check"))]
+        mentions = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
+        found += [(function.name, any(line < node.lineno for line in checks)) for node in mentions]
+    return found
+
+
+@pytest.mark.parametrize("module", ENTRIES)
+def test_only_one_function_calls_a_compiled_entry_and_it_checks_first(module) -> None:
+    tree = ast.parse((SOURCE / module).read_text())
+    everywhere = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    for name in ENTRIES[module]:
+        assert [checked for _, checked in callers(tree, name)] == [True]
+        assert sum(node.id == name for node in everywhere) == 1
+
+
+def test_no_other_module_reaches_a_compiled_entry() -> None:
+    names = set().union(*ENTRIES.values())
+    homes = {module.removesuffix(".py").replace("/", ".").rsplit(".")[-1] for module in ENTRIES}
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").rsplit(".")[-1] in homes:
+                assert not names & {alias.name for alias in node.names}, path
+            if isinstance(node, ast.Attribute) and node.attr in names:
+                assert ast.unparse(node.value) == "self", path
+
+
+def wrong_calls():
+    """One wrong argument for each wrapper, and each way of being wrong: size, type, order in memory, range."""
+    basis = Fourier(3)
+    frequencies, packed = Frequencies.of(basis), pack([3] * 8 + [40], basis)._store
+    iterate, scales, bound, ball = (
+        np.zeros((1, 3)),
+        np.ones(3),
+        EntrywiseBound(np.ones(3)),
+        EllipsoidBound(np.ones(3), 1.0),
+    )
+
+    identity, nothing, four, weights = np.eye(3), np.zeros(0), np.zeros(4), EllipsoidBound(np.ones(4), 1.0)
+
+    def truncated(packed=packed, iterate=iterate, scales=scales, bound=bound, mixture=passes.NO_MIXTURE):
+        passes.truncated_pass(packed, frequencies, iterate, scales, bound, mixture)
+
+    def white(whitener=identity, ball=ball, threshold=1.0, direction=None, remainder=None, norms=nothing):
+        passes.whitened_pass(
+            packed, frequencies, iterate, scales, whitener, ball, threshold, True, direction, remainder, norms
+        )
+
+    def moments(centre=four, bound=weights):
+        summary_passes.moment_pass(packed, frequencies, centre, bound)
+
+    def sealed(**changed):
+        store.SealedStore(packed.arrays._replace(**changed), packed.columns, packed.record)
+
+    curves = people([3] * 8 + [40])
+    layout = store.lay_out(curves.offsets, 4, 1, frequencies.record)
+    arrays = store.store_in(store.Arena(layout.sizes))
+
+    def filled(u=curves.u, y=curves.y, design=curves.design, frequencies=frequencies, store_=arrays):
+        store.fill_store(u, y, design, layout, frequencies, store_)
+
+    def gram_records(rows=64, moments=4, functions=3):
+        others = Frequencies(0.0, -1, False, (3, 4))
+        all_long = store.lay_out(curves.offsets, 0, 1, others.record)
+        room = store.store_in(store.Arena(all_long.sizes))
+        room.start[:] = all_long.start
+        store.fill_gram_records(
+            np.zeros((rows, moments)), np.zeros((rows, functions)), curves.y, all_long, others, room
+        )
+
+    for right in (truncated, white, moments, sealed, filled, gram_records):
+        right()
+    long = np.zeros(6)
+    starts = packed.arrays.start
+    yield from {
+        "iterate: short": lambda: truncated(iterate=np.zeros((1, 2))),
+        "iterate: columns": lambda: truncated(iterate=np.zeros((2, 3))),
+        "iterate: type": lambda: truncated(iterate=np.zeros((1, 3), dtype=np.float32)),
+        "iterate: strides": lambda: truncated(iterate=long[None, ::2]),
+        "iterate: list": lambda: truncated(iterate=[[0.0, 0.0, 0.0]]),
+        "scales: none": lambda: truncated(scales=np.ones(0)),
+        "scales: many": lambda: truncated(scales=np.ones(4), bound=EntrywiseBound(np.ones(4))),
+        "radii: other bound": lambda: truncated(bound=ball),
+        "store: not sealed": lambda: truncated(packed=packed.arrays),
+        "whitener: size": lambda: white(whitener=np.eye(4)),
+        "whitener: order": lambda: white(whitener=np.asfortranarray(np.arange(9.0).reshape(3, 3))),
+        "ball: size": lambda: white(ball=EllipsoidBound(np.ones(2), 1.0)),
+        "threshold: NaN": lambda: white(threshold=float("nan")),
+        "threshold: infinite": lambda: white(threshold=float("inf")),
+        "direction: size": lambda: white(direction=np.ones(2), remainder=EntrywiseBound([1.0])),
+        "direction: alone": lambda: white(direction=np.ones(3)),
+        "remainder: size": lambda: white(direction=np.ones(3), remainder=EntrywiseBound([1.0, 1.0])),
+        "norms: size": lambda: white(norms=np.zeros(8)),
+        "centre: size": lambda: moments(centre=np.zeros(3)),
+        "moments: weights": lambda: moments(bound=EllipsoidBound(np.ones(3), 1.0)),
+        "start: negative": lambda: sealed(start=starts - 8),
+        "start: beyond": lambda: sealed(start=starts + 8),
+        "points: none": lambda: sealed(points=packed.arrays.points * 0),
+        "points: many": lambda: sealed(points=packed.arrays.points + 1),
+        "fill: nine": lambda: sealed(fill=packed.arrays.fill * 9),
+        "fill: short": lambda: sealed(fill=packed.arrays.fill[:1]),
+        "design: short": lambda: sealed(design=packed.arrays.design[:8]),
+        "y: short": lambda: sealed(y=packed.arrays.y[:8]),
+        "table: short": lambda: sealed(table=packed.arrays.table[:8]),
+        "u: short": lambda: filled(u=curves.u[:-1], y=curves.y[:-1]),
+        "y: other length": lambda: filled(y=curves.y[:-1]),
+        "design: rows": lambda: filled(design=curves.design[:-1]),
+        "design: columns": lambda: filled(design=np.ones((9, 2))),
+        "frequencies: other": lambda: filled(frequencies=Frequencies.of(Fourier(5))),
+        "arena: other": lambda: filled(store_=arrays._replace(u=np.zeros(8))),
+        "offsets: decreasing": lambda: store.lay_out(np.array([0, 3, 2]), 4, 1, 7),
+        "offsets: negative": lambda: store.lay_out(np.array([-1, 3]), 4, 1, 7),
+        "offsets: type": lambda: store.lay_out(np.array([0.0, 3.0]), 4, 1, 7),
+        "longest: negative": lambda: store.lay_out(np.array([0, 3]), -1, 1, 7),
+        "frequencies: no functions": lambda: Frequencies(0.0, -1, False),
+        "frequencies: both": lambda: Frequencies(0.5, 3, False, (4, 6)),
+        "mixture: rows": lambda: truncated(mixture=np.eye(4)[:, :3].copy()),
+        "mixture: columns": lambda: truncated(mixture=np.ones((3, 4))),
+        "mixture: type": lambda: truncated(mixture=np.ones((3, 3), dtype=np.float32)),
+        "gram records: waves": lambda: store.fill_gram_records(
+            np.zeros((64, 4)), np.zeros((64, 3)), curves.y, layout, frequencies, arrays
+        ),
+        "gram records: short curves": lambda: store.fill_gram_records(
+            np.zeros((64, 4)), np.zeros((64, 3)), curves.y, layout, Frequencies(0.0, -1, False, (3, 4)), arrays
+        ),
+        "gram records: rows": lambda: gram_records(rows=63),
+        "gram records: moments": lambda: gram_records(moments=5),
+        "gram records: functions": lambda: gram_records(functions=2),
+        "frequencies: rate": lambda: Frequencies(float("nan"), 1, True),
+        "frequencies: harmonics": lambda: Frequencies(1.0, -1, True),
+        "frequencies: bool": lambda: Frequencies(1.0, True, True),
+        "room: none": lambda: room_for(0, 1),
+        "codes: negative": lambda: grouping.order_rows(np.array([0, -1]), np.zeros(2), np.zeros(2)),
+        "codes: none": lambda: grouping.order_rows(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)),
+        "codes: lengths": lambda: grouping.order_rows(np.array([0, 1]), np.zeros(2), np.zeros(1)),
+        "numbers: counts": lambda: grouping.split_columns(np.array([0, 5], np.uint16), np.array([1, 1]), [np.zeros(2)]),
+        "numbers: column": lambda: grouping.split_columns(np.array([0, 1], np.uint16), np.array([1, 1]), [np.zeros(3)]),
+        "numbers: type": lambda: grouping.split_columns(np.array([0, 1]), np.array([1, 1]), [np.zeros(2)]),
+        "copies: y": lambda: grouping.may_hold_copies(np.zeros(2), np.zeros(1), np.array([0, 2])),
+        "copies: offsets": lambda: grouping.may_hold_copies(np.zeros(2), np.zeros(2), np.array([0, 3])),
+        "copies: decreasing": lambda: grouping.may_hold_copies(np.zeros(2), np.zeros(2), np.array([0, 2, 1])),
+        "prints: type": lambda: repeats.has_repeat(np.zeros(3)),
+    }.items()
+
+
+WRONG = dict(wrong_calls())
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_call_is_refused_before_anything_is_computed(name) -> None:
+    with pytest.raises(KernelError, match="Compiled code was called wrongly"):
+        WRONG[name]()
+
+
+def test_a_sealed_store_cannot_be_written_to() -> None:
+    for array in pack([1, 2, 30], Cosine(3))._store.arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0
+
+
+# the bounds-checked build
+
+INDICES = """
+import numpy as np
+from dpfda._compile import compiled
+from dpfda.silo.kernels.simd import add_bits, load, splat, store
+
+
+@compiled
+def plain(array, other, index):
+    array[index] = 1.0
+
+
+@compiled
+def stores(array, other, index):
+    store(array, index, splat(1.0))
+
+
+@compiled
+def loads(array, other, index):
+    store(other, 0, load(array, index))
+
+
+@compiled
+def adds(array, other, index):
+    add_bits(array.view(np.int64), index, splat(1.0))
+
+
+def outcome(kernel, index):
+    block = np.zeros(64)  # what lies around the 16 numbers is ours, too
+    try:
+        kernel(block[24:40], np.zeros(8), index)
+    except IndexError:
+        return "caught"
+    return "silent"
+
+
+print([outcome(kernel, index) for kernel in (stores, loads, adds) for index in (-1, 9, 16)])
+print([outcome(plain, index) for index in (16, 17)])
+print([outcome(kernel, index) for kernel in (stores, loads, adds, plain) for index in (0, 8)])
+print(sum(sum(kernel.stats.cache_hits.values()) for kernel in (plain, stores, loads, adds)))
+"""
+
+
+def run_python(code_or_file, tmp_path, **environment) -> list[str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("DPFDA_BOUNDSCHECK", "NUMBA_BOUNDSCHECK")}
+    kept |= {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(SOURCE.parent), **environment}
+    done = subprocess.run([sys.executable, *code_or_file], check=True, capture_output=True, text=True, env=kept)
+    return done.stdout.splitlines()
+
+
+def test_a_wrong_index_is_caught_in_the_checked_build_whatever_the_cache_holds(tmp_path) -> None:
+    script = tmp_path / "indices.py"
+    script.write_text(INDICES)
+    ordinary = run_python([str(script)], tmp_path)
+    assert "caught" not in "".join(ordinary)
+    for hits in ("0", "4"):  # the ordinary build's files are there, and are not taken
+        checked = run_python([str(script)], tmp_path, DPFDA_BOUNDSCHECK="1")
+        assert checked == [str(["caught"] * 9), str(["caught"] * 2), str(["silent"] * 8), hits]
+    assert run_python([str(script)], tmp_path)[-1] == "4"  # nor did the checked build spoil them
+
+
+def test_numba_s_own_switch_cannot_turn_the_checks_off(tmp_path) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        run_python(["-c", "import dpfda.silo.kernels.trig"], tmp_path, DPFDA_BOUNDSCHECK="1", NUMBA_BOUNDSCHECK="0")
+
+
+KERNELS = """
+import numpy as np
+from dpfda.basis import Fourier
+from dpfda.silo.kernels import passes, summary_passes
+from dpfda.silo.kernels.packed import PackedCurves
+from dpfda.silo.kernels.room import room_for
+packed = PackedCurves.pack(np.full(24, 0.5), np.zeros(24), np.arange(0, 25, 3), np.ones((8, 1)), Fourier(5))._store
+arrays, five, room, none = packed.arrays, np.ones(5), room_for(4, 2), np.zeros((0, 0))
+words = np.zeros((2, 5), np.int64)
+for name, call in {
+    "level": lambda: summary_passes._level_pass(arrays._replace(start=arrays.start + 8), 0, 1, 8, words[0]),
+    "lanes": lambda: passes._truncated_pass(
+        arrays, 0, 1, room, 0.5, 2, True, 8, np.zeros((1, 5)), five, none, five, five, words[0], words[0], words[1]),
+    "radii": lambda: passes._truncated_pass(
+        arrays, 0, 1, room_for(5, 2), 0.5, 2, True, 8, np.zeros((1, 5)), five, none, five[:4], five, words[0], words[0], words[1]),
+}.items():
+    try:
+        call()
+    except IndexError:
+        print(name)
+"""
+
+
+def test_a_kernel_without_its_wrapper_is_stopped_in_the_checked_build(tmp_path) -> None:
+    script = tmp_path / "kernels.py"
+    script.write_text(KERNELS)
+    assert run_python([str(script)], tmp_path, DPFDA_BOUNDSCHECK="1") == ["level", "lanes", "radii"]
+
+
+# F5: one set of sums asked by several threads
+
+
+class Interrupted(ChunkedSums):
+    """Sums in which another thread asks for other curves between two reads of what is kept."""
+
+    interruption = None
+    calls = 0
+
+    @property
+    def _kept(self):
+        value = self.__dict__["kept"]
+        if self.interruption is not None and threading.current_thread() is threading.main_thread():
+            ask, self.interruption = self.interruption, None
+            other = threading.Thread(target=ask)
+            other.start()
+            other.join(0.5)  # with a lock it has to wait for us
+        return value
+
+    @_kept.setter
+    def _kept(self, value) -> None:
+        self.__dict__["kept"] = value
+
+
+def test_f5_a_sum_is_over_its_own_curves_whatever_another_thread_asks_in_between() -> None:
+    curves = PreparedCurves(np.full(20, 0.5), np.linspace(-1, 1, 20), np.arange(21), np.ones((20, 1)))
+    request = LevelCounts(HistogramBound(5))
+    sums, plain = (kind(curves.batch, curves.offsets, Cosine(3)) for kind in (Interrupted, ChunkedSums))
+    first, second = range(10), range(10, 20)
+    expected = plain.words(request, first).tolist()
+    assert expected != plain.words(request, second).tolist()
+    for _ in range(3):
+        assert sums.words(request, first).tolist() == expected
+        sums.interruption = lambda: sums.words(request, second)
+        assert sums.words(request, first).tolist() == expected
+
+
+def test_f5_threads_that_ask_for_different_curves_get_their_own_sums() -> None:
+    curves = PreparedCurves(np.full(60, 0.5), np.linspace(-1, 1, 60), np.arange(61), np.ones((60, 1)))
+    request, ranges = LevelCounts(HistogramBound(9)), [range(20), range(20, 40), range(60)]
+    sums, plain = (ChunkedSums(curves.batch, curves.offsets, Cosine(3)) for _ in range(2))
+    expected = [plain.words(request, positions).tolist() for positions in ranges]
+    wrong = []
+
+    def ask(number) -> None:
+        for turn in range(100):
+            which = (number + turn) % 3
+            if sums.words(request, ranges[which]).tolist() != expected[which]:
+                wrong.append(which)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
