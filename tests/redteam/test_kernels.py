@@ -503,7 +503,8 @@ for name, call in {
     "lanes": lambda: passes._truncated_pass(
         arrays, 0, 1, room, 0.5, 2, True, 8, np.zeros((1, 5)), five, none, five, five, words[0], words[0], words[1]),
     "radii": lambda: passes._truncated_pass(
-        arrays, 0, 1, room_for(5, 2), 0.5, 2, True, 8, np.zeros((1, 5)), five, none, five[:4], five, words[0], words[0], words[1]),
+        arrays, 0, 1, room_for(5, 2), 0.5, 2, True, 8, np.zeros((1, 5)), five, none, five[:4], five,
+        words[0], words[0], words[1]),
 }.items():
     try:
         call()

@@ -73,7 +73,7 @@ class FreeEnds(Basis):
         return np.arange(1, self.moment_count + 1) / 2
 
     def moment_bounds(self) -> tuple[Floats, float]:
-        """Weights w_j = j and a radius, as for cosines: the largest length on a fine grid of angles, widened by its slope."""
+        """Weights w_j = j and a radius, as for cosines: the largest length on a fine grid of angles, and its slope."""
         weights = np.arange(1, self.moment_count + 1, dtype=np.float64)
         if weights.size == 0:
             return np.ones(0), 1.0
