@@ -45,8 +45,9 @@ SOURCE = Path(dpfda.__file__).parent
 ENTRIES = {
     "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
     "curves/tables/repeats.py": {"_has_repeat"},
+    "silo/kernels/long_curves.py": {"_add_gram_part", "_add_part"},
     "silo/kernels/passes.py": {"_truncated_pass", "_whitened_pass"},
-    "silo/kernels/store.py": {"_copy_groups", "_make_gram_records", "_make_records", "_place_curves"},
+    "silo/kernels/store.py": {"_all_inside", "_copy_groups", "_make_gram_records", "_make_records", "_place_curves"},
     "silo/kernels/summary_passes.py": {"_level_pass", "_moment_pass"},
 }
 
@@ -318,14 +319,14 @@ def wrong_calls():
 
     curves = people([3] * 8 + [40])
     layout = store.lay_out(curves.offsets, 4, 1, frequencies.record)
-    arrays = store.store_in(store.Arena(layout.sizes))
 
-    def filled(u=curves.u, y=curves.y, design=curves.design, frequencies=frequencies, store_=arrays):
-        store.fill_store(u, y, design, layout, frequencies, store_)
+    def filled(u=curves.u, y=curves.y, design=curves.design, frequencies=frequencies):
+        store.fill_store(u, y, design, layout, frequencies)
 
-    def gram_records(rows=64, moments=4, functions=3):
-        others = Frequencies(0.0, -1, False, (3, 4))
-        all_long = store.lay_out(curves.offsets, 0, 1, others.record)
+    no_waves = Frequencies(0.0, -1, False, (3, 4))
+
+    def gram_records(rows=64, moments=4, functions=3, longest=0, others=no_waves):
+        all_long = store.lay_out(curves.offsets, longest, 1, others.record)
         room = store.store_in(store.Arena(all_long.sizes))
         room.start[:] = all_long.start
         store.fill_gram_records(
@@ -360,6 +361,7 @@ def wrong_calls():
         "start: negative": lambda: sealed(start=starts - 8),
         "start: beyond": lambda: sealed(start=starts + 8),
         "points: none": lambda: sealed(points=packed.arrays.points * 0),
+        "points: too many for a product": lambda: sealed(points=packed.arrays.points + 2**60),
         "points: many": lambda: sealed(points=packed.arrays.points + 1),
         "fill: nine": lambda: sealed(fill=packed.arrays.fill * 9),
         "fill: short": lambda: sealed(fill=packed.arrays.fill[:1]),
@@ -371,7 +373,6 @@ def wrong_calls():
         "design: rows": lambda: filled(design=curves.design[:-1]),
         "design: columns": lambda: filled(design=np.ones((9, 2))),
         "frequencies: other": lambda: filled(frequencies=Frequencies.of(Fourier(5))),
-        "arena: other": lambda: filled(store_=arrays._replace(u=np.zeros(8))),
         "offsets: decreasing": lambda: store.lay_out(np.array([0, 3, 2]), 4, 1, 7),
         "offsets: negative": lambda: store.lay_out(np.array([-1, 3]), 4, 1, 7),
         "offsets: type": lambda: store.lay_out(np.array([0.0, 3.0]), 4, 1, 7),
@@ -381,12 +382,8 @@ def wrong_calls():
         "mixture: rows": lambda: truncated(mixture=np.eye(4)[:, :3].copy()),
         "mixture: columns": lambda: truncated(mixture=np.ones((3, 4))),
         "mixture: type": lambda: truncated(mixture=np.ones((3, 3), dtype=np.float32)),
-        "gram records: waves": lambda: store.fill_gram_records(
-            np.zeros((64, 4)), np.zeros((64, 3)), curves.y, layout, frequencies, arrays
-        ),
-        "gram records: short curves": lambda: store.fill_gram_records(
-            np.zeros((64, 4)), np.zeros((64, 3)), curves.y, layout, Frequencies(0.0, -1, False, (3, 4)), arrays
-        ),
+        "gram records: waves": lambda: gram_records(others=frequencies),
+        "gram records: short curves": lambda: gram_records(longest=4),
         "gram records: rows": lambda: gram_records(rows=63),
         "gram records: moments": lambda: gram_records(moments=5),
         "gram records: functions": lambda: gram_records(functions=2),

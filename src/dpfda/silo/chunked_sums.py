@@ -22,8 +22,8 @@ from dpfda.curves.curves import Curves
 from dpfda.privacy.exact import no_words
 from dpfda.protocol.terms import Scaling
 from dpfda.silo.kernels.arena import drop_pages, file_of
-from dpfda.silo.kernels.packed import PackedCurves
-from dpfda.silo.prepared import PreparedCurves, prepare_batch
+from dpfda.silo.kernels.packed import PackedCurves, Piece
+from dpfda.silo.prepared import PreparedCurves, prepare_batch, prepare_pieces
 from dpfda.silo.sums import PackedRequest, RowSum, SumRequest
 
 _Item = TypeVar("_Item")
@@ -48,10 +48,18 @@ def sums_of_curves(curves: Curves, basis: Basis, scaling: Scaling, *, threads: i
         for part in (curves.x[points], curves.y[points], curves.offsets[here], curves.design[here]):
             drop_pages(part)
 
+    def pieces(position: int) -> Iterator[Piece]:
+        for points, piece in prepare_pieces(curves, position, basis, scaling, LARGEST_CHUNK_POINTS):
+            yield piece.u, piece.y, piece.design[0]
+            if file is not None:
+                drop_pages(curves.x[points])
+                drop_pages(curves.y[points])
+
     return ChunkedSums(
         prepared,
         curves.offsets,
         basis,
+        pieces=pieces,
         folder=None if file is None else str(Path(file).parent),
         forget=None if file is None else forget,
         threads=threads,
@@ -66,7 +74,8 @@ def sums_of_prepared(curves: PreparedCurves, basis: Basis, *, threads: int | Non
 class ChunkedSums:
     """`sums.CurveSums` of curves that this process can read.
 
-    `prepared` gives the curves of a range, `offsets` their places before points were dropped; with a folder, packs go to
+    `prepared` gives the curves of a range, `pieces` the points of one very long curve bit by bit, `offsets` the curves'
+    places before points were dropped; with a folder, packs go to
     nameless files in it; `forget` is told which curves were read.
     """
 
@@ -76,6 +85,7 @@ class ChunkedSums:
         offsets: Integers,
         basis: Basis,
         *,
+        pieces: Callable[[int], Iterable[Piece]] | None = None,
         folder: str | None = None,
         forget: Callable[[range], None] | None = None,
         threads: int | None = None,
@@ -83,6 +93,7 @@ class ChunkedSums:
         self.prepared = prepared
         self._offsets = offsets
         self._basis = basis
+        self._pieces = pieces
         self._folder = folder
         self._forget = forget or (lambda positions: None)
         self._threads = threads
@@ -132,6 +143,9 @@ class ChunkedSums:
             return packs
 
     def _pack(self, chunk: range) -> PackedCurves:
+        if self._pieces is not None and self._points(chunk) > LARGEST_CHUNK_POINTS:  # a chunk of one curve
+            with np.errstate(all="ignore"):
+                return PackedCurves.pack_pieces(self._pieces(chunk.start), self._basis, folder=self._folder)
         with np.errstate(all="ignore"):
             curves = self.prepared(chunk)
         packed = PackedCurves.pack(curves.u, curves.y, curves.offsets, curves.design, self._basis, folder=self._folder)

@@ -87,6 +87,22 @@ def prepare_batch(curves: Curves, positions: range, basis: Basis, scaling: Scali
     return PreparedCurves(u, y, offsets, design)
 
 
+def prepare_pieces(
+    curves: Curves, position: int, basis: Basis, scaling: Scaling, most: int
+) -> Iterator[tuple[slice, PreparedCurves]]:
+    """One curve in pieces of at most `most` points as they are, and where these are; each prepared like a whole curve."""
+    start, stop = int(curves.offsets[position]), int(curves.offsets[position + 1])
+    for first in range(start, stop, most):
+        here = slice(first, min(first + most, stop))
+        arrays = (
+            curves.x[here],
+            curves.y[here],
+            np.array([0, here.stop - first]),
+            curves.design[position : position + 1],
+        )
+        yield here, prepare_batch(Curves.of_checked_arrays(*arrays), range(1), basis, scaling)
+
+
 @np.errstate(over="ignore", invalid="ignore")  # rows that overflow become zero; a warning would depend on the data
 def curve_gradients(curves: PreparedCurves, basis: Basis, iterate: Floats) -> Floats:
     """Gradients g_i(B) = G_i (x) (1/m_i) sum_j Phi(x_ij) {G_i' B Phi(x_ij) - y_ij}, one row of (d+1) r per curve."""

@@ -13,6 +13,7 @@ import kernel_oracle as oracle
 import numpy as np
 import pytest
 
+from dpfda._compile import KernelError
 from dpfda.basis import Cosine
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
@@ -20,6 +21,9 @@ from dpfda.protocol.terms import Scaling
 from dpfda.silo import chunked_sums as chunked
 from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
 from dpfda.silo.kernels.arena import Arena, drop_pages, file_of
+from dpfda.silo.kernels.frequencies import Frequencies
+from dpfda.silo.kernels.long_curves import RunningRecord, store_record
+from dpfda.silo.kernels.store import lay_out
 from dpfda.silo.release_statistics import centred_shares, centred_squares, scaled_design
 from dpfda.silo.sums import RowSum, TruncatedGradientSum, WhitenedGradientSums
 
@@ -134,6 +138,63 @@ def test_the_file_of_an_array(tmp_path):
     for part in (whole[4000:], np.asarray(whole)[10:20], whole[:0], np.ones(3)):
         drop_pages(part)
     assert (whole == 1.0).all()
+
+
+@pytest.mark.parametrize("inside", [1.0, 0.5, 0.002, 0.0])
+def test_a_curve_in_pieces_gives_the_same_words(inside, tmp_path, monkeypatch):
+    """Longer than a chunk may be, with a share of its points in the domain; its neighbours are short, empty and long."""
+    rng = np.random.default_rng(6)
+    curves = oracle.some_curves(rng, 6, 2, 0, 0, lengths=[4, 3000, 0, 1025, 2500, 7])
+    x = np.where(rng.uniform(size=curves.u.size) < inside, curves.u, 2.0)
+    raw = SimpleNamespace(x=x, y=curves.y, offsets=curves.offsets, design=curves.design, n=6)
+    expected = [sums_of_curves(raw, BASIS, SCALING).words(wanted, range(6)) for wanted in requests()]
+    monkeypatch.setattr(chunked, "CHUNK_POINTS", 500)
+    monkeypatch.setattr(chunked, "LARGEST_CHUNK_POINTS", 1000)
+    for some in (raw, mapped(raw, tmp_path)):
+        sums = sums_of_curves(some, BASIS, SCALING)
+        found = [sums.words(wanted, range(6)) for wanted in requests()]
+        assert [numbers(words) for words in found] == [numbers(words) for words in expected]
+
+
+def test_a_running_record_takes_points_and_a_layout_of_one_long_curve():
+    frequencies = Frequencies.of(BASIS)
+    record = RunningRecord(frequencies)
+    record.add(np.full(700, 0.5), np.ones(700))
+    assert record.finish()[frequencies.moments] == 1.0
+    with pytest.raises(KernelError, match="an x and a y each"):
+        record.add(np.zeros(600), np.zeros(500))
+    with pytest.raises(KernelError, match="one long curve"):
+        store_record(record.finish(), np.ones(1), lay_out(np.array([0, 3]), 4, 1, frequencies.record))
+
+
+_LONG = """
+import resource, sys, numpy as np
+from types import SimpleNamespace
+from dpfda.basis import Cosine
+from dpfda.silo.sums import TruncatedGradientSum
+from dpfda.protocol.terms import Scaling
+from dpfda.silo.chunked_sums import sums_of_curves
+from dpfda.privacy.clipping import EntrywiseBound
+def answer(points, folder):
+    x = np.memmap(f"{folder}/x{points}", np.float64, "w+", shape=(points,))
+    for start in range(0, points, 1 << 16):
+        x[start : start + (1 << 16)] = 0.5
+    x.flush()
+    x._mmap.madvise(4)  # MADV_DONTNEED
+    curves = SimpleNamespace(x=x, y=x, offsets=np.array([0, points]), design=np.ones((1, 1)), n=1)
+    sums = sums_of_curves(curves, Cosine(5), Scaling((-1.0, 1.0), ((1.0, 1.0),)), threads=1)
+    sums.words(TruncatedGradientSum(np.ones((1, 5)), EntrywiseBound(np.ones(5))), range(1))
+    x._mmap.madvise(4)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+first = answer(1 << 20, sys.argv[1])
+print(answer(1 << 23, sys.argv[1]) - first)
+"""
+
+
+def test_memory_does_not_grow_with_the_points_of_one_curve(tmp_path):
+    """8 million points are 64 MB as x alone; making them all at once took 200 MB more."""
+    done = subprocess.run([sys.executable, "-c", _LONG, str(tmp_path)], check=True, capture_output=True, text=True)
+    assert float(done.stdout) < 40
 
 
 _GROWTH = """

@@ -8,7 +8,6 @@ import pytest
 from dpfda._compile import compiled
 from dpfda.privacy.clipping import EntrywiseBound
 from dpfda.privacy.exact import no_words
-from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.bounding import ball_factor, collect, measure_lengths, true_length
 from dpfda.silo.kernels.direct import add_cosines_and_sines
 from dpfda.silo.kernels.frequencies import Frequencies
@@ -124,8 +123,7 @@ def test_sizes_follow_from_the_frequencies(sines, functions, moments) -> None:
 def test_levels_of_a_store_are_counted_in_bins(longest) -> None:
     y, offsets, frequencies = np.array([-0.9, 0.9, 0.8, 0.1]), np.array([0, 1, 3, 4, 4]), Frequencies(0.5, 2, False)
     layout = lay_out(offsets, longest, 1, frequencies.record)
-    store = store_in(Arena(layout.sizes))
-    fill_store(np.full(4, 0.5), y, np.ones((4, 1)), layout, frequencies, store)
+    store = store_in(fill_store(np.full(4, 0.5), y, np.ones((4, 1)), layout, frequencies))
     assert level_pass(SealedStore(store, 1, frequencies.record), frequencies, 2).tolist() == [1, 2]
     assert layout.empty == 1
 
@@ -133,8 +131,7 @@ def test_levels_of_a_store_are_counted_in_bins(longest) -> None:
 def test_curves_that_are_where_they_should_be_have_no_gradient() -> None:
     frequencies = Frequencies(0.5, 1, True)
     layout = lay_out(np.array([0, 1, 3]), 1, 1, frequencies.record)
-    store = store_in(Arena(layout.sizes))
-    fill_store(np.full(3, 0.5), np.full(3, 0.25), np.ones((2, 1)), layout, frequencies, store)
+    store = store_in(fill_store(np.full(3, 0.5), np.full(3, 0.25), np.ones((2, 1)), layout, frequencies))
     sealed, iterate = SealedStore(store, 1, frequencies.record), np.array([[0.25, 0.0, 0.0]])
     words = truncated_pass(sealed, frequencies, iterate, np.ones(3), EntrywiseBound(np.ones(3)))
     assert np.array_equal(words, no_words(3))

@@ -1,15 +1,18 @@
 """Compiled sums over curves: what a silo computes in every round, near the limits of the machine.
 
-`chunked.sums_of_curves` is the way in and imports no compiler; numba comes with the first sum. Sums are words of integers
-(`privacy.exact`), and `privacy.exact.sum_slack` is the part of a sensitivity that pays for their floating point.
+`silo.chunked_sums.sums_of_curves` is the way in and imports no compiler; numba comes with the first sum. Sums are words of
+integers (`privacy.exact`), and `privacy.exact.sum_slack` is the part of a sensitivity that pays for their floating point.
 
 | module | what |
 |---|---|
-| `chunked` | all curves of a process, chunk by chunk, in memory or in files |
 | `packed` | one chunk: packed once, then sums over it |
-| `arena`, `store` | its memory and its layout |
-| `direct`, `moments` | a curve's score, from its points or from its trigonometric moments |
+| `frequencies` | what kernels know of a basis, and the sizes that follow |
+| `arena`, `store`, `room` | memory, layout and working memory of a chunk |
+| `direct`, `moments`, `long_curves` | a curve's score, from its points or from its trigonometric moments |
 | `bounding` | clipping, and adding up |
-| `passes` | the loops over groups of curves |
-| `simd`, `trig`, `jit` | vectors of eight doubles, their cosines, how kernels are compiled |
+| `passes`, `summary_passes` | the loops over groups of curves, for gradients and for the rest |
+| `simd`, `trig` | vectors of eight doubles, their cosines |
+
+Each compiled function has one Python caller, in its own module, that checks every shape before the first write
+(`dpfda._compile`); `make test-bounds` runs the suites with every index checked.
 """

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 _LINE = 8  # doubles in a cache line: a vector across two lines is read at half speed
 _HUGE = 1 << 21  # bytes of a huge page: one fault in place of 512
+_SMALL = 1 << 16  # bytes up to which a map of its own costs more than it gains
 
 
 class Arena:
@@ -24,7 +25,7 @@ class Arena:
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = tuple(sizes)
         self._in_file = False
-        self._hold(*_in_memory(self.nbytes))  # not from the heap, which would keep it when it is freed
+        self._hold(*_in_memory(self.nbytes))  # much of it not from the heap, which would keep it when it is freed
 
     @property
     def nbytes(self) -> int:
@@ -43,15 +44,15 @@ class Arena:
             self._hold(mmap.mmap(file.fileno(), max(self.nbytes, 64), flags=mmap.MAP_PRIVATE), 0)
         self._in_file = True
 
-    def _hold(self, memory: mmap.mmap, start: int) -> None:
+    def _hold(self, memory: mmap.mmap | bytearray, start: int) -> None:
         self._map, self._start = memory, start
-        room = np.frombuffer(memory, dtype=np.float64, offset=start)
+        room = np.frombuffer(memory, dtype=np.float64, count=self.nbytes // 8, offset=start)
         starts = itertools.accumulate(map(_rounded, self._sizes), initial=0)
         self.parts = tuple(room[begin : begin + size] for begin, size in zip(starts, self._sizes, strict=False))
 
     def drop_pages(self) -> None:
         """Let the system take back the memory of a file; what was written stays in it."""
-        if self._in_file and hasattr(mmap, "MADV_DONTNEED"):
+        if isinstance(self._map, mmap.mmap) and self._in_file and hasattr(mmap, "MADV_DONTNEED"):
             self._map.madvise(mmap.MADV_DONTNEED)
 
 
@@ -59,8 +60,11 @@ def _rounded(size: int) -> int:
     return -(-size // _LINE) * _LINE
 
 
-def _in_memory(nbytes: int) -> tuple[mmap.mmap, int]:
-    """A map and where in it to begin: at a huge page, where the system has them."""
+def _in_memory(nbytes: int) -> tuple[mmap.mmap | bytearray, int]:
+    """Zeros and where in them to begin: at a cache line or, of many, at a huge page, where the system has them."""
+    if nbytes <= _SMALL:
+        few = bytearray(nbytes + 8 * _LINE)
+        return few, -np.frombuffer(few, dtype=np.uint8).ctypes.data % (8 * _LINE)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     whole = nbytes // _HUGE * _HUGE
     if not whole or not hasattr(mmap, "MADV_HUGEPAGE"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dpfda._compile import require
@@ -33,11 +34,12 @@ class Frequencies:
         functions, moments = self.without_waves
         require((functions >= 1) == (self.harmonics < 0) and moments >= 0, "a basis has waves or other functions")
 
-    @classmethod
-    def of(cls, basis: Basis) -> Frequencies:
+    @staticmethod
+    @lru_cache(maxsize=16)  # batches of a study ask for the same
+    def of(basis: Basis) -> Frequencies:
         """Those of a basis."""
         others = (0, 0) if basis.harmonics >= 0 else (basis.size, basis.moment_count)
-        return cls(float(basis.rate), int(basis.harmonics), bool(basis.sines), others)
+        return Frequencies(float(basis.rate), int(basis.harmonics), bool(basis.sines), others)
 
     @property
     def has_waves(self) -> bool:

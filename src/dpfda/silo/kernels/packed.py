@@ -15,6 +15,7 @@ order or the chunking of curves.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,13 +23,14 @@ import numpy as np
 from dpfda._typing import Floats, Integers
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.exact import no_words
-from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.frequencies import Frequencies
 
 if TYPE_CHECKING:
     from dpfda.basis.basis import Basis
+    from dpfda.silo.kernels.arena import Arena
     from dpfda.silo.kernels.store import Layout
 
+Piece = tuple[Floats, Floats, Floats]
 _MOMENTS_FROM = 1.5  # points per function of the basis
 
 
@@ -42,14 +44,14 @@ class PackedCurves:
     is not made of waves all curves are kept as moments.
     """
 
-    def __init__(self, basis: Basis, layout: Layout, arena: Arena) -> None:
+    def __init__(self, basis: Basis, frequencies: Frequencies, layout: Layout, arena: Arena) -> None:
         from dpfda.silo.kernels.store import SealedStore, store_in
 
         self._basis = basis
         self._arena = arena
         self._empty = layout.empty
         self._store = SealedStore(store_in(arena), layout.columns, layout.record)
-        self._frequencies = Frequencies.of(basis)
+        self._frequencies = frequencies
         self.n = layout.empty + int(self._store.arrays.fill.sum(dtype=np.int64))
 
     @classmethod
@@ -71,23 +73,41 @@ class PackedCurves:
         """
         from dpfda.silo.kernels import store as stores
 
-        if longest_direct is None:
+        if longest_direct is None or basis.harmonics < 0:
             longest_direct = longest_kept_as_points(basis)
         u, y, offsets, design = (
             _frozen(array, kind) for array, kind in ((u, "f8"), (y, "f8"), (offsets, "i8"), (design, "f8"))
         )
         frequencies = Frequencies.of(basis)
-        longest = longest_direct if frequencies.has_waves else 0
-        layout = stores.lay_out(offsets, longest, design.shape[1], frequencies.record)
-        arena = Arena(layout.sizes)
-        store = stores.store_in(arena)
-        stores.fill_store(u, y, design, layout, frequencies, store)
+        layout = stores.lay_out(offsets, longest_direct, design.shape[1], frequencies.record)
+        arena = stores.fill_store(u, y, design, layout, frequencies)
         if not frequencies.has_waves:
             rows = _frozen(basis.moment_features(u), "f8"), _frozen(basis.evaluate_unit(u), "f8")
-            stores.fill_gram_records(*rows, y, layout, frequencies, store)
+            stores.fill_gram_records(*rows, y, layout, frequencies, stores.store_in(arena))
         if folder is not None:
             arena.move_to_file(folder)
-        return cls(basis, layout, arena)
+        return cls(basis, frequencies, layout, arena)
+
+    @classmethod
+    def pack_pieces(cls, pieces: Iterable[Piece], basis: Basis, *, folder: str | None = None) -> PackedCurves:
+        """Pack one curve with very many points, which come in pieces (u, y, design): as `pack` does, bit by bit."""
+        from dpfda.silo.kernels import long_curves
+        from dpfda.silo.kernels.store import lay_out
+
+        frequencies, longest = Frequencies.of(basis), longest_kept_as_points(basis)
+        record, few, design = long_curves.start_record(basis, frequencies), [(np.zeros(0), np.zeros(0))], np.zeros(0)
+        for u, y, vector in pieces:
+            if not design.size or u.size:  # a piece without points has a design of zeros
+                design = vector
+            record.add(u, y)
+            if record.points <= longest:
+                few.append((u, y))
+        offsets = np.array([0, record.points])
+        if record.points <= longest:
+            u, y = (np.concatenate(parts) for parts in zip(*few, strict=True))
+            return cls.pack(u, y, offsets, design[None], basis, folder=folder)
+        layout = lay_out(offsets, longest, design.size, frequencies.record)
+        return cls(basis, frequencies, layout, long_curves.store_record(record.finish(), design, layout))
 
     def truncated_words(self, iterate: Floats, bound: EntrywiseBound) -> Integers:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
@@ -199,7 +219,9 @@ class PackedCurves:
 
 
 def longest_kept_as_points(basis: Basis) -> int:
-    """The most points that a curve may have and still be kept as points."""
+    """The most points that a curve may have and still be kept as points; none for a basis that is not made of waves."""
+    if basis.harmonics < 0:
+        return 0
     return max(math.ceil(_MOMENTS_FROM * max(basis.size, basis.harmonics + 1)) - 1, 0)
 
 

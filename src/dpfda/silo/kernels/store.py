@@ -11,11 +11,12 @@ store.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda._compile import DOUBLES, INTEGERS, compiled, require, require_array
+from dpfda._compile import DOUBLES, INTEGERS, KernelError, compiled, require, require_array
 from dpfda._typing import Floats, Integers
 from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.frequencies import Frequencies
@@ -60,7 +61,7 @@ class Layout:
     def groups(self) -> int:
         return int(self.start.size)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Of the arrays of a `Store`."""
         short = 8 * int(self.points.sum())
@@ -73,9 +74,10 @@ def lay_out(offsets: Integers, longest: int, columns: int, record: int) -> Layou
     require_array("offsets", offsets, INTEGERS, offsets.size)
     require(offsets.size >= 1 and offsets[0] >= 0 and longest >= 0, "offsets and lengths start at 0 or above")
     require(columns >= 1 and record >= 1, "a curve has a design vector and a record")
-    lengths = np.diff(offsets)
-    require(not lengths.size or int(lengths.min()) >= 0, "offsets must not decrease")
-    counts = np.bincount(np.minimum(lengths, longest + 1), minlength=longest + 2)
+    try:
+        counts = np.bincount(np.minimum(np.diff(offsets), longest + 1), minlength=longest + 2)
+    except ValueError:  # of a negative length
+        raise KernelError("Compiled code was called wrongly: offsets must not decrease.") from None
     groups = (counts + 7) // 8
     groups[0] = 0
     slots = 8 * (np.cumsum(groups) - groups)
@@ -86,16 +88,16 @@ def lay_out(offsets: Integers, longest: int, columns: int, record: int) -> Layou
     return Layout(offsets, order, start, points, int(counts[0]), columns, record)
 
 
-def fill_store(u: Floats, y: Floats, design: Floats, layout: Layout, frequencies: Frequencies, store: Store) -> None:
-    """Copy curves to their places in a store of the layout's sizes: points of short ones, records of long ones."""
+def fill_store(u: Floats, y: Floats, design: Floats, layout: Layout, frequencies: Frequencies) -> Arena:
+    """A store with the curves at their places: points of short ones, records of long ones."""
     n = layout.offsets.size - 1
     require_array("u", u, DOUBLES, u.size)
     require_array("y", y, DOUBLES, u.size)
     require_array("design", design, DOUBLES, n, layout.columns)
     require(int(layout.offsets[-1]) <= u.size, "offsets must end within the points")
     require(frequencies.record == layout.record, "the layout must be that of the basis")
-    for name, array, size in zip(Store._fields, store, layout.sizes, strict=True):
-        require_array(name, array, INTEGERS if name in _OF_INTEGERS else DOUBLES, size)
+    arena = Arena(layout.sizes)
+    store = store_in(arena)
     store.start[:], store.points[:] = layout.start, layout.points
     store.fill[:] = (layout.order.reshape(-1, 8) >= 0).sum(axis=1)
     _copy_groups(u, y, layout.offsets, design, layout.order, store, 0, layout.groups)
@@ -104,6 +106,7 @@ def fill_store(u: Floats, y: Floats, design: Floats, layout: Layout, frequencies
         wave = frequencies.rate, frequencies.harmonics, frequencies.sines
         long = layout.points.size, layout.groups
         _make_records(u, y, layout.offsets, layout.order, store, *wave, *long, segment, sums, totals)
+    return arena
 
 
 def fill_gram_records(
@@ -139,20 +142,25 @@ class SealedStore:
         for name, array, size in zip(Store._fields, store, sizes, strict=True):
             require_array(name, array, INTEGERS if name in _OF_INTEGERS else DOUBLES, size)
         require(short <= groups and columns >= 1 and record >= 1, "the parts of a store must fit together")
-        if groups:
-            ends = start + 8 * record
-            ends[:short] = start[:short] + 8 * points
-            require(int(start.min()) >= 0, "a group must start within the store")
-            require(int(fill.min()) >= 0 and int(fill.max()) <= 8, "a group has eight lanes")
-        if short:
-            require(
-                int(points.min()) >= 1 and int(ends[:short].max()) <= store.u.size, "points must lie within the store"
-            )
-        if short < groups:
-            require(int(ends[short:].max()) <= store.table.size, "records must lie within the store")
+        require(
+            _all_inside(start, points, fill, store.u.size, store.table.size, record), "groups must lie in the store"
+        )
         for array in store:
             array.flags.writeable = False
         self.arrays, self.columns, self.record, self.groups = store, columns, record, int(groups)
+
+
+@compiled
+def _all_inside(start: Any, points: Any, fill: Any, u_size: int, table_size: int, record: int) -> bool:
+    """Whether every group of short curves lies within u_size numbers, and every other within table_size."""
+    for group in range(start.size):
+        short = group < points.size
+        if short and not 1 <= points[group] <= u_size:  # a product below cannot overflow
+            return False
+        size, room = (8 * points[group], u_size) if short else (8 * record, table_size)
+        if not (0 <= start[group] <= room - size and 0 <= fill[group] <= 8):
+            return False
+    return True
 
 
 @compiled
