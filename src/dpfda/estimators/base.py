@@ -31,7 +31,7 @@ from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import INTERCEPT, Scaling
 from dpfda.protocol.statement import not_private, statement
-from dpfda.protocol.terms import MOST_BASIS, PROJECTIONS, Y_SCALES, CovariateTerms, SiloTerms, StudyTerms
+from dpfda.protocol.terms import BASES, MOST_BASIS, PROJECTIONS, Y_SCALES, CovariateTerms, SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
