@@ -168,7 +168,7 @@ class RoundTable:
         question = b""
         for site in round_.sites:
             where = connected.get(site)
-            if where is None or site in round_.replies or asked.get(site) is where:
+            if where is None or site in round_.replies or asked.get(site) == where:
                 continue
             asked[site] = where
             question = question or encode_question(round_.ticket, max(0.0, round_.seconds_left()), round_.message)

@@ -1,0 +1,170 @@
+"""Keeps a site's two processes running, the FLARE client and the silo, until it is asked to stop. It imports no FLARE.
+
+Before the client is started, a TLS preflight looks whether the server can be reached, and says in one sentence why not. A
+client that the server refuses ends by itself and is started again, with the newest certificate. Both processes end when the
+supervisor ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dpfda.errors import TransportError
+from dpfda.federation.contact import Contact
+from dpfda.federation.flare.launch import make_command, make_environment, start_process, stop_process
+from dpfda.federation.flare.settings import ClientSettings, ServerSettings, encode_settings
+from dpfda.federation.folder import SiteFolder
+from dpfda.federation.frames import connect
+from dpfda.federation.lock import Lock, read_lock
+from dpfda.federation.preflight import Finding, Papers, check_connection
+
+_PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+_STEADY = 60.0  # a process that ran so many seconds begins again with the shortest pause
+_LOOK = 0.2
+_AWAY = 15.0  # seconds without contact until the preflight looks for the cause
+_LARGEST_LOG = 10_000_000
+
+Say = Callable[[str], None]
+
+
+@dataclass
+class _Child:
+    """One process that is started again whenever it ends."""
+
+    name: str
+    start: Callable[[], subprocess.Popen[bytes] | None]
+    process: subprocess.Popen[bytes] | None = None
+    began: float = 0.0
+    due: float = 0.0
+    failures: int = 0
+
+    def look(self, say: Say) -> None:
+        """Start it when it is due; notice when it has ended."""
+        now = time.monotonic()
+        if self.process is not None and self.process.poll() is not None:
+            code = self.process.returncode
+            stop_process(self.process)
+            self.process = None
+            self._postpone(now, now - self.began > _STEADY)
+            say(f"The {self.name} ended (code {code}); it starts again in {self.due - now:g} s.")
+        if self.process is None and now >= self.due:
+            self.began = now
+            self.process = self.start()
+            if self.process is None:
+                self._postpone(now, steady=False)
+
+    def stop(self) -> None:
+        """End it."""
+        if self.process is not None:
+            stop_process(self.process)
+            self.process = None
+
+    def _postpone(self, now: float, steady: bool) -> None:
+        self.failures = 0 if steady else self.failures + 1
+        self.due = now + _PAUSES[min(self.failures, len(_PAUSES) - 1)]
+
+
+@dataclass
+class Supervisor:
+    """`dpfda site run`: call `run` in a process of its own.
+
+    Parameters
+    ----------
+    folder : SiteFolder
+        The site's folder; locked while this runs.
+    silo_command : sequence of str
+        Starts the silo's process, which must serve `folder.run / "silo.sock"` and call `end_with_parent`.
+    say : callable
+        Gets a sentence for people whenever something changes.
+    silo_environment : mapping, optional
+        What the silo's process needs beyond the allowed variables, such as a database's password.
+    """
+
+    folder: SiteFolder
+    silo_command: Sequence[str]
+    say: Say
+    silo_environment: Mapping[str, str] = field(default_factory=dict)
+    _finding: Finding | None = None
+    _looked: float = 0.0
+
+    def run(self, stop: threading.Event) -> None:
+        """Keep both processes running until `stop` is set."""
+        with Lock(self.folder.lock):
+            self.folder.prepare()
+            self.folder.run.mkdir(mode=0o700)
+            rotate_log(self.folder.log)
+            children = [_Child("silo", self._start_silo), _Child("client", self._start_client)]
+            try:
+                while not stop.is_set():
+                    for child in children:
+                        child.look(self.say)
+                    self._explain_silence(children[1])
+                    stop.wait(_LOOK)
+            finally:
+                for child in children:
+                    child.stop()
+
+    def _start_silo(self) -> subprocess.Popen[bytes]:
+        environment = make_environment(more=self.silo_environment)
+        return start_process(self.silo_command, self.folder.root, self.folder.log, environment)
+
+    def _start_client(self) -> subprocess.Popen[bytes] | None:
+        """The client, if the server can be reached; FLARE itself would try without end and say nothing."""
+        settings = ClientSettings.of(self.folder)
+        if not self._check(settings):
+            return None
+        command = make_command("dpfda.federation.flare.client", encode_settings(settings))
+        return start_process(command, self.folder.root, self.folder.log, make_environment(settings.authority))
+
+    def _check(self, settings: ClientSettings) -> bool:
+        papers = Papers(settings.authority, settings.certificate, settings.key, settings.identity)
+        finding = check_connection(settings.host, settings.port, papers)
+        self._looked = time.monotonic()
+        if self._finding is None or finding.code != self._finding.code:
+            self.say(finding.sentence)
+        self._finding = finding
+        return finding.good
+
+    def _explain_silence(self, client: _Child) -> None:
+        """A client that runs but has no contact: say why, at most once per cause."""
+        now = time.monotonic()
+        if client.process is None or now - max(client.began, self._looked) < _AWAY:
+            return
+        contact = Contact.read(self.folder.contact)
+        if contact is not None and contact.state == "connected" and time.time() - contact.at < _AWAY:
+            self._looked = now
+            return
+        self._check(ClientSettings.of(self.folder))
+
+
+def rotate_log(path: Path) -> None:
+    """Keep one older log; called before anything writes."""
+    if path.exists() and path.stat().st_size > _LARGEST_LOG:
+        path.replace(path.with_name(path.name + ".1"))
+
+
+def start_server(settings: ServerSettings, log: Path, patience: float = 60.0) -> subprocess.Popen[bytes]:
+    """Start the coordinator's server and wait until studies can ask it; it ends when this process does."""
+    command = make_command("dpfda.federation.flare.server", encode_settings(settings))
+    process = start_process(command, settings.socket.parent, log, make_environment(settings.authority))
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline and process.poll() is None:
+        _, holder = read_lock(settings.lock)
+        if holder is not None and holder.pid == process.pid and _listens(settings.socket):
+            return process
+        time.sleep(0.05)
+    stop_process(process)
+    raise TransportError(f"The server did not start; {log} says why.")
+
+
+def _listens(path: Path) -> bool:
+    try:
+        connect(path).close()
+    except TransportError:
+        return False
+    return True
