@@ -6,16 +6,18 @@ look like as bytes, and how they are signed, is the business of a `Wire`.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from dpfda.errors import TransportError
+from dpfda.errors import ProtocolError, TransportError
 from dpfda.federation.rounds import Closing
 from dpfda.federation.server_link import Answers
 
 Plan = TypeVar("Plan")
 Question = TypeVar("Question")
 Given = TypeVar("Given")
+Read = TypeVar("Read")
 PlanIn_contra = TypeVar("PlanIn_contra", contravariant=True)
 QuestionIn_contra = TypeVar("QuestionIn_contra", contravariant=True)
 GivenOut_co = TypeVar("GivenOut_co", covariant=True)
@@ -60,22 +62,26 @@ class CarriedTransport(Generic[Plan, Question, Given]):
 
     def open(self, plan: Plan, run: str) -> None:
         """Invite every site; below the quorum nothing is asked."""
-        wire = self._wire
-        self._sites = tuple(wire.name_sites(plan))
-        answers = self._link.ask(self._sites, wire.write_invitation(plan, run), self._closing)
-        joined = {site: answer for site, answer in answers.given.items() if wire.is_acceptance(plan, run, site, answer)}
+        self._sites = tuple(self._wire.name_sites(plan))
+        answers = self._link.ask(self._sites, self._wire.write_invitation(plan, run), self._closing)
+        joined = self._read(answers, lambda site, answer: self._wire.is_acceptance(plan, run, site, answer) or None)
         self._conclude(INVITE, joined, answers)
 
     def gather(self, question: Question) -> Mapping[str, Given]:
         """Ask all sites; the usable answers, in the plan's order."""
-        wire = self._wire
-        answers = self._link.ask(self._sites, wire.write_question(question), self._closing)
-        usable: dict[str, Given] = {}
-        for site in self._sites:
-            given = wire.read_answer(question, site, answers.given[site]) if site in answers.given else None
-            if given is not None:
-                usable[site] = given
+        answers = self._link.ask(self._sites, self._wire.write_question(question), self._closing)
+        usable = self._read(answers, lambda site, answer: self._wire.read_answer(question, site, answer))
         self._conclude(ASK, usable, answers)
+        return usable
+
+    def _read(self, answers: Answers, read: Callable[[str, bytes], Read | None]) -> dict[str, Read]:
+        """What the wire makes of each answer; one that it refuses is none."""
+        usable: dict[str, Read] = {}
+        for site in self._sites:
+            with contextlib.suppress(ProtocolError):
+                found = read(site, answers.given[site]) if site in answers.given else None
+                if found is not None:
+                    usable[site] = found
         return usable
 
     def _conclude(self, kind: str, usable: Mapping[str, object], answers: Answers) -> None:

@@ -19,8 +19,17 @@ from dpfda.federation.flare.settings import ClientSettings, ServerSettings
 from dpfda.federation.flare.supervisor import start_server
 from dpfda.federation.folder import Address, SiteFolder
 from dpfda.federation.keys import (
-    Authority, encode_certificate, make_request, make_rsa_key, make_signing_key, public_text, read_certificate,
-    read_rsa_key, read_signing_key, write_key, write_new,
+    Authority,
+    encode_certificate,
+    make_request,
+    make_rsa_key,
+    make_signing_key,
+    public_text,
+    read_certificate,
+    read_rsa_key,
+    read_signing_key,
+    write_key,
+    write_new,
 )  # fmt: skip
 from dpfda.federation.register import Register
 from dpfda.federation.server_link import ServerLink

@@ -9,7 +9,15 @@ import pytest
 
 from dpfda.errors import InvalidInput
 from dpfda.federation.folder import (
-    FILES, LEDGER_COMPANIONS, Address, SiteFolder, check_tree, find_objections, is_known_path, wipe, write_tree,
+    FILES,
+    LEDGER_COMPANIONS,
+    Address,
+    SiteFolder,
+    check_tree,
+    find_objections,
+    is_known_path,
+    wipe,
+    write_tree,
 )  # fmt: skip
 from dpfda.federation.keys import make_signing_key, public_text
 
@@ -78,7 +86,7 @@ def test_links_sockets_and_pipes_are_refused(folder, tmp_path):
         lambda path: path.symlink_to(tmp_path / "elsewhere"),
         lambda path: path.hardlink_to(tmp_path / "elsewhere"),
         lambda path: os.mkfifo(path, 0o600),
-        lambda path: bind(path),
+        bind,
     ):
         folder.policy_path.unlink()
         make(folder.policy_path)
@@ -159,7 +167,7 @@ def test_a_tree_is_exactly_what_was_written(tmp_path):
         (lambda run: put(run / "local" / "b.json", b"3"), "b.json was changed"),
         (lambda run: (run / "local" / "b.json").unlink(), "b.json is missing"),
         (lambda run: (run / "local" / "b.json").chmod(0o644), "by others"),
-        (lambda run: wipe(run), "missing"),
+        (wipe, "missing"),
         (lambda run: (run / "custom").mkdir(mode=0o700), "custom is not one"),
     ],
 )

@@ -13,8 +13,21 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from dpfda.errors import InvalidInput
 from dpfda.federation.keys import (
-    Authority, Validity, certificate_digest, common_name, encode_certificate, fingerprint_certificate, fingerprint_key,
-    make_request, public_text, read_certificate, read_public_text, read_request, read_rsa_key, read_signing_key, write_key,
+    Authority,
+    Validity,
+    certificate_digest,
+    common_name,
+    encode_certificate,
+    fingerprint_certificate,
+    fingerprint_key,
+    make_request,
+    public_text,
+    read_certificate,
+    read_public_text,
+    read_request,
+    read_rsa_key,
+    read_signing_key,
+    write_key,
 )  # fmt: skip
 
 PASSPHRASE = b"a passphrase for tests"

@@ -65,7 +65,10 @@ def test_never_running_ended(tmp_path):
 def test_a_second_process_is_told_who_holds_the_lock(tmp_path, hold):
     process = hold()
     assert process.stdout.readline() == "held\n"
-    with pytest.raises(AlreadyRunning, match=f"Process {process.pid} on .* since .*; end it first"), Lock(tmp_path / "lock"):
+    with (
+        pytest.raises(AlreadyRunning, match=f"Process {process.pid} on .* since .*; end it first"),
+        Lock(tmp_path / "lock"),
+    ):
         pass
 
 

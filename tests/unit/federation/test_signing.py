@@ -11,8 +11,24 @@ from hypothesis import strategies as st
 from dpfda.errors import ProtocolError
 from dpfda.federation.keys import make_signing_key
 from dpfda.federation.signing import (
-    ACCEPTANCE, ANSWER, MAX_HEADER, OVERHEAD, QUERY, TERMS, Subject, digest_document, encode_canonically, open_acceptance,
-    open_document, open_message, open_terms, parse_canonically, peek_subject, sign_acceptance, sign_document, sign_message,
+    ACCEPTANCE,
+    ANSWER,
+    MAX_HEADER,
+    OVERHEAD,
+    QUERY,
+    TERMS,
+    Subject,
+    digest_document,
+    encode_canonically,
+    open_acceptance,
+    open_document,
+    open_message,
+    open_terms,
+    parse_canonically,
+    peek_subject,
+    sign_acceptance,
+    sign_document,
+    sign_message,
     sign_terms,
 )  # fmt: skip
 
@@ -22,7 +38,11 @@ BODY = {"name": "lipid", "epsilon": 1.0, "sites": ["alpha", "beta"], "n": 60, "n
 SUBJECT = Subject(DIGEST, "run-1", 3, "alpha")
 
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=10,
 )

@@ -21,7 +21,7 @@ from nvflare.fuel.f3.mpm import MainProcessMonitor
 from nvflare.private.fed.app.client import client_train
 from nvflare.private.fed.client.communicator import Communicator
 
-from dpfda.errors import DpfdaError
+from dpfda.errors import DpfdaError, TransportError
 from dpfda.federation.contact import Contact, ContactState
 from dpfda.federation.flare import guard, pinned
 from dpfda.federation.flare.gate import (
@@ -83,7 +83,7 @@ class SiteLink:
                 return
             self._in_work.add(ticket)
         try:
-            reply = self._ask_silo(question)
+            reply = self._ask_silo(question, closes)
             if reply.given:
                 self._send(ticket, reply, closes)
             else:
@@ -92,17 +92,25 @@ class SiteLink:
             with self._lock:
                 self._in_work.discard(ticket)
 
-    def _ask_silo(self, question: bytes) -> Reply:
+    def _ask_silo(self, question: bytes, closes: float) -> Reply:
         if not self._slots.acquire(blocking=False):
             _log.warning("refused: more than %d questions at a time", _MOST_AT_A_TIME)
             return Reply(False)
         try:
-            return self._silo.ask(question)
-        except DpfdaError as error:
-            _log.warning("the silo gave no answer: %s", error)
-            return Reply(False)
+            return self._ask_until(question, closes)
         finally:
             self._slots.release()
+
+    def _ask_until(self, question: bytes, closes: float) -> Reply:
+        """Ask a silo that is being started anew again, while the round is open; it answers from its records."""
+        while True:
+            try:
+                return self._silo.ask(question)
+            except TransportError as error:
+                _log.warning("the silo gave no answer: %s", error)
+            if time.monotonic() + _SEND_AGAIN > closes:
+                return Reply(False)
+            time.sleep(_SEND_AGAIN)
 
     def _send(self, ticket: bytes, reply: Reply, until: float) -> None:
         """Send an answer, again and again if the connection is down, until the round is over."""

@@ -38,6 +38,7 @@ SITE_REPLIES: Topics = {**_LOGIN, (CHANNEL, HELLO): MAX_HELLO}
 SERVER_REQUESTS: Topics = {**_LOGIN, (CHANNEL, HELLO): MAX_HELLO, (CHANNEL, ANSWER): MAX_MESSAGE + ENVELOPE}
 SERVER_REPLIES: Topics = {}  # the server asks nothing that FLARE would wait for
 _OPEN_TO_ALL = frozenset({*_LOGIN, (CHANNEL, HELLO)})  # their handlers look at the register themselves
+_UNANSWERED = frozenset({ASK, ANSWER})  # a question's answer is a message of its own
 
 _LONGEST_HEADER = 4096
 _KEPT = frozenset({
@@ -118,6 +119,8 @@ class Gate:
                 self.refusals.write(f"a message from {peer.name[:80]!r} ({why})")
             return False
         message.headers = {name: value for name, value in message.headers.items() if name in _KEPT}
+        if message.headers[MessageHeaderKey.TOPIC] in _UNANSWERED:
+            message.headers.pop(MessageHeaderKey.REPLY_EXPECTED, None)  # not even FLARE's own error codes go back
         message.set_prop(PEER, peer)
         message.headers[MessageHeaderKey.FROM_CELL] = peer.name
         message.headers[MessageHeaderKey.TO_CELL] = cell.get_fqcn()
