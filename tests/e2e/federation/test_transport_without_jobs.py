@@ -283,7 +283,7 @@ def test_a_member_cannot_reach_another_member_nor_command_the_server(world):
         world.register.revoke("mallory")
     assert lines[0] == {"connected": ["server"]}
     replies = {(line["target"], line["attack"]): line for line in lines if "attack" in line}
-    assert all(line["code"] == "timeout" and line["body"] == "None" for line in replies.values()), replies
+    assert [line for line in replies.values() if (line["code"], line["body"]) != ("timeout", "None")] == []
     refused = world.server_log()[start:]
     for word in (
         "is for 'beta'", "no such thing here: req admin:train.deploy", "encoding 'fobs': req task:register",
@@ -318,7 +318,7 @@ def test_a_hostile_server_gets_nothing_from_a_site(world, tmp_path):
         assert results[0] == {"connected": ["victim"]}
         replies = [line for line in results if "attack" in line]
         assert len(replies) > 15
-        assert all(line["code"] == "timeout" and line["body"] == "None" for line in replies), replies
+        assert [line for line in replies if (line["code"], line["body"]) != ("timeout", "None")] == []
         log = victim.log()
         for word in (
             "no such thing here: req admin:train.deploy", "no such thing here: req admin:sys.shell",
