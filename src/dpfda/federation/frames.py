@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dpfda.errors import TransportError
+from dpfda.errors import DpfdaError, TransportError
 
 MAX_MESSAGE = 8 * 1_000_000 + 131_072  # a million numbers, a header and a signature
 _LENGTH = struct.Struct("!I")
@@ -127,5 +127,5 @@ class FrameServer:
         self._listener.close()
 
     def _serve_one(self, connection: socket.socket) -> None:
-        with connection, contextlib.suppress(TransportError, OSError):
+        with connection, contextlib.suppress(DpfdaError, OSError):
             self._serve(connection)

@@ -113,12 +113,22 @@ class LinkService:
             return {"sites": {name: asdict(contact) for name, contact in self._look().items()}}, []
         if fields.get("do") != "ask":
             raise ProtocolError("The server knows no such request.")
-        sites = [str(site) for site in fields["sites"]]
-        round_ = self._ask(sites, body, Closing(**fields["closing"]), lambda: _has_hung_up(connection))
+        sites, closing = _read_request(fields)
+        round_ = self._ask(sites, body, closing, lambda: _has_hung_up(connection))
         given = round_.given()
         contacts = self._look()
         missing = {site: _explain(site, round_, contacts) for site in sites if site not in given}
         return {"given": [[site, len(part)] for site, part in given.items()], "missing": missing}, [*given.values()]
+
+
+def _read_request(fields: dict[str, Any]) -> tuple[list[str], Closing]:
+    try:
+        sites, closing = [str(site) for site in fields["sites"]], Closing(**fields["closing"])
+    except (KeyError, TypeError):
+        raise ProtocolError("The request cannot be read.") from None
+    if len(sites) > MOST_SITES or len(set(sites)) != len(sites):
+        raise ProtocolError("The request names too many sites, or one twice.")
+    return sites, closing
 
 
 def _explain(site: str, round_: OpenRound, contacts: Mapping[str, SiteContact]) -> str:
