@@ -9,6 +9,7 @@ from dpfda.errors import ProtocolError
 
 SESSION_BYTES = 8
 REFUSAL = b"refused"
+NOT_ENROLLED = "not enrolled"  # what a server says at log-in to a certificate that is not in its register
 _HELLO = struct.Struct(f"!{SESSION_BYTES}sd")
 _CLOCK = struct.Struct("!d")
 

@@ -110,14 +110,14 @@ class OpenRound:
         return not awaited or time.monotonic() - since >= self.closing.grace
 
 
-Send = Callable[[str, bytes], None]
-Connected = Callable[[], Collection[str]]
+Send = Callable[[str, bytes], bool]
 
 
 class RoundTable:
     """All rounds that are open at a time, of all studies.
 
-    `send(site, question)` hands a question to the network and returns at once; `connected()` tells which sites are enrolled
+    `send(site, question)` hands a question to the network and returns at once, with False if the site has too many of them
+    unread and must be asked a little later; `connected()` tells which sites are enrolled
     and reachable now, as {site: something that changes when the site connects anew}.
     """
 
@@ -170,6 +170,6 @@ class RoundTable:
             where = connected.get(site)
             if where is None or site in round_.replies or asked.get(site) == where:
                 continue
-            asked[site] = where
             question = question or encode_question(round_.ticket, max(0.0, round_.seconds_left()), round_.message)
-            self._send(site, question)
+            if self._send(site, question):
+                asked[site] = where

@@ -105,7 +105,9 @@ def forge(target):
     print(json.dumps({"forged": len(forged)}), flush=True)
 
 
-cell.register_request_cb(channel="task", topic="challenge", cb=lambda message: None)  # keep a site waiting at its log-in
+cell.register_request_cb(
+    channel="task", topic="challenge", cb=lambda message: None
+)  # keep a site waiting at its log-in
 cell.start()
 deadline = time.monotonic() + 30
 wanted = ["server"] if role == "member" else [given["victim"]]

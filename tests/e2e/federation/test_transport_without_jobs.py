@@ -213,6 +213,8 @@ def test_a_certificate_that_is_not_enrolled_logs_in_nowhere(world):
     try:
         assert wait_until(lambda: "log-in refused: delta" in world.server_log(), 30)
         assert "delta" not in world.connected()
+        assert wait_until(lambda: "does not know this site's certificate (ask the coordinator" in site.said(), 20)
+        assert site.contact().state in ("refused", "starting")
         answers = ask(world, sites=[*SITES, "delta"], closing=Closing(3, 0.5, 5.0))
         assert set(answers.given) == set(SITES)
         assert answers.missing == {"delta": "not enrolled"}

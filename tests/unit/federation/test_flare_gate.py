@@ -253,7 +253,8 @@ PLACES = [
     (core_cell.CoreCell, "process_message"), (core_cell, "encode_payload"), (core_cell, "decode_payload"),
     (cell, "encode_payload"), (cell, "decode_payload"), (fed_client_base, "Cell"), (fed_server, "Cell"),
     (fed_client_base, "NetAgent"), (fed_server, "NetAgent"), (conn_manager, "MAX_WAIT"),
-    (CommConfigurator, "_configuration"), (ConfigService, "initialize"), (tcp_driver, "get_ssl_context"), (tcp_driver, "TcpStreamServer"),
+    (CommConfigurator, "_configuration"), (ConfigService, "initialize"), (tcp_driver, "get_ssl_context"),
+    (tcp_driver, "TcpStreamServer"),
     (tcp_driver.TcpDriver, "connect"), (socket_conn.SocketConnection, "_get_socket_properties"),
     (socket_conn, "MAX_FRAME_SIZE"),
 ]

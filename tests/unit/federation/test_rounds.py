@@ -35,8 +35,14 @@ class Network:
 
     def __init__(self, connected=SITES):
         self.places = {name: (name, 0) for name in connected}
-        self.sent = []
-        self.table = RoundTable(lambda site, question: self.sent.append((site, question)), lambda: dict(self.places))
+        self.sent, self.full = [], set()
+        self.table = RoundTable(self.send, lambda: dict(self.places))
+
+    def send(self, site, question):
+        if site in self.full:
+            return False
+        self.sent.append((site, question))
+        return True
 
     def answer(self, site, payload=b"ok", given=True, which=-1):
         ticket = parse_question(self.sent[which][1])[0]
@@ -107,6 +113,21 @@ def test_a_site_that_comes_back_is_asked_again_and_one_that_stays_is_not():
     network.answer("c")
     thread.join(1)
     assert set(found[0].given()) == set(SITES)
+
+
+def test_a_site_that_does_not_read_is_asked_a_little_later():
+    network = Network()
+    network.full.add("b")
+    thread, found = network.ask(Closing(3, 60, 60), sites=("a", "b"))
+    assert [site for site, _ in network.sent] == ["a"]
+    network.full.clear()
+    network.table.wake()
+    time.sleep(0.1)
+    assert [site for site, _ in network.sent] == ["a", "b"]
+    network.answer("a")
+    network.answer("b")
+    thread.join(1)
+    assert set(found[0].given()) == {"a", "b"}
 
 
 def test_unavailable_is_an_answer_but_gives_nothing():
@@ -233,7 +254,8 @@ def test_a_server_that_is_not_there(tmp_path):
 
 
 NONSENSE = [
-    {"do": "dance"}, {"do": "ask"}, {"do": "ask", "sites": 7, "closing": {}}, {"do": "ask", "sites": ["a"], "closing": {"x": 1}},
+    {"do": "dance"}, {"do": "ask"}, {"do": "ask", "sites": 7, "closing": {}},
+    {"do": "ask", "sites": ["a"], "closing": {"x": 1}},
     {"do": "ask", "sites": ["a", "a"], "closing": {"quorum": 1}}, {"do": "ask", "sites": ["a"], "closing": {"quorum": -1}},
 ]  # fmt: skip
 

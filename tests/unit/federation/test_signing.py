@@ -68,6 +68,15 @@ def test_a_changed_document_is_refused(data):
         open_terms(bytes(signed), KEY.public_key())
 
 
+def test_the_spare_bits_of_a_signatures_text_are_not_free():
+    fields = json.loads(sign_terms(BODY, KEY))
+    last = fields["signature"][-3]
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    fields["signature"] = fields["signature"][:-3] + alphabet[alphabet.index(last) ^ 1] + "=="
+    with pytest.raises(ProtocolError):
+        open_terms(encode_canonically(fields), KEY.public_key())
+
+
 def test_terms_and_acceptance():
     terms = sign_terms(BODY, KEY)
     body, digest = open_terms(terms, KEY.public_key())

@@ -15,6 +15,7 @@ import threading
 import time
 from typing import Any
 
+from nvflare.apis.fl_exception import FLCommunicationError
 from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey, ReturnCode
 from nvflare.fuel.f3.message import Message
 from nvflare.fuel.f3.mpm import MainProcessMonitor
@@ -35,16 +36,15 @@ from dpfda.federation.flare.gate import (
     Gate,
     Peer,
 )  # fmt: skip
-from dpfda.federation.flare.launch import end_with_parent
+from dpfda.federation.flare.launch import FAILED_EXIT, REFUSED_EXIT, end_with_parent
 from dpfda.federation.flare.settings import ClientSettings, decode_settings
 from dpfda.federation.flare.templates import HEART_BEAT, make_client_files
 from dpfda.federation.folder import check_tree, write_tree
 from dpfda.federation.held import HeldBack
-from dpfda.federation.hello import REFUSAL, SESSION_BYTES, encode_hello, parse_welcome
+from dpfda.federation.hello import NOT_ENROLLED, REFUSAL, SESSION_BYTES, encode_hello, parse_welcome
 from dpfda.federation.rounds import encode_answer, parse_question
 from dpfda.federation.silo_service import Reply, SiloLink
 
-REFUSED_EXIT = 77  # the server refuses this site: the supervisor starts the client anew
 HELLO_EVERY = 5.0
 _HELLO_TIMEOUT = 4.0
 _SEND_AGAIN = 0.5
@@ -103,11 +103,14 @@ class SiteLink:
 
     def _ask_until(self, question: bytes, closes: float) -> Reply:
         """Ask a silo that is being started anew again, while the round is open; it answers from its records."""
+        told = False
         while True:
             try:
                 return self._silo.ask(question)
             except TransportError as error:
-                _log.warning("the silo gave no answer: %s", error)
+                if not told:
+                    _log.warning("the silo gave no answer: %s", error)
+                told = True
             if time.monotonic() + _SEND_AGAIN > closes:
                 return Reply(False)
             time.sleep(_SEND_AGAIN)
@@ -151,11 +154,11 @@ class SiteLink:
         return "connected", round_trip, parse_welcome(content) - (sent + round_trip / 2)
 
 
-def leave(why: str) -> None:
+def leave(why: str, code: int = REFUSED_EXIT) -> None:
     """End the process so that the supervisor starts it anew, with the newest certificate."""
     _log.warning("%s; this process ends and is started again", why)
     logging.shutdown()
-    os._exit(REFUSED_EXIT)
+    os._exit(code)
 
 
 def _write_contact(contact: Contact, settings: ClientSettings) -> None:
@@ -186,6 +189,22 @@ def start_link(settings: ClientSettings, federated_client: Any, engine: Any) -> 
     return agent
 
 
+def watch_login(settings: ClientSettings, plain: Any) -> Any:
+    """`Communicator.client_registration`, with a clear end when the server refuses or does not answer."""
+
+    def client_registration(*arguments: Any, **options: Any) -> Any:
+        try:
+            return plain(*arguments, **options)
+        except FLCommunicationError as error:
+            refused = NOT_ENROLLED in str(error.args)
+            _write_contact(Contact("refused" if refused else "away", time.time(), os.getpid()), settings)
+            if refused:
+                leave("the server does not know this site's certificate")
+            leave("the server did not complete the log-in", FAILED_EXIT)
+
+    return client_registration
+
+
 def watch_heart_beat(plain: Any) -> Any:
     """FLARE tries a refused heart-beat again for ever; here the process ends instead."""
 
@@ -212,6 +231,7 @@ def main(arguments: list[str]) -> int:
     guard.check_environment()
     manifest = write_tree(settings.run, make_client_files(settings))
     guard.install_guard(settings.run, make_gate(settings))
+    guard.replace(Communicator, "client_registration", lambda plain: watch_login(settings, plain))
     guard.replace(Communicator, "send_heartbeat", watch_heart_beat)
     start = guard.end_on_refusal(lambda _, client, engine: start_link(settings, client, engine))
     guard.replace(client_train, "create_admin_agent", lambda _: start)

@@ -13,6 +13,8 @@ from pathlib import Path
 import dpfda
 
 ALLOWED = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "USER", "LOGNAME", "SYSTEMROOT")
+REFUSED_EXIT = 77  # of a client that the server refuses; it is started again with the newest certificate
+FAILED_EXIT = 78  # of a client whose log-in the server did not complete
 _FIXED = {
     "MALLOC_ARENA_MAX": "2",
     "OMP_NUM_THREADS": "1",

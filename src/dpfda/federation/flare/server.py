@@ -10,7 +10,9 @@ import argparse
 import logging
 import socket
 import sys
+import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +48,7 @@ from dpfda.federation.flare.settings import ServerSettings, decode_settings
 from dpfda.federation.flare.templates import make_server_files
 from dpfda.federation.folder import check_tree, write_tree
 from dpfda.federation.frames import FrameServer
-from dpfda.federation.hello import REFUSAL, encode_welcome, parse_hello
+from dpfda.federation.hello import NOT_ENROLLED, REFUSAL, encode_welcome, parse_hello
 from dpfda.federation.keys import certificate_digest, read_certificate
 from dpfda.federation.lock import Lock
 from dpfda.federation.register import RegisterReader
@@ -54,6 +56,7 @@ from dpfda.federation.rounds import RoundTable
 from dpfda.federation.server_link import LinkService, SiteContact
 
 _SENDERS = 32
+_MOST_UNSENT = 4  # questions that one site may keep waiting in the network
 _log = logging.getLogger("dpfda.server")
 
 
@@ -74,6 +77,8 @@ class SiteDesk:
         self._cell, self._register = cell, register
         self._senders = ThreadPoolExecutor(_SENDERS, thread_name_prefix="send")
         self._visits: dict[str, Visit] = {}
+        self._sending: Counter[str] = Counter()
+        self._lock = threading.Lock()
         self.table = RoundTable(self._send, self.find_connected)
 
     def start(self) -> None:
@@ -116,14 +121,23 @@ class SiteDesk:
         if not self.table.deliver(name, bytes(message.payload or b"")):
             _log.info("an answer of %s came after its round was closed", name)
 
-    def _send(self, site: str, question: bytes) -> None:
+    def _send(self, site: str, question: bytes) -> bool:
         """Hand a question to the network, without waiting for a site that does not read."""
+        with self._lock:
+            if self._sending[site] >= _MOST_UNSENT:
+                return False
+            self._sending[site] += 1
         self._senders.submit(self._send_now, site, question)
+        return True
 
     def _send_now(self, site: str, question: bytes) -> None:
-        errors = self._cell.fire_and_forget(CHANNEL, ASK, [site], Message({}, question), optional=True)
-        if errors.get(site):
-            _log.info("%s could not be asked (%s)", site, errors[site])
+        try:
+            errors = self._cell.fire_and_forget(CHANNEL, ASK, [site], Message({}, question), optional=True)
+            if errors.get(site):
+                _log.info("%s could not be asked (%s)", site, errors[site])
+        finally:
+            with self._lock:
+                self._sending[site] -= 1
 
 
 class NoJobs(FLComponent):  # type: ignore[misc]
@@ -155,7 +169,7 @@ class Enrolment:
             right = named and client_type == ClientType.REGULAR and _digest_shown(request) == peer.certificate
             if not right or not self._register.is_enrolled(peer.name, peer.certificate):
                 _log.warning("log-in refused: %s with the certificate %s", peer.name, peer.certificate[:16])
-                fl_ctx.set_prop(FLContextKey.UNAUTHENTICATED, "not enrolled", sticky=False)
+                fl_ctx.set_prop(FLContextKey.UNAUTHENTICATED, NOT_ENROLLED, sticky=False)
                 return None
             return plain(manager, request, fl_ctx, client_type)
 
@@ -170,7 +184,7 @@ class Enrolment:
             if not named or not self._register.is_enrolled(peer.name, peer.certificate):
                 _log.warning("heart-beat refused: %s with the certificate %s", peer.name, peer.certificate[:16])
                 server.client_manager.remove_client(request.get_header(CellMessageHeaderKeys.TOKEN))
-                return make_reply(ReturnCode.UNAUTHENTICATED, "not enrolled", None)
+                return make_reply(ReturnCode.UNAUTHENTICATED, NOT_ENROLLED, None)
             return plain(server, request)
 
         return client_heartbeat

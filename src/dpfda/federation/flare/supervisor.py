@@ -3,10 +3,14 @@
 Before the client is started, a TLS preflight looks whether the server can be reached, and says in one sentence why not. A
 client that the server refuses ends by itself and is started again, with the newest certificate. Both processes end when the
 supervisor ends, however it ends.
+
+Started like this, client and silo run as the same user, so a client that was taken over could read the silo's files. Where
+the system allows it, start the two as services of different users (the silo without any network) instead.
 """
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import threading
 import time
@@ -14,11 +18,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dpfda.errors import TransportError
+from dpfda.errors import DpfdaError, TransportError
 from dpfda.federation.contact import Contact
-from dpfda.federation.flare.launch import make_command, make_environment, start_process, stop_process
+from dpfda.federation.flare.launch import (
+    FAILED_EXIT,
+    REFUSED_EXIT,
+    make_command,
+    make_environment,
+    start_process,
+    stop_process,
+)
 from dpfda.federation.flare.settings import ClientSettings, ServerSettings, encode_settings
-from dpfda.federation.folder import SiteFolder
+from dpfda.federation.folder import SiteFolder, wipe
 from dpfda.federation.frames import connect
 from dpfda.federation.lock import Lock, read_lock
 from dpfda.federation.preflight import Finding, Papers, check_connection
@@ -28,6 +39,11 @@ _STEADY = 60.0  # a process that ran so many seconds begins again with the short
 _LOOK = 0.2
 _AWAY = 15.0  # seconds without contact until the preflight looks for the cause
 _LARGEST_LOG = 10_000_000
+
+_ENDS = {
+    REFUSED_EXIT: "The server does not know this site's certificate (ask the coordinator to enrol or renew it)",
+    FAILED_EXIT: "The server did not complete the log-in",
+}
 
 Say = Callable[[str], None]
 
@@ -47,11 +63,11 @@ class _Child:
         """Start it when it is due; notice when it has ended."""
         now = time.monotonic()
         if self.process is not None and self.process.poll() is not None:
-            code = self.process.returncode
+            why = _ENDS.get(self.process.returncode, f"The {self.name} ended (code {self.process.returncode})")
             stop_process(self.process)
             self.process = None
             self._postpone(now, now - self.began > _STEADY)
-            say(f"The {self.name} ended (code {code}); it starts again in {self.due - now:g} s.")
+            say(f"{why}; it starts again in {self.due - now:g} s.")
         if self.process is None and now >= self.due:
             self.began = now
             self.process = self.start()
@@ -108,6 +124,7 @@ class Supervisor:
             finally:
                 for child in children:
                     child.stop()
+                wipe(self.folder.run)  # it holds a copy of the site's key
 
     def _start_silo(self) -> subprocess.Popen[bytes]:
         environment = make_environment(more=self.silo_environment)
@@ -115,7 +132,11 @@ class Supervisor:
 
     def _start_client(self) -> subprocess.Popen[bytes] | None:
         """The client, if the server can be reached; FLARE itself would try without end and say nothing."""
-        settings = ClientSettings.of(self.folder)
+        try:
+            settings = ClientSettings.of(self.folder)
+        except (DpfdaError, OSError) as error:  # a certificate that is being replaced, for instance
+            self.say(f"The client cannot start: {error}")
+            return None
         if not self._check(settings):
             return None
         command = make_command("dpfda.federation.flare.client", encode_settings(settings))
@@ -139,7 +160,8 @@ class Supervisor:
         if contact is not None and contact.state == "connected" and time.time() - contact.at < _AWAY:
             self._looked = now
             return
-        self._check(ClientSettings.of(self.folder))
+        with contextlib.suppress(DpfdaError, OSError):
+            self._check(ClientSettings.of(self.folder))
 
 
 def rotate_log(path: Path) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import logging
 import socket
 import ssl
+import threading
 from typing import Any
 
 from nvflare.fuel.f3.drivers import socket_conn, tcp_driver
@@ -21,6 +22,8 @@ from dpfda.federation.frames import MAX_MESSAGE
 
 MAX_FRAME = MAX_MESSAGE + ENVELOPE + 65_536 + 16  # a message, FLARE's headers and prefix
 HANDSHAKE = 10.0  # seconds
+_MOST_HANDSHAKES = 256  # at a time
+_handshakes = threading.BoundedSemaphore(_MOST_HANDSHAKES)
 _log = logging.getLogger("dpfda.tls")
 _plain_properties = socket_conn.SocketConnection._get_socket_properties
 
@@ -61,9 +64,14 @@ class PatientServer(tcp_driver.TcpStreamServer):  # type: ignore[misc]
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """Shake hands, then let FLARE serve the connection."""
-        request.settimeout(HANDSHAKE)
-        request.do_handshake()
-        request.settimeout(None)
+        if not _handshakes.acquire(blocking=False):
+            raise ConnectionAbortedError("too many handshakes at a time")
+        try:
+            request.settimeout(HANDSHAKE)
+            request.do_handshake()
+            request.settimeout(None)
+        finally:
+            _handshakes.release()
         super().finish_request(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
