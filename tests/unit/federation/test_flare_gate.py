@@ -12,14 +12,16 @@ import pytest
 
 pytest.importorskip("nvflare")
 
+from nvflare.apis.fl_exception import FLCommunicationError
 from nvflare.apis.shareable import Shareable
-from nvflare.fuel.f3.cellnet.defs import Encoding, MessageHeaderKey, MessageType
+from nvflare.fuel.f3.cellnet.defs import Encoding, MessageHeaderKey, MessageType, ReturnCode
 from nvflare.fuel.f3.drivers.driver_params import DriverParams
 from nvflare.fuel.f3.message import Message
 from nvflare.fuel.utils import fobs
 
 import dpfda
 from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.federation.contact import Contact
 from dpfda.federation.flare import pinned, plain
 from dpfda.federation.flare.gate import (
     CERTIFICATE,
@@ -237,6 +239,49 @@ def test_the_environment_is_an_allow_list(monkeypatch, tmp_path):
     environment = make_environment(tmp_path / "ca.crt")
     assert "evil" not in environment.values()
     assert environment["SSL_CERT_FILE"] == str(tmp_path / "ca.crt")
+
+
+class Left(Exception):
+    pass
+
+
+@pytest.fixture
+def leaving(monkeypatch):
+    from dpfda.federation.flare import client
+
+    def leave(why, code=77):
+        raise Left(why)
+
+    monkeypatch.setattr(client, "leave", leave)
+    return client
+
+
+def test_a_refused_heart_beat_ends_the_client(leaving):
+    codes = iter([ReturnCode.OK, ReturnCode.TIMEOUT, ReturnCode.UNAUTHENTICATED])
+    cell = SimpleNamespace(send_request=lambda **_: Message({MessageHeaderKey.RETURN_CODE: next(codes)}))
+    beats = []
+
+    def plain_heart_beat(communicator, name):
+        while True:
+            beats.append(communicator.cell.send_request(topic="heart_beat"))
+
+    with pytest.raises(Left, match="refused this site's heart-beat"):
+        leaving.watch_heart_beat(plain_heart_beat)(SimpleNamespace(cell=cell), "alpha")
+    assert len(beats) == 2, "a timeout is no refusal"
+
+
+@pytest.mark.parametrize(("text", "state"), [("not enrolled", "refused"), ("timeout", "away")])
+def test_a_refused_log_in_ends_the_client_and_is_written_down(leaving, tmp_path, text, state):
+    def plain_registration():
+        try:
+            raise FLCommunicationError("error:client_registration " + text)
+        except FLCommunicationError as error:
+            raise FLCommunicationError("error:client_registration", error)  # noqa: B904, as FLARE does
+
+    settings = SimpleNamespace(contact=tmp_path / "contact.json")
+    with pytest.raises(Left):
+        leaving.watch_login(settings, plain_registration)()
+    assert Contact.read(tmp_path / "contact.json").state == state
 
 
 CHECK = """

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dpfda.errors import ProtocolError
 from dpfda.federation.keys import make_signing_key
+from dpfda.federation.signed import SignedHandler, SignedQuestions
 from dpfda.federation.signing import (
     ACCEPTANCE,
     ANSWER,
@@ -173,3 +174,42 @@ def test_malformed_subjects_are_not_signed(subject):
 def test_a_long_header_is_refused_before_it_is_read():
     with pytest.raises(ProtocolError, match="length"):
         open_message(QUERY, (MAX_HEADER + 1).to_bytes(4, "big") + b"{" * 10_000, KEY.public_key())
+
+
+# ---------------------------------------------------------------- both ends
+
+
+def ends():
+    site = SignedHandler(
+        "alpha", KEY.public_key(), OTHER, lambda subject, payload: payload + str(subject.round).encode()
+    )
+    return site, SignedQuestions(KEY, {"alpha": OTHER.public_key()})
+
+
+def test_a_signed_question_gets_a_signed_answer():
+    site, coordinator = ends()
+    subject = Subject(DIGEST, "run", 7)
+    answer = site(coordinator.write(subject, b"iterate"))
+    assert coordinator.read(subject, "alpha", answer) == b"iterate7"
+
+
+def test_an_answer_to_another_question_or_of_another_site_is_not_believed():
+    site, coordinator = ends()
+    subject = Subject(DIGEST, "run", 7)
+    answer = site(coordinator.write(subject, b"x"))
+    for other in (Subject(DIGEST, "run", 8), Subject(DIGEST, "walk", 7), Subject("cd" * 32, "run", 7)):
+        with pytest.raises(ProtocolError, match="another question"):
+            coordinator.read(other, "alpha", answer)
+    with pytest.raises(ProtocolError, match="No signing key"):
+        coordinator.read(subject, "beta", answer)
+    impostor = SignedHandler("alpha", KEY.public_key(), make_signing_key(), lambda subject, payload: payload)
+    with pytest.raises(ProtocolError, match="signature"):
+        coordinator.read(subject, "alpha", impostor(coordinator.write(subject, b"x")))
+
+
+def test_a_site_answers_its_coordinator_only():
+    site, coordinator = ends()
+    stranger = SignedQuestions(make_signing_key(), {})
+    for message in (stranger.write(Subject(DIGEST, "run", 0), b"x"), b"", coordinator.write(SUBJECT, b"x")[:-1]):
+        with pytest.raises(ProtocolError):
+            site(message)

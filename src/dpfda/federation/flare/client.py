@@ -196,13 +196,22 @@ def watch_login(settings: ClientSettings, plain: Any) -> Any:
         try:
             return plain(*arguments, **options)
         except FLCommunicationError as error:
-            refused = NOT_ENROLLED in str(error.args)
+            refused = is_refusal(error)
             _write_contact(Contact("refused" if refused else "away", time.time(), os.getpid()), settings)
             if refused:
                 leave("the server does not know this site's certificate")
             leave("the server did not complete the log-in", FAILED_EXIT)
 
     return client_registration
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether a log-in failed because the certificate is not enrolled; FLARE wraps its errors."""
+    while error is not None:
+        if NOT_ENROLLED in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def watch_heart_beat(plain: Any) -> Any:
