@@ -123,7 +123,7 @@ def _context(papers: Papers, *, verify: bool) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # knows no CA but the one below
     context.check_hostname = False  # the name that counts is the identity, checked afterwards
     context.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_verify_locations(papers.authority)
     context.load_cert_chain(papers.certificate, papers.key)
     return context

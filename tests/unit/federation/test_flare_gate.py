@@ -31,7 +31,6 @@ from dpfda.federation.flare.gate import (
     SITE_REPLIES,
     SITE_REQUESTS,
     Gate,
-    RefusalLog,
 )  # fmt: skip
 from dpfda.federation.flare.launch import make_environment
 from dpfda.federation.frames import MAX_MESSAGE
@@ -155,12 +154,10 @@ def test_without_headers_there_is_no_message(headers, site):
     assert not gate.admit(cell, SimpleNamespace(name="server"), None, SimpleNamespace(headers=headers, payload=b""))
 
 
-def test_refusals_do_not_fill_the_disk(caplog):
-    log = RefusalLog(most=5)
-    for number in range(1000):
-        log.write(f"number {number}")
-    assert len(caplog.records) == 6
-    assert "are not written" in caplog.records[-1].message
+def test_foreign_text_cannot_write_lines_of_its_own(site, caplog):
+    site(TOPIC="x\n2026-01-01 INFO dpfda.client all is well")
+    assert "\n" not in caplog.records[-1].getMessage()
+    assert "x\\n2026" in caplog.text
 
 
 # ---------------------------------------------------------------- plain

@@ -22,7 +22,7 @@ from nvflare.fuel.f3.mpm import MainProcessMonitor
 from nvflare.private.fed.app.client import client_train
 from nvflare.private.fed.client.communicator import Communicator
 
-from dpfda.errors import DpfdaError, TransportError
+from dpfda.errors import DpfdaError, ProtocolError, TransportError
 from dpfda.federation.contact import Contact, ContactState
 from dpfda.federation.flare import guard, pinned
 from dpfda.federation.flare.gate import (
@@ -42,6 +42,7 @@ from dpfda.federation.flare.templates import HEART_BEAT, make_client_files
 from dpfda.federation.folder import check_tree, write_tree
 from dpfda.federation.held import HeldBack
 from dpfda.federation.hello import NOT_ENROLLED, REFUSAL, SESSION_BYTES, encode_hello, parse_welcome
+from dpfda.federation.quiet import BoundedLog
 from dpfda.federation.rounds import encode_answer, parse_question
 from dpfda.federation.silo_service import Reply, SiloLink
 
@@ -59,6 +60,7 @@ class SiteLink:
         self._settings, self._cell = settings, cell
         self._silo = SiloLink(settings.silo)
         self._held = HeldBack()
+        self._odd = BoundedLog(_log)
         self._session = secrets.token_bytes(SESSION_BYTES)
         self._slots = threading.BoundedSemaphore(_MOST_AT_A_TIME)
         self._in_work: set[bytes] = set()
@@ -76,7 +78,11 @@ class SiteLink:
 
     def _take_question(self, message: Any) -> None:
         """Called by FLARE in a thread of its own; returns nothing, the answer is a message of its own."""
-        ticket, closes_in, question = parse_question(bytes(message.payload or b""))
+        try:
+            ticket, closes_in, question = parse_question(bytes(message.payload or b""))
+        except ProtocolError as error:
+            self._odd.write(f"refused: {error}")
+            return
         closes = time.monotonic() + closes_in
         with self._lock:
             if ticket in self._in_work:  # asked again after a reconnection: the answer is on its way
@@ -94,7 +100,7 @@ class SiteLink:
 
     def _ask_silo(self, question: bytes, closes: float) -> Reply:
         if not self._slots.acquire(blocking=False):
-            _log.warning("refused: more than %d questions at a time", _MOST_AT_A_TIME)
+            self._odd.write(f"refused: more than {_MOST_AT_A_TIME} questions at a time")
             return Reply(False)
         try:
             return self._ask_until(question, closes)
@@ -109,7 +115,7 @@ class SiteLink:
                 return self._silo.ask(question)
             except TransportError as error:
                 if not told:
-                    _log.warning("the silo gave no answer: %s", error)
+                    self._odd.write(f"the silo gave no answer: {error}")
                 told = True
             if time.monotonic() + _SEND_AGAIN > closes:
                 return Reply(False)

@@ -9,10 +9,8 @@ removed. A dropped message gets no answer; why it was dropped is written to the 
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from nvflare.fuel.f3.cellnet.defs import CellChannelTopic, Encoding, IdentityChallengeKey, MessageHeaderKey, MessageType
@@ -22,6 +20,7 @@ from nvflare.private.defs import CellMessageHeaderKeys
 
 from dpfda.federation.flare.plain import LOGIN_CHANNEL, LOGIN_TOPICS, MAX_LOGIN
 from dpfda.federation.frames import MAX_MESSAGE
+from dpfda.federation.quiet import BoundedLog, escape
 
 SERVER = FQCN.ROOT_SERVER
 CHANNEL = "dpfda"
@@ -62,30 +61,6 @@ class Peer:
     address: str
 
 
-@dataclass
-class RefusalLog:
-    """Writes refusals, but not without end: whoever sends nonsense must not fill a disk."""
-
-    most: int = 200
-    per: float = 3600.0
-    _written: int = 0
-    _since: float = field(default_factory=time.monotonic)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def write(self, why: str) -> None:
-        """One line, unless there were too many lately."""
-        with self._lock:
-            now = time.monotonic()
-            if now - self._since > self.per:
-                self._written, self._since = 0, now
-            self._written += 1
-            if self._written > self.most:
-                return
-        _log.warning("refused: %s", why)
-        if self._written == self.most:
-            _log.warning("further refusals within %.0f seconds are not written", self.per)
-
-
 class Gate:
     """One end's rule.
 
@@ -108,7 +83,7 @@ class Gate:
     ) -> None:
         self._requests, self._replies = requests, replies
         self._is_right_peer, self._is_enrolled = is_right_peer, is_enrolled
-        self.refusals = RefusalLog()
+        self._refusals = BoundedLog(_log)
 
     def admit(self, cell: Any, endpoint: Any, connection: Any, message: Any) -> bool:
         """Whether FLARE may go on with this message; if so, only known headers are left on it."""
@@ -116,7 +91,7 @@ class Gate:
         why = self._object_to(cell, peer, message)
         if why:
             if not _is_goodbye(message.headers):  # FLARE's courtesy; the end of the connection says the same
-                self.refusals.write(f"a message from {peer.name[:80]!r} ({why})")
+                self._refusals.write(f"refused: a message from '{escape(peer.name)}' ({why})")
             return False
         message.headers = {name: value for name, value in message.headers.items() if name in _KEPT}
         if message.headers[MessageHeaderKey.TOPIC] in _UNANSWERED:
@@ -132,11 +107,11 @@ class Gate:
         if not isinstance(headers, dict):
             return "no headers"
         if not self._is_right_peer(peer):
-            return f"certificate of {peer.common_name[:80]!r}"
+            return f"certificate of '{escape(peer.common_name)}'"
         if headers.get(MessageHeaderKey.ORIGIN) != peer.name:
-            return f"claims to come from {str(headers.get(MessageHeaderKey.ORIGIN))[:80]!r}"
+            return f"claims to come from '{escape(headers.get(MessageHeaderKey.ORIGIN))}'"
         if headers.get(MessageHeaderKey.DESTINATION) != cell.get_fqcn():
-            return f"is for {str(headers.get(MessageHeaderKey.DESTINATION))[:80]!r}"
+            return f"is for '{escape(headers.get(MessageHeaderKey.DESTINATION))}'"
         return self._object_to_headers(headers) or self._object_to_content(cell, peer, headers, message.payload)
 
     @staticmethod
@@ -156,13 +131,13 @@ class Gate:
         kind = headers.get(MessageHeaderKey.MSG_TYPE)
         allowed = {MessageType.REQ: self._requests, MessageType.REPLY: self._replies}.get(kind, {})
         most = allowed.get(subject)  # type: ignore[arg-type]
-        shown = f"{str(kind)[:20]} {str(subject[0])[:40]}:{str(subject[1])[:40]}"
+        shown = f"{escape(kind)} {escape(subject[0])}:{escape(subject[1])}"
         if most is None:
             return f"no such thing here: {shown}"
         if kind == MessageType.REPLY and headers.get(MessageHeaderKey.REQ_ID) not in cell.waiters:
             return f"nobody waits for it: {shown}"
         if headers.get(MessageHeaderKey.PAYLOAD_ENCODING) not in (Encoding.BYTES, Encoding.NONE):
-            return f"encoding {str(headers.get(MessageHeaderKey.PAYLOAD_ENCODING))[:20]!r}: {shown}"
+            return f"encoding '{escape(headers.get(MessageHeaderKey.PAYLOAD_ENCODING))}': {shown}"
         if payload is not None and len(payload) > most:
             return f"{len(payload)} bytes: {shown}"
         if subject not in _OPEN_TO_ALL and not self._is_enrolled(peer):

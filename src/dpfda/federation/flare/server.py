@@ -20,7 +20,7 @@ from typing import Any
 from nvflare.apis.fl_component import FLComponent
 from nvflare.apis.fl_constant import FLContextKey
 from nvflare.fuel.f3.cellnet.core_cell import make_reply
-from nvflare.fuel.f3.cellnet.defs import IdentityChallengeKey, MessageHeaderKey, ReturnCode
+from nvflare.fuel.f3.cellnet.defs import IdentityChallengeKey, ReturnCode
 from nvflare.fuel.f3.message import Message
 from nvflare.fuel.f3.mpm import MainProcessMonitor
 from nvflare.private.defs import CellMessageHeaderKeys, ClientType
@@ -29,7 +29,7 @@ from nvflare.private.fed.app.server import server_train
 from nvflare.private.fed.server.client_manager import ClientManager
 from nvflare.private.fed.server.fed_server import FederatedServer
 
-from dpfda.errors import DpfdaError, InvalidInput
+from dpfda.errors import DpfdaError, InvalidInput, ProtocolError
 from dpfda.federation.flare import guard, pinned
 from dpfda.federation.flare.gate import (
     ANSWER,
@@ -51,6 +51,7 @@ from dpfda.federation.frames import FrameServer
 from dpfda.federation.hello import NOT_ENROLLED, REFUSAL, encode_welcome, parse_hello
 from dpfda.federation.keys import certificate_digest, read_certificate
 from dpfda.federation.lock import Lock
+from dpfda.federation.quiet import BoundedLog
 from dpfda.federation.register import RegisterReader
 from dpfda.federation.rounds import RoundTable
 from dpfda.federation.server_link import LinkService, SiteContact
@@ -79,6 +80,7 @@ class SiteDesk:
         self._visits: dict[str, Visit] = {}
         self._sending: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._odd = BoundedLog(_log)
         self.table = RoundTable(self._send, self.find_connected)
 
     def start(self) -> None:
@@ -105,9 +107,13 @@ class SiteDesk:
     def _take_hello(self, message: Any) -> Any:
         peer: Peer = message.get_prop(PEER)
         if not self._register.is_enrolled(peer.name, peer.certificate):
-            _log.warning("%s is not enrolled with the certificate %s", peer.name, peer.certificate[:16])
+            self._odd.write(f"{peer.name} is not enrolled with the certificate {peer.certificate[:16]}")
             return make_reply(ReturnCode.OK, "", REFUSAL)
-        session, clock = parse_hello(bytes(message.payload or b""))
+        try:
+            session, clock = parse_hello(bytes(message.payload or b""))
+        except ProtocolError as error:
+            self._odd.write(f"a hello of {peer.name} was dropped: {error}")
+            return None
         now, before = time.time(), self._visits.get(peer.name)
         visit = Visit(peer.certificate, (session, peer.address), now, clock - now)
         self._visits[peer.name] = visit
@@ -117,9 +123,12 @@ class SiteDesk:
         return make_reply(ReturnCode.OK, "", encode_welcome(now))
 
     def _take_answer(self, message: Any) -> None:
-        name = message.get_header(MessageHeaderKey.ORIGIN)
-        if not self.table.deliver(name, bytes(message.payload or b"")):
-            _log.info("an answer of %s came after its round was closed", name)
+        peer: Peer = message.get_prop(PEER)
+        try:
+            if not self.table.deliver(peer.name, bytes(message.payload or b"")):
+                self._odd.write(f"an answer of {peer.name} came after its round was closed")
+        except ProtocolError as error:
+            self._odd.write(f"an answer of {peer.name} was dropped: {error}")
 
     def _send(self, site: str, question: bytes) -> bool:
         """Hand a question to the network, without waiting for a site that does not read."""
@@ -158,7 +167,7 @@ class Enrolment:
     """Only enrolled certificates log in and stay: the register is looked at each time."""
 
     def __init__(self, register: RegisterReader) -> None:
-        self._register = register
+        self._register, self._refusals = register, BoundedLog(_log)
 
     def guard_login(self, plain: Any) -> Any:
         """`ClientManager.authenticated_client`, for enrolled sites."""
@@ -168,7 +177,7 @@ class Enrolment:
             named = request.get_header(CellMessageHeaderKeys.CLIENT_NAME) == peer.name
             right = named and client_type == ClientType.REGULAR and _digest_shown(request) == peer.certificate
             if not right or not self._register.is_enrolled(peer.name, peer.certificate):
-                _log.warning("log-in refused: %s with the certificate %s", peer.name, peer.certificate[:16])
+                self._refusals.write(f"log-in refused: {peer.name} with the certificate {peer.certificate[:16]}")
                 fl_ctx.set_prop(FLContextKey.UNAUTHENTICATED, NOT_ENROLLED, sticky=False)
                 return None
             return plain(manager, request, fl_ctx, client_type)
@@ -182,7 +191,7 @@ class Enrolment:
             peer: Peer = request.get_prop(PEER)
             named = request.get_header(CellMessageHeaderKeys.CLIENT_NAME) == peer.name
             if not named or not self._register.is_enrolled(peer.name, peer.certificate):
-                _log.warning("heart-beat refused: %s with the certificate %s", peer.name, peer.certificate[:16])
+                self._refusals.write(f"heart-beat refused: {peer.name} with the certificate {peer.certificate[:16]}")
                 server.client_manager.remove_client(request.get_header(CellMessageHeaderKeys.TOKEN))
                 return make_reply(ReturnCode.UNAUTHENTICATED, NOT_ENROLLED, None)
             return plain(server, request)

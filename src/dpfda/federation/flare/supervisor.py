@@ -11,6 +11,8 @@ the system allows it, start the two as services of different users (the silo wit
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import subprocess
 import threading
 import time
@@ -20,6 +22,7 @@ from pathlib import Path
 
 from dpfda.errors import DpfdaError, TransportError
 from dpfda.federation.contact import Contact
+from dpfda.federation.files import OWNER_ONLY
 from dpfda.federation.flare.launch import (
     FAILED_EXIT,
     REFUSED_EXIT,
@@ -113,13 +116,13 @@ class Supervisor:
         with Lock(self.folder.lock):
             self.folder.prepare()
             self.folder.run.mkdir(mode=0o700)
-            rotate_log(self.folder.log)
             children = [_Child("silo", self._start_silo), _Child("client", self._start_client)]
             try:
                 while not stop.is_set():
                     for child in children:
                         child.look(self.say)
                     self._explain_silence(children[1])
+                    rotate_log(self.folder.log)
                     stop.wait(_LOOK)
             finally:
                 for child in children:
@@ -164,10 +167,13 @@ class Supervisor:
             self._check(ClientSettings.of(self.folder))
 
 
-def rotate_log(path: Path) -> None:
-    """Keep one older log; called before anything writes."""
-    if path.exists() and path.stat().st_size > _LARGEST_LOG:
-        path.replace(path.with_name(path.name + ".1"))
+def rotate_log(path: Path, largest: int = _LARGEST_LOG) -> None:
+    """Keep one older log; those who write to it append, so it can be emptied under them."""
+    if path.exists() and path.stat().st_size > largest:
+        older = path.with_name(path.name + ".1")
+        shutil.copyfile(path, older)
+        older.chmod(OWNER_ONLY)
+        os.truncate(path, 0)
 
 
 def start_server(settings: ServerSettings, log: Path, patience: float = 60.0) -> subprocess.Popen[bytes]:

@@ -83,8 +83,15 @@ _LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "filters": {"few": {"()": "dpfda.federation.quiet.FewLines"}},
     "handlers": {
-        "stderr": {"class": "logging.StreamHandler", "level": "INFO", "formatter": "line", "stream": "ext://sys.stderr"}
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "level": "INFO",
+            "formatter": "line",
+            "stream": "ext://sys.stderr",
+            "filters": ["few"],
+        }
     },
     "loggers": {"dpfda": {"level": "INFO"}},
     "root": {"level": "WARNING", "handlers": ["stderr"]},

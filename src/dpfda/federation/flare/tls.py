@@ -19,12 +19,14 @@ from nvflare.fuel.f3.drivers.driver_params import DriverParams
 
 from dpfda.federation.flare.gate import CERTIFICATE, ENVELOPE
 from dpfda.federation.frames import MAX_MESSAGE
+from dpfda.federation.quiet import BoundedLog
 
 MAX_FRAME = MAX_MESSAGE + ENVELOPE + 65_536 + 16  # a message, FLARE's headers and prefix
 HANDSHAKE = 10.0  # seconds
 _MOST_HANDSHAKES = 256  # at a time
 _handshakes = threading.BoundedSemaphore(_MOST_HANDSHAKES)
 _log = logging.getLogger("dpfda.tls")
+_failures = BoundedLog(_log)
 _plain_properties = socket_conn.SocketConnection._get_socket_properties
 
 
@@ -33,7 +35,7 @@ def make_context(params: dict[Any, Any], ssl_server: bool) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if ssl_server else ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False  # the gate compares the certificate's name with the expected identity
     context.verify_mode = ssl.CERT_REQUIRED
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
     own = (DriverParams.SERVER_CERT, DriverParams.SERVER_KEY) if ssl_server else (
         DriverParams.CLIENT_CERT, DriverParams.CLIENT_KEY)  # fmt: skip
     context.load_verify_locations(params[DriverParams.CA_CERT.value])
@@ -76,7 +78,7 @@ class PatientServer(tcp_driver.TcpStreamServer):  # type: ignore[misc]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A handshake that fails is everyday; a line says where it came from."""
-        _log.warning("the connection from %s ended without a handshake or with an error", client_address[0])
+        _failures.write(f"the connection from {client_address[0]} ended without a handshake or with an error")
 
 
 def connect_in_time(driver: Any, connector: Any) -> None:
