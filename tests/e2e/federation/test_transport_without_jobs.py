@@ -371,9 +371,15 @@ def test_a_site_listens_nowhere_and_the_server_at_one_port(world):
 # ---------------------------------------------------------------- what it survives
 
 
+def freeze(process):
+    """Stop a process and wait until all of its threads are."""
+    process.suspend()
+    assert wait_until(lambda: process.status() == psutil.STATUS_STOPPED, 5, 0.005)
+
+
 def test_a_frozen_site_is_left_out_and_comes_back(world):
     client = world.sites["gamma"].client()
-    client.suspend()
+    freeze(client)
     try:
         began = time.monotonic()
         answers = ask(world, closing=Closing(2, 0.5, 20.0))
@@ -412,7 +418,7 @@ def test_a_killed_silo_comes_back_while_the_round_is_open(world):
     assert time.monotonic() - began < 15
     assert world.sites["alpha"].silo().pid != silo.pid
     site = world.sites["alpha"]
-    site.silo().suspend()
+    freeze(site.silo())
     try:
         answers = ask(world, closing=Closing(2, 0.3, 10.0))
         assert set(answers.given) == {"beta", "gamma"}
