@@ -25,7 +25,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from dpfda.errors import ProtocolError
 
 TERMS, ACCEPTANCE, QUERY, ANSWER = "terms", "acceptance", "query", "answer"
-KINDS = (TERMS, ACCEPTANCE, QUERY, ANSWER)
+REQUEST, PAPERS = "request", "papers"  # of enrolment
+KINDS = (TERMS, ACCEPTANCE, QUERY, ANSWER, REQUEST, PAPERS)
 VERSION = 1
 MAX_DOCUMENT = 1_000_000
 MAX_HEADER = 2_000

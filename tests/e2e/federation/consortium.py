@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from dpfda.federation.contact import Contact
+from dpfda.federation.enrolment import EnrolmentRequest, request_enrolment, sign_enrolment, take_papers
 from dpfda.federation.flare.launch import make_command, make_environment, start_process, stop_process
 from dpfda.federation.flare.settings import ClientSettings, ServerSettings
 from dpfda.federation.flare.supervisor import start_server
@@ -58,11 +59,8 @@ class Site:
 
     def __init__(self, root: Path, name: str, consortium: Consortium) -> None:
         self.name, self.consortium = name, consortium
-        self.folder = SiteFolder.create(root)
-        write_key(self.folder.site_key, make_rsa_key())
-        write_key(self.folder.sign_key, make_signing_key())
-        write_new(self.folder.authority, (consortium.root / "authority" / "ca.crt").read_bytes())
-        consortium.address.write(self.folder.address_path)
+        self.first_request = request_enrolment(root, name)
+        self.folder = SiteFolder(root)
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -142,9 +140,13 @@ class Consortium:
 
     def add(self, name: str, *, enrol: bool = True) -> Site:
         site = Site(self.root / "sites" / name, name, self)
-        site.take_certificate(self.authority.sign_site(site.request(), name, "clinic"))
-        if enrol:
-            self.register.enrol(site.certificate)
+        papers = sign_enrolment(
+            EnrolmentRequest.read(site.first_request), self.authority, self.register, self.address, self.signing_key,
+            site=name, organisation="clinic",
+        )  # fmt: skip
+        take_papers(site.folder, papers, lambda fingerprints: True)
+        if not enrol:
+            self.register.revoke(name)
         self.sites[name] = site
         return site
 
