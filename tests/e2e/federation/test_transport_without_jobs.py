@@ -457,6 +457,28 @@ def test_processes_of_a_killed_supervisor_end_and_the_folder_can_be_used_again(w
     assert all_answer(world)
 
 
+@pytest.mark.slow
+def test_a_network_cut_is_noticed_explained_and_over_at_once(tmp_path):
+    """In a network namespace of its own, so that nobody else's network is touched."""
+    probe = subprocess.run(["unshare", "-n", "ip", "link", "set", "lo", "up"], capture_output=True, check=False)
+    if probe.returncode:
+        pytest.skip("network namespaces are not allowed here")
+    root = str(Path(sys.modules["dpfda"].__file__).parents[1])
+    done = subprocess.run(
+        ["unshare", "-n", sys.executable, str(HERE / "network_cut.py"), str(tmp_path / "world"), "60"],
+        capture_output=True, text=True, timeout=200, check=False, env={**os.environ, "PYTHONPATH": root},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["lost"] == {"alpha": "unavailable"}
+    assert found["away"]
+    assert found["noticed"] < 20
+    assert found["answered"] == ["alpha"]
+    assert found["back"] < 30
+    assert found["same"], "the client did not have to be started again"
+    assert "does not answer" in found["said"]
+
+
 def test_two_supervisors_and_two_servers_do_not_fight(world):
     site = world.sites["alpha"]
     kept, site.process = site.process, None

@@ -23,6 +23,7 @@ from dpfda.federation.quiet import BoundedLog
 
 MAX_FRAME = MAX_MESSAGE + ENVELOPE + 65_536 + 16  # a message, FLARE's headers and prefix
 HANDSHAKE = 10.0  # seconds
+_CUT = {"TCP_USER_TIMEOUT": 15_000, "TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 2}  # ms, then seconds
 _MOST_HANDSHAKES = 256  # at a time
 _handshakes = threading.BoundedSemaphore(_MOST_HANDSHAKES)
 _log = logging.getLogger("dpfda.tls")
@@ -72,6 +73,7 @@ class PatientServer(tcp_driver.TcpStreamServer):  # type: ignore[misc]
             request.settimeout(HANDSHAKE)
             request.do_handshake()
             request.settimeout(None)
+            notice_cuts(request)
         finally:
             _handshakes.release()
         super().finish_request(request, client_address)
@@ -79,6 +81,14 @@ class PatientServer(tcp_driver.TcpStreamServer):  # type: ignore[misc]
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A handshake that fails is everyday; a line says where it came from."""
         _failures.write(f"the connection from {client_address[0]} ended without a handshake or with an error")
+
+
+def notice_cuts(connection: socket.socket) -> None:
+    """Let the kernel give up a connection whose other end has been silent for some seconds, instead of many minutes."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _CUT.items():
+        if hasattr(socket, name):  # not every system has all of them
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def connect_in_time(driver: Any, connector: Any) -> None:
@@ -93,7 +103,7 @@ def connect_in_time(driver: Any, connector: Any) -> None:
         plain.close()
         raise
     secure.settimeout(None)
-    secure.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    notice_cuts(secure)
     connection = socket_conn.SocketConnection(secure, connector, True)
     driver.add_connection(connection)
     with contextlib.closing(connection):
