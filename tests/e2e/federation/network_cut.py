@@ -1,4 +1,4 @@
-"""Run in a network namespace of its own: cut the network for a while, and see how a site and its server find each other again.
+"""Run in a network namespace of its own: cut the network for a while, and see how site and server find each other again.
 
 `unshare -n python network_cut.py <folder> <seconds>`; prints one JSON line.
 """
