@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
     from dpfda.privacy.ledger.ledger import Ledger
-    from dpfda.protocol.plans import PublishedConstants
+    from dpfda.protocol.published_constants import PublishedConstants
     from dpfda.silo.silo import Silo
 
 __version__ = "0.2.0.dev0"
@@ -52,7 +52,7 @@ _HOMES = {
     "Ledger": "dpfda.privacy.ledger.ledger",
     "PrivateMean": "dpfda.estimators",
     "PrivateVaryingCoefficients": "dpfda.estimators",
-    "PublishedConstants": "dpfda.protocol.plans",
+    "PublishedConstants": "dpfda.protocol.published_constants",
     "Silo": "dpfda.silo.silo",
 }
 

@@ -92,10 +92,10 @@ class TransportError(DpfdaError):
     --------
     >>> from dpfda import Silo
     >>> from dpfda.curves.simulated import simulate_mean
-    >>> from dpfda.protocol.plans.quantiles import quantile_plan
+    >>> from dpfda.protocol.terms import StudyTerms
     >>> from dpfda.transports.in_process import InProcessTransport
-    >>> terms = Silo(simulate_mean(100, 5, rng=1), epsilon=1, delta=1e-5, name="north").terms()
-    >>> InProcessTransport([]).open(quantile_plan(terms, [0.5], (0, 1), (-4, 4)), "a-study")
+    >>> north = Silo(simulate_mean(100, 5, rng=1), epsilon=1, delta=1e-5, name="north").terms()
+    >>> InProcessTransport([]).open(StudyTerms("adaptive", (0, 1), (-4, 4), (north,)), "a-study")
     Traceback (most recent call last):
         ...
     dpfda.errors.TransportError: The plan names silos that are not connected: north.

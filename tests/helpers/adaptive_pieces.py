@@ -11,7 +11,7 @@ from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans import adaptive_plan
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 from dpfda.transports.in_process import InProcessTransport
 
 MEAN = Scaling((-4.0, 6.0), ((1.0, 1.0),), 1.0, 5.0)

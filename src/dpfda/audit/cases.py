@@ -3,62 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
-from dpfda.protocol.plan import Plan, Round
-from dpfda.protocol.plans import PublishedConstants, adaptive_plan, published_plan
-from dpfda.protocol.plans.quantiles import quantile_plan
+from dpfda.protocol.plan import Plan, Round, SiloPlan
+from dpfda.protocol.plans.registry import BUILDERS, register_method
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.scaling import symmetric_scaling
 from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Statistic
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
 
 EPSILON, DELTA = 4.0, 1e-5  # loose enough that a wrong noise level shows in some thousand runs
 NAME, OTHER = "audited", "other"
 POINTS = 3.0
 Y_BOUNDS = (-2.0, 2.0)
-MEAN = Scaling(Y_BOUNDS, ((1.0, 1.0),), 0.0, 2.0)
-VCM = Scaling(Y_BOUNDS, ((1.0, 1.0), (-1.0, 1.0)), 0.0, 2.0)
+DOMAIN = (0.0, 1.0)
+COVARIATE = CovariateTerms("g", (-1.0, 1.0))
+CONSTANTS = PublishedConstants(C_T=1.0)
 _SIZE = 3
 
-Planner = Callable[[list[SiloTerms]], Plan]
+Proposer = Callable[[list[SiloTerms]], StudyTerms]
 
 
 @dataclass(frozen=True)
 class Case:
-    """One release type: how its plan follows from the silos' terms, and how many curves the silos hold."""
+    """One release type: the terms that a coordinator would propose, and how many curves the silos hold."""
 
     name: str
-    planner: Planner
+    proposer: Proposer
     columns: int
     n: int
     silos: int = 1
 
-    def plan(self, *silos: Silo) -> Plan:
-        """The plan that a coordinator would propose to these silos."""
-        return self.planner([silo.terms() for silo in silos])
+    def terms(self, *silos: Silo) -> StudyTerms:
+        """The terms that a coordinator would propose to these silos."""
+        return self.proposer([silo.terms() for silo in silos])
 
 
 def single_cases() -> list[Case]:
     """Every statistic that exists, alone in a plan of one round; and the first round of the published methods."""
-    cases = [Case(name, _alone(kind), columns=2, n=4) for name, kind in KINDS.items()]
+    cases = [Case(name, partial(terms_alone, kind), columns=2, n=4) for name, kind in KINDS.items()]
     return [
         *cases,
-        Case("published mean", _published(MEAN), columns=1, n=24),
-        Case("published VCM", _published(VCM), columns=2, n=24),
+        Case("published mean", _published(), columns=1, n=24),
+        Case("published VCM", _published(COVARIATE), columns=2, n=24),
     ]
 
 
 def study_cases() -> list[Case]:
     """Whole studies: all rounds of a silo together, alone or beside another silo."""
     return [
-        Case("federated transcript, adaptive", _adaptive(MEAN), columns=1, n=40, silos=2),
-        Case("federated transcript, published VCM", _published(VCM), columns=2, n=40, silos=2),
-        Case("transcript, adaptive VCM", _adaptive(VCM), columns=2, n=40),
+        Case("federated transcript, adaptive", _adaptive(), columns=1, n=40, silos=2),
+        Case("federated transcript, published VCM", _published(COVARIATE), columns=2, n=40, silos=2),
+        Case("transcript, adaptive VCM", _adaptive(COVARIATE), columns=2, n=40),
         Case("transcript, quantile", _quantile, columns=1, n=20),
     ]
 
@@ -90,23 +94,34 @@ def example(kind: type[Statistic]) -> Statistic:
     return EntrywiseGradient((0.7, 0.5, 0.3) * 2) if kind is EntrywiseGradient else kind()
 
 
-def _alone(kind: type[Statistic]) -> Planner:
-    def plan(silos: list[SiloTerms]) -> Plan:
-        members = tuple(replace(terms, shares=((1.0,),)) for terms in silos)
-        return Plan("adaptive", "audit", make_basis("cosine", _SIZE), 2, VCM, (Round((example(kind),)),), members)
+def terms_alone(kind: type[Statistic], silos: list[SiloTerms], **options: Any) -> StudyTerms:
+    """Terms of a study of one round that asks for this statistic only, at the whole budget.
 
-    return plan
+    Its method is installed in this process by the audit: a coordinator elsewhere cannot name it.
+    """
+    method = f"audit-{kind.kind}"
+    if method not in BUILDERS:
+        register_method(method, partial(_plan_alone, example(kind)))
+    fields: dict[str, Any] = {"domain": DOMAIN, "y_bounds": Y_BOUNDS, "covariates": (COVARIATE,), **options}
+    return StudyTerms(method, silos=tuple(silos), **fields)
 
 
-def _published(scaling: Scaling) -> Planner:
-    return lambda silos: published_plan(
-        silos, scaling, domain=(0.0, 1.0), n_basis=_SIZE, constants=PublishedConstants(C_T=1.0)
+def _plan_alone(statistic: Statistic, terms: StudyTerms) -> Plan:
+    scaling = symmetric_scaling(terms.y_bounds, terms.design_bounds)
+    members = tuple(SiloPlan(silo, shares=((1.0,),)) for silo in terms.silos)
+    basis = make_basis("cosine", _SIZE, terms.domain)
+    return Plan("audit", "audit", basis, len(terms.design_bounds), scaling, (Round((statistic,)),), members)
+
+
+def _published(*covariates: CovariateTerms) -> Proposer:
+    return lambda silos: StudyTerms(
+        "published", DOMAIN, Y_BOUNDS, tuple(silos), covariates, basis="fourier", n_basis=_SIZE, constants=CONSTANTS
     )
 
 
-def _adaptive(scaling: Scaling) -> Planner:
-    return lambda silos: adaptive_plan(silos, scaling, domain=(0.0, 1.0), n_basis=_SIZE)
+def _adaptive(*covariates: CovariateTerms) -> Proposer:
+    return lambda silos: StudyTerms("adaptive", DOMAIN, Y_BOUNDS, tuple(silos), covariates, n_basis=_SIZE)
 
 
-def _quantile(silos: list[SiloTerms]) -> Plan:
-    return quantile_plan(silos[0], [0.5], (0.0, 1.0), Y_BOUNDS)
+def _quantile(silos: list[SiloTerms]) -> StudyTerms:
+    return StudyTerms("quantiles", DOMAIN, Y_BOUNDS, (silos[0],), levels=(0.5,))

@@ -11,13 +11,13 @@ import os
 import sys
 from pathlib import Path
 
-from dpfda.audit.cases import MEAN, ordinary_curves
+from dpfda.audit.cases import DOMAIN, Y_BOUNDS, ordinary_curves
 from dpfda.errors import BudgetExceeded, DpfdaError
 from dpfda.methods.run import run_study
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plan import Plan
-from dpfda.protocol.plans import PublishedConstants, published_plan
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.terms import StudyTerms
 from dpfda.silo.silo import Silo
 from dpfda.transports.checkpoint import CheckpointTransport
 from dpfda.transports.in_process import InProcessTransport
@@ -46,8 +46,8 @@ def ledger_at(folder: Path) -> str:
     return url.read_text() if url.exists() else str(folder / "ledger.db")
 
 
-def study(folder: Path, ledger: Ledger) -> tuple[Plan, Witnessed]:
-    """The plan and the silo, the same after every restart."""
+def study(folder: Path, ledger: Ledger) -> tuple[StudyTerms, Witnessed]:
+    """The terms and the silo, the same after every restart."""
     import numpy as np
 
     silo = Witnessed(
@@ -56,16 +56,17 @@ def study(folder: Path, ledger: Ledger) -> tuple[Plan, Witnessed]:
     )  # fmt: skip
     silo.log = folder / "left.jsonl"
     constants = PublishedConstants(C_T=2.0)
-    return published_plan([silo.terms()], MEAN, domain=(0.0, 1.0), n_basis=3, constants=constants), silo
+    terms = StudyTerms("published", DOMAIN, Y_BOUNDS, (silo.terms(),), basis="fourier", n_basis=3, constants=constants)
+    return terms, silo
 
 
 def main(folder: Path, run: str) -> int:
     """Resume the run where its record ends."""
     try:
         ledger = Ledger.open(ledger_at(folder), timeout=5.0)
-        plan, silo = study(folder, ledger)
+        terms, silo = study(folder, ledger)
         transport = CheckpointTransport(InProcessTransport([silo]), folder / f"record {run}")
-        outcome = run_study(plan, transport, run)
+        outcome = run_study(terms, transport, run)
     except BudgetExceeded:
         return REFUSED
     except DpfdaError as error:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from dpfda.audit.fault_worker import ledger_at, study
 from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.plans.registry import make_plan
 
 Tally = Counter[str]
 
@@ -36,7 +37,7 @@ def examined(folder: Path, runs: list[str]) -> Tally:
     """Compare what left the silo with what was paid, and what is stored with what left."""
     ledger = Ledger.open(ledger_at(folder))
     ledger.verify()
-    plan, _ = study(folder, ledger)
+    plan = make_plan(study(folder, ledger)[0])
     left: dict[tuple[str, int], set[str]] = {}
     log = folder / "left.jsonl"
     for line in log.read_text().splitlines() if log.exists() else []:

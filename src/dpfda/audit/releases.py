@@ -18,7 +18,8 @@ from dpfda.privacy.accounting import gaussian_epsilon
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import GRID
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.terms import StudyTerms
 from dpfda.silo.examination import Examiner
 
 LARGE = 5000.0  # epsilon of the scratch ledgers: each holds many runs of the audited claim
@@ -29,14 +30,15 @@ _MANY_POINTS = 40
 def audit_release(pair: Pair, runs: int) -> Result:
     """Release `runs` times on each of the two data sets; test size and law of the noise, and the claim itself."""
     notes = Collector(pair.case.name)
-    plan = _agreed_plan(pair, notes)
+    terms = _agreed_terms(pair, notes)
+    plan = make_plan(terms)
     query = Query("examined", 0, pair.arrays)
     size, event = len(plan.rounds[0].batch(pair.case.n)), plan.event(NAME, 0)
     noises, means, points = [], [], []
     sds: set[bytes] = set()
     for curves in pair.data_sets():
         total, scale = bounded(Examiner(curves, plan, name=NAME, ledger=Ledger.in_memory(LARGE, DELTA)), query)
-        releases = [release for release, _ in _releases(curves, plan, pair.arrays, runs, notes)]
+        releases = [release for release, _ in _releases(curves, terms, pair.arrays, runs, notes)]
         sd = releases[0].noise_sd
         sds |= {release.noise_sd.tobytes() for release in releases}
         spent = float(np.linalg.norm(scale / (sd * size))) / np.sqrt(scale.size)
@@ -71,29 +73,29 @@ def audit_release(pair: Pair, runs: int) -> Result:
     )
 
 
-def _agreed_plan(pair: Pair, notes: Collector) -> Plan:
-    """The plan; nothing in it may depend on the curves, not even on how many points they have."""
+def _agreed_terms(pair: Pair, notes: Collector) -> StudyTerms:
+    """The terms; nothing in them may depend on the curves, not even on how many points they have."""
     first, second = pair.data_sets()
     longer = Curves(
         np.concatenate([np.full(_MANY_POINTS, 0.5), first.x]), np.concatenate([np.ones(_MANY_POINTS), first.y]),
         np.concatenate([[0], first.offsets[1:] + _MANY_POINTS]), first.design,
     )  # fmt: skip
-    plans = [pair.case.plan(make_silo(curves)) for curves in (first, second, longer)]
-    notes.expect(len({plan.digest() for plan in plans}) == 1, "public numbers", "the plan depends on the curves")
-    return plans[0]
+    proposed = [pair.case.terms(make_silo(curves)) for curves in (first, second, longer)]
+    notes.expect(len(set(proposed)) == 1, "public numbers", "the terms depend on the curves")
+    return proposed[0]
 
 
 def _releases(
-    curves: Curves, plan: Plan, arrays: dict[str, Floats], runs: int, notes: Collector
+    curves: Curves, terms: StudyTerms, arrays: dict[str, Floats], runs: int, notes: Collector
 ) -> Iterator[tuple[Release, Ledger]]:
     """Fresh runs on the real path; the ledger must show each of them, at its price."""
-    price = plan.event(NAME, 0).mu
+    price = make_plan(terms).event(NAME, 0).mu
     for start in range(0, runs, _PER_LEDGER):
         ledger = Ledger.in_memory(LARGE, DELTA)
         silo = make_silo(curves, ledger=ledger)
         block = range(start, min(start + _PER_LEDGER, runs))
         for number in block:
-            silo.join(plan, f"run {number}")
+            silo.join(terms, f"run {number}")
             yield silo.release(Query(f"run {number}", 0, arrays)), ledger
         paid, owed = ledger.spent().mu_squared, len(block) * price**2
         notes.expect(

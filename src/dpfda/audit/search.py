@@ -16,6 +16,7 @@ from dpfda.curves.curves import Curves
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.silo.examination import Examiner
 from dpfda.silo.silo import LARGEST_ENTRY
 
@@ -90,7 +91,7 @@ def whitened_change(pair: Pair, plan: Plan, ledger: Ledger) -> float:
 
 
 def _climb(pair: Pair, rng: np.random.Generator, steps: int, ledger: Ledger) -> Pair:
-    plan = pair.case.plan(make_silo(pair.base, ledger=ledger))
+    plan = make_plan(pair.case.terms(make_silo(pair.base, ledger=ledger)))
     best = replace(pair, change=whitened_change(pair, plan, ledger))
     for _ in range(steps):
         candidate = _changed(best, rng)
@@ -102,7 +103,7 @@ def _climb(pair: Pair, rng: np.random.Generator, steps: int, ledger: Ledger) -> 
 
 def _random_pair(case: Case, rng: np.random.Generator) -> Pair:
     base = ordinary_curves(case.n, case.columns, rng)
-    plan = case.plan(make_silo(base))
+    plan = make_plan(case.terms(make_silo(base)))
     arrays = default_arrays(plan, 0)
     if "iterate" in arrays and rng.random() < 0.5:
         iterate = rng.normal(0, 10.0 ** rng.uniform(-1, 5), arrays["iterate"].size)

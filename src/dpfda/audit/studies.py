@@ -21,6 +21,8 @@ from dpfda.privacy.accounting import gaussian_epsilon, mu_for, mu_squared, price
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.terms import StudyTerms
 from dpfda.silo.examination import Examiner
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
@@ -38,9 +40,9 @@ class Recorder:
         self.rounds: list[tuple[Query, Mapping[str, Release]]] = []
         self.spent: list[float] = []
 
-    def open(self, plan: Plan, run: str) -> None:
-        """Propose the plan."""
-        self._inner.open(plan, run)
+    def open(self, terms: StudyTerms, run: str) -> None:
+        """Propose the terms."""
+        self._inner.open(terms, run)
         self.spent.append(self.ledger.spent().mu_squared)
 
     def gather(self, query: Query) -> Mapping[str, Release]:
@@ -58,7 +60,7 @@ class Playback:
         self._rounds = rounds
         self.same = True
 
-    def open(self, plan: Plan, run: str) -> None:
+    def open(self, terms: StudyTerms, run: str) -> None:
         """Nobody is asked."""
 
     def gather(self, query: Query) -> Mapping[str, Release]:
@@ -70,14 +72,19 @@ class Playback:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Two data sets of the audited silo, the curves of the others, and the plan that all of them agree to."""
+    """Two data sets of the audited silo, the curves of the others, and the terms that all of them agree to."""
 
     case: Case
     base: Curves
     first: Subject
     second: Subject
     others: tuple[Curves, ...]
-    plan: Plan
+    terms: StudyTerms
+
+    @property
+    def plan(self) -> Plan:
+        """What silos and coordinator make of the terms."""
+        return make_plan(self.terms)
 
     def data_sets(self) -> tuple[Curves, Curves]:
         return replaced(self.base, self.first), replaced(self.base, self.second)
@@ -96,14 +103,14 @@ def worst_neighbours(case: Case, rng: np.random.Generator, tries: int) -> tuple[
     base = ordinary_curves(case.n, case.columns, rng)
     others = tuple(ordinary_curves(case.n, case.columns, rng) for _ in range(case.silos - 1))
     silos = [make_silo(base), *(make_silo(data, name=f"{OTHER} {k}") for k, data in enumerate(others))]
-    plan = case.plan(*silos)
-    recorder = Recorder(silos)
-    run_study(plan, recorder, "dry run")
+    terms = case.terms(*silos)
+    plan, recorder = make_plan(terms), Recorder(silos)
+    run_study(terms, recorder, "dry run")
     best: tuple[float, Neighbours] | None = None
     for _ in range(tries):
         first = random_subject(case.columns, rng)
         second = Subject(first.x, -first.y, first.design) if rng.random() < 0.5 else random_subject(case.columns, rng)
-        pair = Neighbours(case, base, first, second, others, plan)
+        pair = Neighbours(case, base, first, second, others, terms)
         examiners = [Examiner(data, plan, name=NAME, ledger=silos[0].ledger) for data in pair.data_sets()]
         steps = [_step(examiners, plan, query) for query, _ in recorder.rounds]
         moved = float(np.sqrt(sum(float(step @ step) for step, _, _ in steps)))
@@ -153,7 +160,7 @@ def _many_runs(pair: Neighbours, curves: Curves, side: int, runs: int) -> tuple[
         silos = pair.silos(curves, ledger)
         for number in range(start, min(start + _PER_LEDGER, runs)):
             run, recorder = f"run {number}", Recorder(silos)
-            run_study(pair.plan, recorder, run)
+            run_study(pair.terms, recorder, run)
             examiners = [Examiner(data, pair.plan, name=NAME, ledger=ledger) for data in pair.data_sets()]
             score, noise = 0.0, []
             for query, answers in recorder.rounds:
@@ -188,7 +195,7 @@ def _check_books(pair: Neighbours, notes: Collector) -> None:
         ledger = Ledger.create(path, EPSILON, DELTA)
         silos = pair.silos(pair.data_sets()[0], ledger)
         recorder = Recorder(silos)
-        run_study(pair.plan, recorder, "books")
+        run_study(pair.terms, recorder, "books")
         _check_path(path, notes)
         _check_answers(pair, recorder, notes)
         reopened = Ledger.open(path)
@@ -243,9 +250,9 @@ def _check_post_processing(pair: Neighbours, notes: Collector) -> None:
     """Given the same answers, the coordinator must ask and conclude the same, whatever data the silos hold."""
     first, second = pair.data_sets()
     recorder = Recorder(pair.silos(first, Ledger.in_memory(LARGE, DELTA)))
-    outcome = run_study(pair.plan, recorder, "played")
+    outcome = run_study(pair.terms, recorder, "played")
     pair.silos(second, Ledger.in_memory(LARGE, DELTA))  # nothing of these may matter
     playback = Playback(recorder.rounds)
-    again = run_study(pair.plan, playback, "played")
+    again = run_study(pair.terms, playback, "played")
     same = playback.same and np.array_equal(outcome.coefficients, again.coefficients)
     notes.expect(same, "post-processing", "the coordinator's result depends on more than the answers")

@@ -16,7 +16,6 @@ from dpfda.errors import InsufficientBudgetWarning, InvalidInput, NotPrivateWarn
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters
-from dpfda.estimators.scaling import symmetric_scaling, unit_scaling
 from dpfda.methods.run import Outcome, run_study
 from dpfda.planning.expected_error import (
     TYPICAL_POINTS,
@@ -27,23 +26,21 @@ from dpfda.planning.expected_error import (
     silo_terms,
 )
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.plans import PublishedConstants, adaptive_plan, published_plan
+from dpfda.protocol.plans.published import DEFAULT_POINTS_PER_CURVE
+from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.scaling import INTERCEPT, Scaling
 from dpfda.protocol.statement import not_private, statement
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import BASES, MOST_BASIS, PROJECTIONS, Y_SCALES, CovariateTerms, SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
 METHODS = ("adaptive", "published", "nonprivate")
-BASES = ("cosine", "fourier", "fourier-extension")
-Y_SCALES = ("bounds", "none")
 DEFAULT_REFERENCE_SIZE = 7
-MAX_BASIS = 500
-ADAPTIVE_ALPHA, PUBLISHED_ALPHA = 2.0, 3.0
 
 Data = Curves | Silo | Sequence[Silo] | Sequence[Curves]
 
-# Plans and forecasts are functions of public terms: fits that repeat the terms share them.
-_adaptive_plan = lru_cache(maxsize=64, typed=True)(adaptive_plan)
+# Forecasts are functions of public terms: fits that repeat the terms share them.
 _forecast_error = lru_cache(maxsize=64)(expected_error_of)
 
 
@@ -112,14 +109,15 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.method == "nonprivate":
             return self._fit_reference(X)
         silos = self._as_silos(X)
-        plan = self.make_plan([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
+        terms = self.make_terms([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
+        plan = make_plan(terms)
         warned = self._warn_if_insufficient(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
         with one_blas_thread():
-            outcome = run_study(plan, InProcessTransport(silos), name, progress)
+            outcome = run_study(terms, InProcessTransport(silos), name, progress)
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
-        self.plan_ = plan
+        self.terms_, self.plan_ = terms, plan
         self.remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
         if not warned and self.expected_error_ is not None and self.expected_error_.insufficient:
             warnings.warn(found_insufficient_text(self.expected_error_), InsufficientBudgetWarning, 2)
@@ -149,7 +147,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.method != "adaptive":
             raise InvalidInput("method must be 'adaptive' for forecast: other methods have no forecast of their error.")
         terms = silo_terms(n, S, self.epsilon, self.delta)
-        return expected_error_of(self.make_plan(terms, columns=self._count_columns(d)), m, **guesses)
+        return expected_error_of(make_plan(self.make_terms(terms, columns=self._count_columns(d))), m, **guesses)
 
     def _count_columns(self, d: int | None) -> int:
         return 1 if d is None else 1 + _validate.integer("d", d, minimum=0)
@@ -168,7 +166,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         _validate.choice("method", self.method, METHODS)
         _validate.choice("basis", self.basis, BASES)
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
-        _validate.choice("projection", self.projection, ("ellipsoid", "cone", "none"))
+        _validate.choice("projection", self.projection, PROJECTIONS)
         _validate.interval("domain", self.domain)
         _validate.interval("y_bounds", self.y_bounds)
         if self.alpha is not None:
@@ -176,7 +174,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.constants is not None and not isinstance(self.constants, PublishedConstants):
             raise InvalidInput(f"constants must be PublishedConstants, got {type(self.constants).__name__}.")
         if self.n_basis is not None:
-            _validate.within("n_basis", _validate.integer("n_basis", self.n_basis), 1, MAX_BASIS)
+            _validate.within("n_basis", _validate.integer("n_basis", self.n_basis), 1, MOST_BASIS)
         if self.points_per_curve is not None:
             _validate.positive("points_per_curve", self.points_per_curve)
 
@@ -209,8 +207,8 @@ class CurveEstimator(FittedFunctions, Parameters):
                 "definition (not by looking at the data), or drop the points outside it."
             )
 
-    def make_plan(self, silo_terms: Sequence[SiloTerms], *, columns: int) -> Plan:
-        """The frozen plan of a fit: everything that its silos will be asked, from public values alone.
+    def make_terms(self, silo_terms: Sequence[SiloTerms], *, columns: int, **labels: Any) -> StudyTerms:
+        """The terms of a fit: public values alone, from which every silo makes the plan by itself.
 
         Parameters
         ----------
@@ -218,35 +216,31 @@ class CurveEstimator(FittedFunctions, Parameters):
             What each silo declares: its name, number of curves and budget.
         columns : int
             Number of design columns: 1 for a mean.
+        labels : optional
+            Further fields of `StudyTerms`, such as its name.
 
         Returns
         -------
-        Plan
-            The rounds, the price of each, and the public maps of x, y and the design.
+        StudyTerms
+            `dpfda.protocol.plans.make_plan` shows the rounds and the price of each.
         """
-        public: dict[str, Any] = {
-            "domain": _validate.interval("domain", self.domain),
-            "basis": self.basis,
-            "n_basis": self.n_basis,
-        }
+        bounds = self._column_bounds(columns)
+        covariates = [pair for pair in bounds if pair != INTERCEPT]
+        public: dict[str, Any] = {"basis": self.basis, "n_basis": self.n_basis, "alpha": self.alpha, **labels}
         if self.basis == "fourier-extension":
             public["extension"] = _validate.real("factor", self.extension)
-        bounds = self._column_bounds(columns)
-        if self.method == "adaptive":
-            scaling = symmetric_scaling(self._y_bounds(), bounds)
-            alpha = ADAPTIVE_ALPHA if self.alpha is None else self.alpha
-            return _adaptive_plan(tuple(silo_terms), scaling, alpha=alpha, **public)
-        return published_plan(
-            silo_terms,
-            unit_scaling(self._y_bounds(), bounds, scale_y=self.y_scale == "bounds"),
-            alpha=PUBLISHED_ALPHA if self.alpha is None else self.alpha,
-            constants=self.constants,
-            projection=self.projection,  # type: ignore[arg-type]
+        if self.method == "published":
+            public |= {"y_scale": self.y_scale, "constants": self.constants, "projection": self.projection}
+            _warn_of_assumed_points(silo_terms)
+        return StudyTerms(
+            self.method,
+            _validate.interval("domain", self.domain),
+            _validate.interval("y_bounds", self.y_bounds),
+            tuple(silo_terms),
+            tuple(CovariateTerms(f"column-{number}", pair) for number, pair in enumerate(covariates, start=1)),
+            intercept=bounds[0] == INTERCEPT,
             **public,
         )
-
-    def _y_bounds(self) -> tuple[float, float]:
-        return _validate.interval("y_bounds", self.y_bounds)
 
     def _column_bounds(self, columns: int) -> tuple[tuple[float, float], ...]:
         raise NotImplementedError
@@ -262,4 +256,13 @@ class CurveEstimator(FittedFunctions, Parameters):
         fitted = least_squares(X, basis, scaling)
         return self.remember(
             basis, scaling, Outcome(fitted, None, False), not_private("least squares on the raw curves")
+        )
+
+
+def _warn_of_assumed_points(silo_terms: Sequence[SiloTerms]) -> None:
+    if any(terms.points_per_curve is None for terms in silo_terms):
+        warnings.warn(
+            f"The published method needs a public number of points per curve; "
+            f"points_per_curve={DEFAULT_POINTS_PER_CURVE:g} is assumed (it is never taken from the data).",
+            stacklevel=3,
         )

@@ -13,7 +13,7 @@ from dpfda._typing import Floats
 from dpfda.curves.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.estimators.base import CurveEstimator
-from dpfda.protocol.plans import PublishedConstants
+from dpfda.protocol.published_constants import PublishedConstants
 
 
 class PrivateVaryingCoefficients(CurveEstimator):

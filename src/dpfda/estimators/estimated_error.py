@@ -10,7 +10,7 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive.error_parts import ErrorParts
 from dpfda.planning.expected_error import ExpectedError
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 
 
 def estimate_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: ErrorParts) -> ExpectedError:

@@ -16,8 +16,8 @@ from dpfda.estimators.parameters import check_is_fitted
 from dpfda.inference.bands import half_widths
 from dpfda.methods.run import Outcome
 from dpfda.planning.expected_error import ExpectedError
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import PrivacyStatement
-from dpfda.protocol.terms import Scaling
 
 BAND_POINTS = 201
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpfda.basis.basis import Basis
 from dpfda.curves.curves import Curves
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 from dpfda.silo.prepared import mean_per_curve, prepare
 
 

@@ -10,8 +10,10 @@ from dpfda import _validate
 from dpfda._typing import Interval
 from dpfda.errors import InvalidInput
 from dpfda.methods.run import run_study
-from dpfda.protocol.plans.quantiles import STEPS, quantile_plan
+from dpfda.protocol.plans.quantiles import STEPS
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.statement import PrivacyStatement, statement
+from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
@@ -81,16 +83,21 @@ def private_quantiles(
     >>> round(found.share_sd, 3)
     0.01
     """
+    named = silo.in_fit(silo.name, None)
+    terms = quantile_terms(named.terms(), levels, domain=domain, search=search)
+    plan = make_plan(terms)
+    outcome = run_study(terms, InProcessTransport([named]), run or secrets.token_hex(8), progress)
+    low, high = terms.y_bounds
+    values = tuple(float((low + high) / 2 + (high - low) / 2 * unit) for unit in outcome.coefficients)
+    share_sd = 1 / (plan.silos[0].n * plan.statistic_mus(named.name, 0)[0])
+    resolution = (high - low) / 2**STEPS
+    return PrivateQuantiles(terms.levels, values, resolution, share_sd, statement(plan, private=outcome.private))
+
+
+def quantile_terms(silo_terms: SiloTerms, levels: Sequence[float], *, domain: Interval, search: Interval) -> StudyTerms:
+    """The terms of a search for quantiles."""
     checked = [_validate.fraction("levels", level) for level in levels]
     if len(set(checked)) != len(checked) or not checked:
         raise InvalidInput("levels must hold at least one level, each once.")
     domain, search = _validate.interval("domain", domain), _validate.interval("search", search)
-    named = silo.in_fit(silo.name, None)
-    terms = named.terms()
-    plan = quantile_plan(terms, checked, domain, search)
-    outcome = run_study(plan, InProcessTransport([named]), run or secrets.token_hex(8), progress)
-    low, high = search
-    values = tuple(float((low + high) / 2 + (high - low) / 2 * unit) for unit in outcome.coefficients)
-    share_sd = 1 / (terms.n * plan.statistic_mus(terms.name, 0)[0])
-    resolution = (high - low) / 2**STEPS
-    return PrivateQuantiles(tuple(checked), values, resolution, share_sd, statement(plan, private=outcome.private))
+    return StudyTerms("quantiles", domain, search, (silo_terms,), levels=tuple(checked))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError, TransportError
 from dpfda.protocol.messages import MAX_ENTRIES
 
-VERSION = 1
+VERSION = 2
 MAX_INVITATION = 4096
 MAX_MESSAGE = 8 * MAX_ENTRIES + 65536
 
@@ -22,14 +22,14 @@ CODES = (OK, REFUSED, BUDGET, UNAVAILABLE)
 
 @dataclass(frozen=True)
 class Invitation:
-    """The coordinator asks a site to take part: the study's id and the digest of its plan, both known to the site."""
+    """The coordinator asks a site to take part: the study's id and the digest of its terms, both known to the site."""
 
     study: str
-    plan: str
+    terms: str
 
     def encode(self) -> bytes:
         """Plain JSON."""
-        return json.dumps({"dpfda": VERSION, "study": self.study, "plan": self.plan}, sort_keys=True).encode()
+        return json.dumps({"dpfda": VERSION, "study": self.study, "terms": self.terms}, sort_keys=True).encode()
 
     @staticmethod
     def decode(data: bytes) -> Invitation:
@@ -38,12 +38,12 @@ class Invitation:
             raise ProtocolError("The invitation has an impossible length.")
         try:
             fields = json.loads(data.decode())
-            version, study, plan = (fields[name] for name in ("dpfda", "study", "plan"))
+            version, study, terms = (fields[name] for name in ("dpfda", "study", "terms"))
         except (ValueError, KeyError, TypeError, RecursionError):
             raise ProtocolError("The invitation cannot be read.") from None
-        if version != VERSION or not all(isinstance(text, str) and 0 < len(text) <= 200 for text in (study, plan)):
+        if version != VERSION or not all(isinstance(text, str) and 0 < len(text) <= 200 for text in (study, terms)):
             raise ProtocolError(f"The invitation is not one of version {VERSION}.")
-        return Invitation(study, plan)
+        return Invitation(study, terms)
 
 
 @dataclass(frozen=True)

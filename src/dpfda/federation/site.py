@@ -37,7 +37,7 @@ class SiteFolder:
         return SitePolicy.load(self.policy_path)
 
     def accept(self, document: StudyDocument) -> None:
-        """Remember the one plan that this study id stands for."""
+        """Remember the terms that this study id stands for."""
         document.save(make_private_folder(self.root / "studies") / f"{document.id}.json")
 
     def studies(self) -> list[StudyDocument]:
@@ -91,7 +91,7 @@ class Site:
     def _invite(self, message: bytes, facts: dict[str, Any]) -> bytes:
         invitation = Invitation.decode(message)
         facts["study"] = invitation.study
-        self._join(invitation.study, invitation.plan)
+        self._join(invitation.study, invitation.terms)
         facts.update(outcome="joined", **_money(self._silos[invitation.study].ledger))
         return b""
 
@@ -107,23 +107,23 @@ class Site:
         facts.update(outcome="released" if after > before else "replayed", **_money(silo.ledger))
         return release.encode()
 
-    def _join(self, study: str, plan_digest: str | None) -> None:
+    def _join(self, study: str, digest: str | None) -> None:
         policy = self._folder.policy()
         name = policy.name or self._name
         document = self._folder.study(study)
-        if plan_digest is not None and plan_digest != document.plan.digest():
-            raise ProtocolError("The coordinator's plan is not the plan that this site accepted.")
+        if digest is not None and digest != document.terms.digest():
+            raise ProtocolError("The coordinator's terms are not those that this site accepted.")
         objections = policy.objections(document, name)
         if objections:
             raise ProtocolError(" ".join(objections))
         silo = open_silo(policy, document, name)
-        silo.join(document.plan, document.id)
+        silo.join(document.terms, document.id)
         self._silos[study] = silo
 
 
 def open_silo(policy: SitePolicy, document: StudyDocument, name: str) -> Silo:
     """The site's data behind its ledger, with the promise that this study states."""
-    terms = document.plan.terms(name)
+    terms = document.terms.silo(name)
     try:
         curves = policy.load_curves(document.terms).curves
     except InvalidInput as error:  # about the data, so not a refusal of the question

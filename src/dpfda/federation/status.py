@@ -32,8 +32,8 @@ class Status:
     def begin(document: StudyDocument, job: str, done: int) -> Status:
         """At the start of a job."""
         sites = {
-            terms.name: {"weight": terms.weight, "state": "invited", "answered": 0, "last_round": None}
-            for terms in document.plan.silos
+            silo.name: {"weight": silo.weight, "state": "invited", "answered": 0, "last_round": None}
+            for silo in document.plan.silos
         }
         return Status(document.id, job, len(document.plan.rounds), done, sites=sites)
 

@@ -13,7 +13,7 @@ from dpfda.errors import InvalidInput
 from dpfda.federation.files import make_private_folder, write_json
 from dpfda.federation.joining import STUDY_FILE
 from dpfda.federation.status import Status, StatusFile
-from dpfda.federation.study import ServerAddress, StudyDocument, make_document, read_study
+from dpfda.federation.study import ServerAddress, StudyDocument, make_document, make_estimator, read_study
 from dpfda.methods.run import run_study
 from dpfda.protocol.statement import statement
 from dpfda.transports.checkpoint import ReplayTransport, Transcript
@@ -53,9 +53,9 @@ class StudyFolder:
     def load_estimator(self) -> Any:
         """The fitted estimator, computed again from the transcript."""
         document = self.document()
-        outcome = run_study(document.plan, ReplayTransport(self.transcript), document.id)
-        estimator = document.terms.estimator()
-        estimator.plan_ = document.plan
+        outcome = run_study(document.terms, ReplayTransport(self.transcript), document.id)
+        estimator = make_estimator(document.terms)
+        estimator.terms_, estimator.plan_ = document.terms, document.plan
         promise = statement(document.plan, private=outcome.private)
         return estimator.remember(document.plan.basis, document.plan.scaling, outcome, promise)
 
@@ -72,7 +72,7 @@ def check_unchanged(study: Path) -> StudyFolder:
 
 
 def init_study(study: Path, extra_classes: tuple[str, ...] = ()) -> tuple[StudyFolder, StudyDocument]:
-    """Freeze the plan, make the PKI, pack a kit for every site."""
+    """Freeze the terms, make the PKI, pack a kit for every site."""
     from dpfda.federation.flare.provision import provision
 
     terms, address = read_study(study)
@@ -83,8 +83,8 @@ def init_study(study: Path, extra_classes: tuple[str, ...] = ()) -> tuple[StudyF
     try:
         document.save(folder.study_path)
         write_json(folder.root / "server.json", asdict(address))
-        provision(terms.name, [site.name for site in terms.sites], address, folder.root, extra_classes=extra_classes)
-        for site in terms.sites:
+        provision(terms.name, [site.name for site in terms.silos], address, folder.root, extra_classes=extra_classes)
+        for site in terms.silos:
             _pack(folder.kits / site.name, document)
     except BaseException:
         shutil.rmtree(folder.root, ignore_errors=True)

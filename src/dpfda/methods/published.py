@@ -54,7 +54,7 @@ def weighted_mean(plan: Plan, releases: Mapping[str, Release]) -> NDArray[np.flo
     """sum_s nu_s M_s^t with the plan's public weights, renormalised over the silos that answered."""
     if not releases:
         raise TransportError("No silo answered the query.")
-    weights = {name: plan.terms(name).weight for name in releases}
+    weights = {name: plan.silo(name).weight for name in releases}
     total = sum(weights.values())
     mean = np.zeros_like(next(iter(releases.values())).values)
     for name, release in releases.items():

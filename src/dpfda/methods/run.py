@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from dpfda._typing import Floats
-from dpfda.errors import TransportError
+from dpfda.errors import InvalidInput, TransportError
 from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.methods.adaptive.error_parts import ErrorParts
 from dpfda.methods.published import PublishedCoordinator
 from dpfda.methods.quantiles import QuantileCoordinator
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans.registry import COORDINATORS, make_plan
+from dpfda.protocol.terms import StudyTerms
 from dpfda.protocol.transport import Transport
 
 
@@ -40,11 +41,7 @@ class Coordinator(Protocol):
     def coefficients(self) -> Floats: ...
 
 
-COORDINATORS: dict[str, Callable[[Plan], Coordinator]] = {
-    "published": PublishedCoordinator,
-    "adaptive": AdaptiveCoordinator,
-    "quantiles": QuantileCoordinator,
-}
+COORDINATORS.update(published=PublishedCoordinator, adaptive=AdaptiveCoordinator, quantiles=QuantileCoordinator)
 
 
 @dataclass(frozen=True)
@@ -57,12 +54,21 @@ class Outcome:
     errors: ErrorParts | None = None
 
 
+def make_coordinator(terms: StudyTerms) -> Coordinator:
+    """Who asks the questions of these terms' method."""
+    if terms.method not in COORDINATORS:
+        raise InvalidInput(f"method {terms.method!r} has no coordinator here; give one to register_method.")
+    coordinator: Coordinator = COORDINATORS[terms.method](make_plan(terms))
+    return coordinator
+
+
 def run_study(
-    plan: Plan, transport: Transport, run: str, on_round: Callable[[int, int], None] | None = None
+    terms: StudyTerms, transport: Transport, run: str, on_round: Callable[[int, int], None] | None = None
 ) -> Outcome:
-    """Drive a plan to its end (Algorithms 1-4 when the plan is a published one)."""
-    transport.open(plan, run)
-    coordinator = COORDINATORS[plan.method](plan)
+    """Drive the study of these terms to its end (Algorithms 1-4 when its method is the published one)."""
+    plan = make_plan(terms)
+    transport.open(terms, run)
+    coordinator = make_coordinator(terms)
     private = True
     for index in range(len(plan.rounds)):
         releases = transport.gather(Query(run, index, coordinator.question(index)))

@@ -26,8 +26,8 @@ from dpfda.errors import InvalidInput
 from dpfda.methods.adaptive.constants import GUESSED_SD
 from dpfda.methods.adaptive.forecast import Guesses, forecast
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.plans import adaptive_plan
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.plans import make_plan
+from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 
 Function = Callable[[Floats], Floats]
 
@@ -141,15 +141,12 @@ def expected_error(
     """
     (low, high), d = _validate.interval("y_bounds", y_bounds), _validate.integer("d", d, minimum=0)
     left, right = _validate.interval("design_bounds", design_bounds)
-    scaling = Scaling(
-        (low, high), ((1.0, 1.0), *[(left, right)] * d), (low + high) / 2, (high - low) / 2,
-        (0.0, *[(left + right) / 2] * d), (1.0, *[(right - left) / 2] * d),
+    terms = StudyTerms(
+        "adaptive", (0.0, 1.0), (low, high), tuple(silo_terms(n, S, epsilon, delta)),
+        tuple(CovariateTerms(f"column-{number}", (left, right)) for number in range(1, d + 1)),
+        basis=basis, n_basis=n_basis, alpha=alpha, extension=extension,
     )  # fmt: skip
-    plan = adaptive_plan(
-        silo_terms(n, S, epsilon, delta), scaling, domain=(0.0, 1.0), basis=basis, n_basis=n_basis, alpha=alpha,
-        extension=extension,
-    )  # fmt: skip
-    return expected_error_of(plan, m, **guesses)
+    return expected_error_of(make_plan(terms), m, **guesses)
 
 
 def silo_terms(n: int | Sequence[SiloTerms], S: int, epsilon: float | None, delta: float | None) -> list[SiloTerms]:

@@ -36,10 +36,36 @@ def noise_sd(sensitivity: Sensitivity, mu: float) -> Array:
     The noise source rounds to its grid, which moves whitened neighbours apart by at most 2^-40 in each of the
     q entries, hence by sqrt(q) 2^-40 in norm. That part of mu is set aside, so that the total is mu exactly.
     """
-    grid_part = math.sqrt(sensitivity.scale.size) * GRID
+    return sensitivity.whitening(mu - refuse_below_grid(mu, sensitivity.scale.size))
+
+
+def refuse_below_grid(mu: float, size: int) -> float:
+    """The part of mu that the grid takes from a release of so many numbers; refused if it is half of mu or more."""
+    grid_part = math.sqrt(size) * GRID
     if not _validate.positive("mu", mu) > 2 * grid_part:
         raise InvalidInput(f"mu must be greater than {2 * grid_part:.2g} (the noise grid), got {mu!r}.")
-    return sensitivity.whitening(mu - grid_part)
+    return grid_part
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedRelease:
+    """A whitened sum that has passed every check: all that is left to do is to draw."""
+
+    whitened: Array
+    sd: Array
+
+    def draw(self, noise: NoiseSource) -> Array:
+        """f(D) + Z, Z ~ N(0, diag(sd^2)) (Lemma 1)."""
+        return noise.standard_normal(self.whitened) * self.sd
+
+
+def prepare_release(total: ArrayLike, sensitivity: Sensitivity, mu: float) -> PreparedRelease:
+    """Check and whiten a bounded sum: everything that can fail, so that a ledger can be asked before the draw."""
+    vector = _validate.vector("total", total, length=sensitivity.scale.size)
+    sd = noise_sd(sensitivity, mu)
+    with np.errstate(over="ignore"):  # an overflow becomes infinite and is refused on the next line
+        whitened = vector / sd
+    return PreparedRelease(_validate.vector("total / sd", whitened), sd)
 
 
 def release_gaussian(
@@ -63,11 +89,6 @@ def release_gaussian(
     | one point, one curve | as any other sum: the noise depends on the bound only                |
     | no curve             | noise around zero, the same sd                                       |
     """
-    vector = _validate.vector("total", total, length=sensitivity.scale.size)
-    sd = noise_sd(sensitivity, mu)
+    prepared = prepare_release(total, sensitivity, mu)
     event = GaussianEvent(mu, part=part, label=label)
-    with np.errstate(over="ignore"):  # an overflow becomes infinite and is refused on the next line
-        whitened = vector / sd
-    _validate.vector("total / sd", whitened)
-    values = noise.standard_normal(whitened) * sd  # Lemma 1: f(D) + Z, Z ~ N(0, diag(sd^2))
-    return GaussianRelease(values, sd, event)
+    return GaussianRelease(prepared.draw(noise), prepared.sd, event)

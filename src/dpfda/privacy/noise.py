@@ -33,6 +33,10 @@ class NoiseSource(Protocol):
         """The source to use for one round of one silo."""
         ...
 
+    def make_ready(self, size: int) -> None:
+        """Do beforehand whatever could fail when `size` numbers are drawn."""
+        ...
+
     def standard_normal(self, whitened: Array) -> Array:
         """The vector plus independent N(0, 1) noise in every entry."""
         ...
@@ -62,6 +66,10 @@ class OpenDPNoise:
         """Itself: the operating system's entropy has no streams."""
         return self
 
+    def make_ready(self, size: int) -> None:
+        """Build OpenDP's mechanism for this length."""
+        _measurement(size)
+
     def standard_normal(self, whitened: Array) -> Array:
         """The vector, rounded to the grid, plus discrete Gaussian noise of scale 1."""
         vector = _validate.vector("whitened", whitened)
@@ -89,6 +97,9 @@ class SeededNoise:
         """A fresh stream for one round of one silo, the same wherever it is made."""
         name = int.from_bytes(hashlib.sha256(silo.encode()).digest()[:16], "big")
         return SeededNoise(self.seed, name, _validate.integer("round", round, minimum=0))
+
+    def make_ready(self, size: int) -> None:
+        """Nothing can fail here."""
 
     def standard_normal(self, whitened: Array) -> Array:
         """The vector plus the next N(0, 1) draws of this stream."""

@@ -1,8 +1,8 @@
 """The frozen plan: every public choice of a study, and nothing else.
 
 Batches, clipping, noise and the accounted events all derive from this one object, on the coordinator's side and on the
-silo's: a mismatch between what is done and what is paid for cannot be written. A plan holds public values only, so
-storing or sending it cannot leak; its digest identifies the study's terms.
+silo's: a mismatch between what is done and what is paid for cannot be written. A plan is never sent or read: each side
+makes it from the terms with its own code (`plans/registry.py`), and its digest tells whether both made the same.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda.basis.basis import Basis, basis_from_dict
+from dpfda.basis.basis import Basis
 from dpfda.errors import InvalidInput
 from dpfda.privacy.accounting import GaussianEvent, lemma1_mu, mu_for
-from dpfda.protocol.statistics import KINDS, Dimensions, ShortShare, Statistic
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.statistics import Dimensions, ShortShare, Statistic
+from dpfda.protocol.terms import SiloTerms
 
 Calibration = Literal["lemma1", "exact"]
 
@@ -61,8 +62,32 @@ class Projection:
 
 
 @dataclass(frozen=True)
+class SiloPlan:
+    """What the study makes of one silo's terms.
+
+    `shares[t][j]` is the share of the silo's mu^2 that statistic j of round t costs; empty means that every round is one
+    statistic with the whole budget, which only disjoint batches allow.
+    """
+
+    terms: SiloTerms
+    weight: float = 1.0
+    clip_factor: float = 1.0
+    shares: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The silo's name."""
+        return self.terms.name
+
+    @property
+    def n(self) -> int:
+        """Its number of curves."""
+        return self.terms.n
+
+
+@dataclass(frozen=True)
 class Plan:
-    """All public terms of one study."""
+    """All that the silos of one study will be asked, and what it costs each of them."""
 
     method: str
     algorithm: str
@@ -70,7 +95,7 @@ class Plan:
     n_coefficients: int
     scaling: Scaling
     rounds: tuple[Round, ...]
-    silos: tuple[SiloTerms, ...]
+    silos: tuple[SiloPlan, ...]
     calibration: Calibration = "exact"
     step: float = 1.0
     projection: Projection = Projection()
@@ -81,8 +106,8 @@ class Plan:
         if len(set(names)) != len(names):
             raise InvalidInput("silos must have different names; give each Silo its own name=.")
         self._check_parts()
-        for terms in self.silos:
-            self._check_shares(terms)
+        for silo in self.silos:
+            self._check_shares(silo)
 
     def _check_parts(self) -> None:
         """Batches that are priced as disjoint must be: one partition for the whole plan, and a curve in each batch."""
@@ -92,19 +117,19 @@ class Plan:
         for planned in self.rounds:
             if planned.part is not None and not 0 <= planned.part < planned.parts:
                 raise InvalidInput(f"rounds name batch {planned.part} of {planned.parts}, which does not exist.")
-        smallest = min((terms.n for terms in self.silos), default=0)
+        smallest = min((silo.n for silo in self.silos), default=0)
         if partitions and not max(partitions) <= smallest:
             raise InvalidInput(f"rounds ask for {max(partitions)} batches of a silo with {smallest} curves.")
 
-    def _check_shares(self, terms: SiloTerms) -> None:
+    def _check_shares(self, silo: SiloPlan) -> None:
         """Shares match the rounds statistic by statistic, and are positive and at most one."""
-        if not terms.shares:
+        if not silo.shares:
             return
         counts = [len(planned.statistics) for planned in self.rounds]
-        if [len(shares) for shares in terms.shares] != counts:
-            raise InvalidInput(f"shares of silo {terms.name!r} do not match the plan's rounds.")
-        if not all(0 < share <= 1 for shares in terms.shares for share in shares):
-            raise InvalidInput(f"shares of silo {terms.name!r} must lie in (0, 1].")
+        if [len(shares) for shares in silo.shares] != counts:
+            raise InvalidInput(f"shares of silo {silo.name!r} do not match the plan's rounds.")
+        if not all(0 < share <= 1 for shares in silo.shares for share in shares):
+            raise InvalidInput(f"shares of silo {silo.name!r} must lie in (0, 1].")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -116,25 +141,25 @@ class Plan:
         """What the sizes of releases and queries depend on."""
         return Dimensions(self.n_coefficients, self.basis)
 
-    def terms(self, silo: str) -> SiloTerms:
-        """The declared terms of one silo."""
-        if silo not in self._terms:
-            raise InvalidInput(f"silo {silo!r} is not part of this plan.")
-        return self._terms[silo]
+    def silo(self, name: str) -> SiloPlan:
+        """What the plan says of one silo."""
+        if name not in self._by_name:
+            raise InvalidInput(f"silo {name!r} is not part of this plan.")
+        return self._by_name[name]
 
     @cached_property
-    def _terms(self) -> dict[str, SiloTerms]:
-        return {terms.name: terms for terms in self.silos}
+    def _by_name(self) -> dict[str, SiloPlan]:
+        return {silo.name: silo for silo in self.silos}
 
     def mu(self, silo: str) -> float:
         """The Gaussian budget mu_s of a silo: Lemma 1's calibration or the exact one."""
-        terms = self.terms(silo)
+        terms = self.silo(silo).terms
         calibrate = lemma1_mu if self.calibration == "lemma1" else mu_for
         return calibrate(terms.epsilon, terms.delta)
 
     def statistic_mus(self, silo: str, index: int) -> list[float]:
         """The mu of every statistic of round `index` at a silo: mu_s sqrt(share)."""
-        shares = self.terms(silo).shares
+        shares = self.silo(silo).shares
         mu, statistics = self.mu(silo), self.rounds[index].statistics
         return [mu * math.sqrt(share) for share in (shares[index] if shares else (1.0,) * len(statistics))]
 
@@ -197,28 +222,17 @@ class Plan:
         return np.zeros(self.shape)
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able description that `from_dict` reads back."""
+        """A JSON-able description, for digests and readers; nothing reads it back."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         fields["basis"] = self.basis.to_dict()
         fields["rounds"] = [_round_to_dict(planned) for planned in self.rounds]
         for name in ("scaling", "projection"):
             fields[name] = dataclasses.asdict(fields[name])
-        fields["silos"] = [dataclasses.asdict(terms) for terms in self.silos]
+        fields["silos"] = [dataclasses.asdict(silo) for silo in self.silos]
         return fields
 
-    @staticmethod
-    def from_dict(fields: dict[str, Any]) -> Plan:
-        """The inverse of `to_dict`."""
-        values = dict(fields)
-        values["basis"] = basis_from_dict(values["basis"])
-        values["rounds"] = tuple(_round_from_dict(entry) for entry in values["rounds"])
-        values["scaling"] = Scaling(**_tuples(values["scaling"]))
-        values["projection"] = Projection(**values["projection"])
-        values["silos"] = tuple(SiloTerms(**_tuples(entry)) for entry in values["silos"])
-        return Plan(**values)
-
     def digest(self) -> str:
-        """Identifies the terms: two plans agree exactly when their digests do."""
+        """Two plans agree exactly when their digests do."""
         return self._digest
 
     @cached_property
@@ -230,24 +244,3 @@ class Plan:
 def _round_to_dict(planned: Round) -> dict[str, Any]:
     statistics = [{"kind": statistic.kind, **dataclasses.asdict(statistic)} for statistic in planned.statistics]
     return {"statistics": statistics, "part": planned.part, "parts": planned.parts}
-
-
-def _round_from_dict(entry: dict[str, Any]) -> Round:
-    return Round(tuple(map(_statistic_from_dict, entry["statistics"])), entry["part"], entry["parts"])
-
-
-def _statistic_from_dict(entry: dict[str, Any]) -> Statistic:
-    values = _tuples(entry)
-    kind = values.pop("kind", None)
-    if kind not in KINDS:
-        raise InvalidInput(f"plan names an unknown statistic {kind!r}.")
-    return KINDS[kind](**values)
-
-
-def _tuples(entry: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists where frozen dataclasses have tuples."""
-
-    def freeze(value: Any) -> Any:
-        return tuple(freeze(item) for item in value) if isinstance(value, list | tuple) else value
-
-    return {key: freeze(value) for key, value in entry.items()}

@@ -93,7 +93,7 @@ class PrivacyStatement:
 def statement(plan: Plan, *, private: bool) -> PrivacyStatement:
     """The statement of a study that ran to its end."""
     silos = []
-    for terms in plan.silos:
+    for terms in (silo.terms for silo in plan.silos):
         events = plan.events(terms.name)
         spent = price(events, terms.delta)
         mu = mu_squared(events) ** 0.5
@@ -105,7 +105,7 @@ def statement(plan: Plan, *, private: bool) -> PrivacyStatement:
         "domain": plan.basis.domain,
         "y_bounds": plan.scaling.y_bounds,
         "basis": f"{plan.basis.name} ({plan.basis.size})",
-        "number of curves": sum(terms.n for terms in plan.silos),
+        "number of curves": sum(silo.n for silo in plan.silos),
     }
     if plan.n_coefficients > 1:
         public["design_bounds"] = plan.scaling.design_bounds

@@ -2,7 +2,8 @@
 
 A class owns its name in plans, how many numbers it releases, which arrays a query must carry for it, and, where the
 plan alone decides, the bound on one curve's contribution. How a silo computes it is one function in
-`silo/release_statistics.py`; a plan asks for it by holding an instance. Nothing else has to know it.
+`silo/release_statistics.py`; a plan asks for it by holding an instance. Nothing else has to know it. Parameters have
+closed ranges here, too: a second wall behind the terms, for plans of builders that a researcher registered.
 """
 
 from __future__ import annotations
@@ -15,8 +16,13 @@ import numpy as np
 
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds
+from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import HistogramBound, OuterProductBound
+from dpfda.protocol.ranges import Real, Several, Whole
+
+MOST_BINS, MOST_RADII = 1024, 100_000
+_SIZE = Real(1e-50, 1e50)  # of a radius: nothing within it overflows
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,9 @@ class EntrywiseGradient(Statistic):
     kind: ClassVar[str] = "entrywise-gradient"
     radii: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radii", Several(_SIZE, 1, MOST_RADII).check("radii", self.radii))
+
     def width(self, dimensions: Dimensions) -> int:
         return dimensions.size
 
@@ -75,7 +84,9 @@ class EntrywiseGradient(Statistic):
         return {"iterate": dimensions.size}
 
     def bound(self, dimensions: Dimensions) -> EntrywiseBound:
-        """R_h in entry h."""
+        """R_h in entry h; there is one for every coefficient."""
+        if len(self.radii) != dimensions.size:
+            raise InvalidInput(f"radii must be one for each of the {dimensions.size} coefficients.")
         return EntrywiseBound(np.asarray(self.radii))
 
 
@@ -86,6 +97,9 @@ class LevelHistogram(Statistic):
 
     kind: ClassVar[str] = "level-histogram"
     bins: int = 64
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bins", Whole(2, MOST_BINS).check("bins", self.bins))
 
     def width(self, dimensions: Dimensions) -> int:
         return self.bins + 1
@@ -133,6 +147,9 @@ class CovariateProducts(Statistic):
     kind: ClassVar[str] = "covariate-products"
     radius: float = 1.0
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", Real(1e-6, 1e6).check("radius", self.radius))
+
     def width(self, dimensions: Dimensions) -> int:
         return dimensions.columns * (dimensions.columns + 1) // 2
 
@@ -154,6 +171,9 @@ class ShareBelow(Statistic):
 
     kind: ClassVar[str] = "share-below"
     level: float = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "level", Real(0.0, 1.0, open=True).check("level", self.level))
 
     def width(self, dimensions: Dimensions) -> int:
         return 1
@@ -230,6 +250,9 @@ class ClippedRemainder(_OfWhitenedGradients):
 
     kind: ClassVar[str] = "clipped-remainder"
     reach: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reach", Real(1 / 16, 16.0).check("reach", self.reach))
 
     def width(self, dimensions: Dimensions) -> int:
         return 1

@@ -1,66 +1,195 @@
-"""What silos and studies declare in public: names, sizes, budgets, and the affine maps from the user's units.
+"""Terms: a dozen public values from which every silo derives the study's plan by itself.
 
-These values are public by definition. Nothing in this module is computed from data.
+A silo accepts terms and nothing else. They are frozen, each value lies in a closed range, and they have one encoding: bytes
+that are not exactly what `encode` writes are refused. So there is no way to say what is measured, at which share of the
+budget, over which curves, but to name a method that the silo has installed.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
+from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.ranges import (
+    COLUMN,
+    LEVEL,
+    NARROW,
+    WIDE,
+    Ends,
+    Fixed,
+    Flag,
+    Maybe,
+    Part,
+    Real,
+    Several,
+    Text,
+    Whole,
+    Word,
+    check_fields,
+    limit,
+    read_fields,
+    write_fields,
+)
+from dpfda.protocol.scaling import INTERCEPT, Pair
 
-from dpfda._typing import Floats
+SCHEMA = 2  # of the fields below
+BUILDER = 1  # of the plan builders: terms of another one make another plan
+MOST_BYTES = 2**18
+MOST_CURVES, MOST_SILOS, MOST_COLUMNS, MOST_LEVELS = 2**30, 1000, 64, 32
+MOST_BASIS, MOST_COEFFICIENTS, MOST_ROUNDS = 200, 1000, 1000
+BASES = ("cosine", "fourier", "fourier-extension")
+Y_SCALES, PROJECTIONS = ("bounds", "none"), ("ellipsoid", "cone", "none")
+INDICATOR: Pair = (0.0, 1.0)
+SILO_NAME = Text(WIDE, 100)
+
+
+def plain_name(text: str) -> str:
+    """A text as the name of a silo: characters that names may not hold become dashes."""
+    return re.sub("^[^A-Za-z0-9]+", "", re.sub("[^A-Za-z0-9 ,._-]+", "-", text))[: SILO_NAME.most] or "silo"
 
 
 @dataclass(frozen=True)
 class SiloTerms:
-    """What one silo declares in public: its name, number of curves and budget; and what the study makes of them.
+    """What one silo declares in public: its name, number of curves and budget. Nothing derived."""
 
-    `shares[t][j]` is the share of the silo's mu^2 that statistic j of round t costs; empty means that every round is one
-    statistic with the whole budget, which only disjoint batches allow.
-    """
+    name: str = limit(SILO_NAME)
+    n: int = limit(Whole(1, MOST_CURVES))
+    epsilon: float = limit(Real(1e-6, 1e4))
+    delta: float = limit(Real(1e-100, 1.0 - 2**-53))
+    points_per_curve: float | None = limit(Maybe(Real(1e-3, 1e9)), default=None)
 
-    name: str
-    n: int
-    epsilon: float
-    delta: float
-    points_per_curve: float | None = None
-    weight: float = 1.0
-    clip_factor: float = 1.0
-    shares: tuple[tuple[float, ...], ...] = ()
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True)
-class Scaling:
-    """The public affine maps from the user's units to the units of the algorithm.
+class CovariateTerms:
+    """A covariate: a number with bounds, or a category with levels, the first of which is the reference."""
 
-    Out-of-bounds y is clamped to `y_bounds` and then mapped to (y - y_shift) / y_scale; design entries are clamped to
-    `design_bounds` and mapped alike; points with x outside the basis's domain are dropped. All per curve, none of it
-    seen from outside. Shifts other than zero need column 0 to be the constant 1, which its bounds (1, 1) enforce.
-    """
-
-    y_bounds: tuple[float, float]
-    design_bounds: tuple[tuple[float, float], ...]
-    y_shift: float = 0.0
-    y_scale: float = 1.0
-    design_shift: tuple[float, ...] = ()
-    design_scale: tuple[float, ...] = ()
+    name: str = limit(Text(COLUMN, 63))
+    bounds: Pair | None = limit(Maybe(Ends()), default=None)
+    levels: tuple[str, ...] = limit(Several(Text(LEVEL, 63), 0, MOST_COLUMNS), default=())
 
     def __post_init__(self) -> None:
-        columns = len(self.design_bounds)
-        if not self.design_shift:
-            object.__setattr__(self, "design_shift", (0.0,) * columns)
-        if not self.design_scale:
-            object.__setattr__(self, "design_scale", (1.0,) * columns)
+        check_fields(self)
+        if (self.bounds is None) == (not self.levels):
+            raise InvalidInput(
+                f"covariate {self.name!r} needs bounds if it is a number, or levels if it is a category."
+            )
+        if self.levels and (len(self.levels) < 2 or len(set(self.levels)) != len(self.levels)):
+            raise InvalidInput(f"levels of covariate {self.name!r} must be at least two different ones.")
 
-    def mixing(self) -> Floats:
-        """The (d+1) x (d+1) matrix that takes scaled coefficient functions to the user's, up to the shift of y."""
-        matrix = np.diag(self.y_scale / np.asarray(self.design_scale))
-        matrix[0] -= np.asarray(self.design_shift) @ matrix
-        return matrix
+    @property
+    def column_bounds(self) -> tuple[Pair, ...]:
+        """The public bounds of its design columns."""
+        return (self.bounds,) if self.bounds is not None else (INDICATOR,) * (len(self.levels) - 1)
 
-    def to_user_units(self, coefficients: Floats) -> Floats:
-        """Coefficient functions of the user's y and G from those of the scaled ones (rows: functions; phi_1 = 1)."""
-        in_user_y: Floats = self.mixing() @ coefficients
-        in_user_y[0, 0] += self.y_shift
-        return in_user_y
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its design columns: itself, or one indicator for each level but the reference."""
+        return (self.name,) if self.bounds is not None else tuple(f"{self.name}: {level}" for level in self.levels[1:])
+
+
+@dataclass(frozen=True)
+class StudyTerms:
+    """What everybody may know of a study, and all that decides its plan.
+
+    `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants` and `projection` belong to the
+    published method, and so does `y_scale`.
+    """
+
+    method: str = limit(Text(NARROW, 63))
+    domain: Pair = limit(Ends())
+    y_bounds: Pair = limit(Ends())
+    silos: tuple[SiloTerms, ...] = limit(Several(Part(SiloTerms), 1, MOST_SILOS))
+    covariates: tuple[CovariateTerms, ...] = limit(Several(Part(CovariateTerms), 0, MOST_COLUMNS), default=())
+    intercept: bool = limit(Flag(), default=True)
+    basis: str = limit(Word(BASES), default="cosine")
+    n_basis: int | None = limit(Maybe(Whole(1, MOST_BASIS)), default=None)
+    alpha: float | None = limit(Maybe(Real(0.5, 10.0)), default=None)
+    extension: float = limit(Real(1.01, 4.0), default=1.5)
+    y_scale: str = limit(Word(Y_SCALES), default="bounds")
+    constants: PublishedConstants | None = limit(Maybe(Part(PublishedConstants)), default=None)
+    projection: str = limit(Word(PROJECTIONS), default="ellipsoid")
+    levels: tuple[float, ...] = limit(Several(Real(1e-6, 1 - 1e-6), 0, MOST_LEVELS), default=())
+    name: str = limit(Text(NARROW, 63), default="study")
+    x: str = limit(Text(COLUMN, 63), default="x")
+    y: str = limit(Text(COLUMN, 63), default="y")
+    min_silos: int = limit(Whole(1, MOST_SILOS), default=1)
+    max_rounds: int = limit(Whole(1, MOST_ROUNDS), default=MOST_ROUNDS)
+    schema: int = limit(Fixed(SCHEMA), default=SCHEMA)
+    builder: int = limit(Fixed(BUILDER), default=BUILDER)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for what, names in (
+            ("silos", [silo.name for silo in self.silos]),
+            ("covariates", [each.name for each in self.covariates]),
+            ("levels", list(self.levels)),
+        ):
+            if len(set(names)) != len(names):
+                raise InvalidInput(f"{what} must be different from each other; none may be named twice.")
+        if self.min_silos > len(self.silos):
+            raise InvalidInput(f"min_silos must be between 1 and the number of silos ({len(self.silos)}).")
+        if not 1 <= len(self.design_bounds) <= MOST_COLUMNS:
+            raise InvalidInput(f"covariates must make 1 to {MOST_COLUMNS} design columns, with the intercept.")
+        if len(self.design_bounds) * (self.n_basis or 1) > MOST_COEFFICIENTS:
+            raise InvalidInput(f"n_basis times the design columns must be at most {MOST_COEFFICIENTS}.")
+
+    @property
+    def design_bounds(self) -> tuple[Pair, ...]:
+        """The public bounds of the design columns, the intercept first."""
+        bounds = tuple(pair for covariate in self.covariates for pair in covariate.column_bounds)
+        return (INTERCEPT, *bounds) if self.intercept else bounds
+
+    @property
+    def model(self) -> str:
+        """A mean, or varying coefficients."""
+        return "mean" if not self.covariates else "vcm"
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """The names of the functions that the study estimates."""
+        columns = tuple(name for covariate in self.covariates for name in covariate.columns)
+        return ("mean",) if not columns else ("intercept", *columns) if self.intercept else columns
+
+    def silo(self, name: str) -> SiloTerms:
+        """What one silo declared."""
+        for silo in self.silos:
+            if silo.name == name:
+                return silo
+        raise ProtocolError("The terms do not name this silo.")
+
+    def encode(self) -> bytes:
+        """Canonical JSON: the only bytes that `decode` accepts for these terms."""
+        return canonical_json(write_fields(self))
+
+    @staticmethod
+    def decode(data: bytes) -> StudyTerms:
+        """The terms behind these bytes; whatever is not exactly what `encode` writes is refused."""
+        if not isinstance(data, bytes) or len(data) > MOST_BYTES:
+            raise ProtocolError("The terms have an impossible length.")
+        try:
+            terms: StudyTerms = read_fields(StudyTerms, "terms", json.loads(data.decode()))
+            same = terms.encode() == data
+        except InvalidInput as error:
+            raise ProtocolError(f"The terms are refused: {error}") from None
+        except (ValueError, RecursionError):
+            raise ProtocolError("The terms cannot be read.") from None
+        if not same:
+            raise ProtocolError("The terms are not in their canonical encoding.")
+        return terms
+
+    def digest(self) -> str:
+        """Identifies the terms."""
+        return hashlib.sha256(self.encode()).hexdigest()
+
+
+def canonical_json(fields: Any) -> bytes:
+    """Sorted keys, no spaces, ASCII; floats in the shortest form that reads back to the same bits."""
+    return json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()

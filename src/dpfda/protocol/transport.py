@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plan import Plan
+from dpfda.protocol.terms import StudyTerms
 
 
 class Transport(Protocol):
     """The coordinator's only view of the silos.
 
-    `open` proposes the plan to every silo; a silo that refuses raises. `gather` asks all silos the same question and
-    returns the answers of those that gave one, by silo name, in the plan's order.
+    `open` proposes the terms to every silo; a silo that refuses raises. `gather` asks all silos the same question and
+    returns the answers of those that gave one, by silo name, in the order of the terms.
     """
 
-    def open(self, plan: Plan, run: str) -> None: ...
+    def open(self, terms: StudyTerms, run: str) -> None: ...
 
     def gather(self, query: Query) -> Mapping[str, Release]: ...

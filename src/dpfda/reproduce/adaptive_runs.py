@@ -72,7 +72,7 @@ class AdaptiveRuns:
     ) -> ClipRule | None:
         if "displacements" not in question:
             return None
-        terms = self.plan.terms(name)
+        terms = self.plan.silo(name)
         counts = [
             released_count(self.plan, earlier, answered.get(earlier), terms.n)
             for earlier in self.plan.counted_before(index)

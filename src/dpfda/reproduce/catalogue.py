@@ -13,7 +13,7 @@ from typing import Any
 from dpfda import _validate
 from dpfda.curves import datasets
 from dpfda.errors import InvalidInput
-from dpfda.protocol.plans import PublishedConstants
+from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.reproduce.cells import MEANS, Cell, Method
 from dpfda.reproduce.real_data import RealCell
 

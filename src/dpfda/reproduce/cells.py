@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 
 import numpy as np
@@ -17,8 +17,10 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.simulated import Function, make_vcm_coefficients, mean_1, mean_2, simulate_mean, simulate_vcm
 from dpfda.estimators.least_squares import least_squares
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.plans import PublishedConstants, adaptive_plan, published_plan
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.plans import make_plan as plan_of
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 from dpfda.reproduce.adaptive_runs import AdaptiveRuns, prepare_sums
 from dpfda.reproduce.published_runs import Moments, PublishedRuns, curve_moments
 from dpfda.silo.prepared import prepare
@@ -96,21 +98,14 @@ class Cell:
 
 def make_plan(cell: Cell, method: Method, epsilon: float) -> Plan:
     """The production plan of a method at one budget."""
-    design = ((1.0, 1.0), *([(-1.0, 1.0)] * cell.d))
-    terms, low_high = cell.terms(epsilon), method.y_bounds
+    covariates = tuple(CovariateTerms(f"column-{number}", (-1.0, 1.0)) for number in range(1, cell.d + 1))
+    terms = partial(
+        StudyTerms, method.name, (0.0, 1.0), silos=tuple(cell.terms(epsilon)), covariates=covariates,
+        basis=method.basis, n_basis=method.n_basis,
+    )  # fmt: skip
     if method.name == "adaptive":
-        low, high = low_high
-        scaling = Scaling(low_high, design, (low + high) / 2, (high - low) / 2)
-        return adaptive_plan(terms, scaling, domain=(0.0, 1.0), basis=method.basis, n_basis=method.n_basis)
-    return published_plan(
-        terms,
-        Scaling(_UNCLAMPED, design),
-        domain=(0.0, 1.0),
-        basis=method.basis,
-        n_basis=method.n_basis,
-        alpha=cell.alpha,
-        constants=method.constants,
-    )
+        return plan_of(terms(y_bounds=method.y_bounds))
+    return plan_of(terms(y_bounds=_UNCLAMPED, y_scale="none", alpha=cell.alpha, constants=method.constants))
 
 
 def run_cell(cell: Cell) -> dict[str, Floats]:

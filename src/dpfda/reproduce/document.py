@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from dpfda import __version__
-from dpfda.protocol.plans import PublishedConstants
+from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.reproduce import catalogue
 from dpfda.reproduce.claims.claim import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim
 from dpfda.reproduce.claims.judge import judge_claims

@@ -17,8 +17,9 @@ from dpfda.curves import datasets
 from dpfda.curves.curves import Curves
 from dpfda.estimators.least_squares import least_squares
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.plans import adaptive_plan, published_n_basis, published_plan
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.plans import make_plan, published_n_basis
+from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.reproduce.adaptive_runs import AdaptiveRuns, prepare_sums
 from dpfda.reproduce.cells import Method
 from dpfda.reproduce.published_runs import Moments, PublishedRuns, curve_moments
@@ -73,15 +74,14 @@ def run_real(cell: RealCell) -> dict[str, Floats]:
 
 
 def _make_plan(cell: RealCell, method: Method, n: int, epsilon: float) -> Plan:
-    (low, high), domain = cell.y_bounds, cell.domain
-    terms = [SiloTerms(_SILO, n, epsilon, cell.delta, cell.m)]
-    if method.name == "adaptive":
-        scaling = Scaling((low, high), ((1.0, 1.0),), (low + high) / 2, (high - low) / 2)
-        return adaptive_plan(terms, scaling, domain=domain, basis=method.basis, n_basis=method.n_basis)
-    scaling = Scaling((low, high), ((1.0, 1.0),), low, high - low)
-    return published_plan(
-        terms, scaling, domain=domain, basis=method.basis, n_basis=method.n_basis, constants=method.constants
-    )
+    silos = (SiloTerms(_SILO, n, epsilon, cell.delta, cell.m),)
+    constants = method.constants if method.name == "published" else None
+    return make_plan(
+        StudyTerms(
+            method.name, cell.domain, cell.y_bounds, silos,
+            basis=method.basis, n_basis=method.n_basis, constants=constants,
+        )
+    )  # fmt: skip
 
 
 def _distances(cell: RealCell, method: Method, curves: Curves, splits: list[NDArray[np.int64]]) -> Floats:

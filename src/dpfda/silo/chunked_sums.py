@@ -20,7 +20,7 @@ from dpfda._typing import Integers, Words
 from dpfda.basis.basis import Basis
 from dpfda.curves.curves import Curves
 from dpfda.privacy.exact import no_words
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 from dpfda.silo.kernels.arena import drop_pages, file_of
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves, prepare_batch

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.curves.curves import Curves
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 
 _CHUNK_POINTS = 1 << 17
 

@@ -18,12 +18,14 @@ from dpfda import _validate
 from dpfda.curves.curves import Curves
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
 from dpfda.privacy.accounting import mu_for, mu_squared
-from dpfda.privacy.gaussian import release_gaussian
+from dpfda.privacy.gaussian import prepare_release, refuse_below_grid
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import NoiseSource, OpenDPNoise, SeededNoise
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.terms import SILO_NAME, SiloTerms, StudyTerms
 from dpfda.silo.chunked_sums import sums_of_curves
 from dpfda.silo.release_statistics import MEASURES
 from dpfda.silo.study import Study
@@ -32,7 +34,7 @@ from dpfda.silo.sums import CurveSource, CurveSums
 DEFAULT_NAME = "silo-1"
 LARGEST_ENTRY = 1e6  # of a query: iterates are of order 1 in the scaled units of a plan
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # of a plan: nothing within them overflows, whatever the data
-MOST_NUMBERS, MOST_ROUNDS, MOST_STUDIES = 100_000, 10_000, 100  # per release, per plan, joined at one time
+MOST_NUMBERS, MOST_STUDIES = 100_000, 100  # per release, joined at one time
 
 
 class Silo:
@@ -113,7 +115,7 @@ class Silo:
             points_per_curve = _validate.positive("points_per_curve", points_per_curve)
         self.points_per_curve = points_per_curve
         self._curves = curves
-        self._name = None if name is None else _validate.name("name", name)
+        self._name = None if name is None else SILO_NAME.check("name", name)
         self._durable = ledger is not None
         self.ledger = _open_ledger(ledger, self.epsilon, self.delta)
         self._seed = None if random_state is None else self._checked_seed(random_state)
@@ -154,15 +156,15 @@ class Silo:
             )
         return _validate.integer("random_state", seed, minimum=0)
 
-    def join(self, plan: Plan, run: str) -> None:
+    def join(self, terms: StudyTerms, run: str) -> None:
         """Agree to a study, or refuse it before anything is spent.
 
-        The plan must state this silo's own terms, its events must fit into (epsilon, delta) for the whole transcript,
-        and they must fit into what the ledger has left.
+        The silo makes the plan of the terms with its own code. The terms must state what this silo declares, the plan's
+        events must fit into (epsilon, delta) for the whole transcript, and into what the ledger has left.
         """
-        mine, stated = self.terms(), plan.terms(self.name)
-        if (stated.n, stated.epsilon, stated.delta) != (mine.n, mine.epsilon, mine.delta):
-            raise ProtocolError(f"The plan misstates the terms of silo {self.name!r}.")
+        plan = make_plan(terms)
+        if plan.silo(self.name).terms != self.terms():
+            raise ProtocolError(f"The terms misstate those of silo {self.name!r}.")
         if plan.n_coefficients != self._curves.p:
             raise ProtocolError(
                 f"The plan's design has {plan.n_coefficients} columns, the curves have {self._curves.p}."
@@ -170,6 +172,7 @@ class Silo:
         if run in self._studies and self._studies[run].plan.digest() != plan.digest():
             raise ProtocolError("The plan of a study cannot change once a silo has joined it.")
         refuse_absurd_plan(plan)
+        refuse_noise_below_grid(plan, self.name)
         events = plan.events(self.name)
         if not mu_squared(events) <= mu_for(self.epsilon, self.delta) ** 2 * (1 + 1e-12):
             raise BudgetExceeded(f"The plan costs more than epsilon={self.epsilon:g}, delta={self.delta:g}.")
@@ -196,14 +199,15 @@ class Silo:
             return Release.decode(stored)
         bounded, size = study.bounded_sum(query)
         event = study.plan.event(self.name, query.round)
+        prepared = prepare_release(bounded.total, bounded.sensitivity, event.mu)
+        noise = self._noise(query.round)
+        noise.make_ready(prepared.sd.size)  # nothing that can fail is left between count and commit
         meanwhile = self.ledger.begin(query.run, query.round, event, digest)
         if meanwhile is not None:
             return Release.decode(meanwhile)
-        noise = self._noise(query.round)
 
         def draw() -> bytes:
-            noisy = release_gaussian(bounded.total, bounded.sensitivity, event.mu, noise)
-            values, sd = noisy.values / size, noisy.sd / size
+            values, sd = prepared.draw(noise) / size, prepared.sd / size
             return Release(query.run, query.round, self.name, values, sd, noise.private).encode()
 
         return Release.decode(self.ledger.commit(query.run, query.round, event, digest, draw, silo=self.name))
@@ -239,12 +243,18 @@ def refuse_absurd_plan(plan: Plan) -> None:
         widths = [plan.release_width(index) for index in range(len(plan.rounds))]
         fits = limits.shape == (columns + 1, 2) and shifts.shape == scales.shape == (columns + 1,)
         moderate = all((np.abs(numbers) <= LARGEST_SCALE).all() for numbers in (limits, shifts, scales))
-        small = len(widths) <= MOST_ROUNDS and max([size, *widths]) <= MOST_NUMBERS
+        small = max([size, *widths]) <= MOST_NUMBERS
         sane = fits and moderate and small and bool((scales >= SMALLEST_SCALE).all())
     except (TypeError, ValueError, KeyError, OverflowError):
         sane = False
     if not sane:
         raise ProtocolError("The plan's scaling or size is malformed, not finite or absurd.")
+
+
+def refuse_noise_below_grid(plan: Plan, silo: str) -> None:
+    """Refuse a round whose share is too small for the noise grid: no answer to it could be drawn."""
+    for index, event in enumerate(plan.events(silo)):
+        refuse_below_grid(event.mu, plan.release_width(index))
 
 
 def _numbers(scaling: Scaling) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

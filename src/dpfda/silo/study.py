@@ -46,4 +46,4 @@ class Study:
                 self.counts[index] = released_count(self.plan, index, Release.decode(stored[index]), self.curves.n)
         counts = [self.counts.get(index) for index in counted]
         lengths = track_lengths(query.arrays["length_prior"].tolist(), query.arrays["displacements"].tolist(), counts)
-        return clip_rule(lengths, self.plan.terms(self.silo).clip_factor)
+        return clip_rule(lengths, self.plan.silo(self.silo).clip_factor)

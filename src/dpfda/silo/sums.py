@@ -18,7 +18,7 @@ from dpfda.basis.basis import Basis
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import HistogramBound, OuterProductBound
 from dpfda.privacy.exact import no_words
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from dpfda.errors import ProtocolError, TransportError
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.terms import StudyTerms
 from dpfda.protocol.transport import Transport
 
 _MAGIC = b"dpfda-round-1\n"
@@ -74,12 +75,12 @@ class CheckpointTransport:
         self._folder = folder
         self._transcript = Transcript(folder)
 
-    def open(self, plan: Plan, run: str) -> None:
-        """Bind the folder to this plan; ask the silos only if rounds are left."""
+    def open(self, terms: StudyTerms, run: str) -> None:
+        """Bind the folder to these terms; ask the silos only if rounds are left."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        bind(self._folder, plan, run)
-        if self._transcript.rounds() < len(plan.rounds):
-            self._inner.open(plan, run)
+        bind(self._folder, terms, run)
+        if self._transcript.rounds() < len(make_plan(terms).rounds):
+            self._inner.open(terms, run)
 
     def gather(self, query: Query) -> Mapping[str, Release]:
         """Replay or ask."""
@@ -98,12 +99,12 @@ class ReplayTransport:
         self._folder = folder
         self._transcript = Transcript(folder)
 
-    def open(self, plan: Plan, run: str) -> None:
-        """The folder must hold this plan's study, to its end."""
-        bind(self._folder, plan, run)
-        done = self._transcript.rounds()
-        if done < len(plan.rounds):
-            raise TransportError(f"The study is at round {done} of {len(plan.rounds)}; there is no result yet.")
+    def open(self, terms: StudyTerms, run: str) -> None:
+        """The folder must hold the study of these terms, to its end."""
+        bind(self._folder, terms, run)
+        done, planned = self._transcript.rounds(), len(make_plan(terms).rounds)
+        if done < planned:
+            raise TransportError(f"The study is at round {done} of {planned}; there is no result yet.")
 
     def gather(self, query: Query) -> Mapping[str, Release]:
         """What is on record."""
@@ -113,9 +114,9 @@ class ReplayTransport:
         return known
 
 
-def bind(folder: Path, plan: Plan, run: str) -> None:
-    """A folder belongs to one run of one plan, for good."""
-    mark, path = {"run": run, "plan": plan.digest()}, folder / "plan.json"
+def bind(folder: Path, terms: StudyTerms, run: str) -> None:
+    """A folder belongs to one run of one study, for good: of these terms, and of the plan that is made of them here."""
+    mark, path = {"run": run, "terms": terms.digest(), "plan": make_plan(terms).digest()}, folder / "terms.json"
     if not path.exists():
         if not folder.exists():
             raise TransportError("This study has not begun.")

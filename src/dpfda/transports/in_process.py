@@ -7,7 +7,7 @@ from typing import Protocol
 
 from dpfda.errors import TransportError
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plan import Plan
+from dpfda.protocol.terms import StudyTerms
 
 
 class Releasing(Protocol):
@@ -16,7 +16,7 @@ class Releasing(Protocol):
     @property
     def name(self) -> str: ...
 
-    def join(self, plan: Plan, run: str) -> None: ...
+    def join(self, terms: StudyTerms, run: str) -> None: ...
 
     def release(self, query: Query) -> Release: ...
 
@@ -28,18 +28,19 @@ class InProcessTransport:
         self._silos = {silo.name: silo for silo in silos}
         self._members: list[Releasing] = []
 
-    def open(self, plan: Plan, run: str) -> None:
-        """Let every silo check the plan before any of them spends."""
-        names = [terms.name for terms in plan.silos]
+    def open(self, terms: StudyTerms, run: str) -> None:
+        """Let every silo check the terms before any of them spends."""
+        names = [silo.name for silo in terms.silos]
         missing = [name for name in names if name not in self._silos]
         if missing:
-            raise TransportError(f"The plan names silos that are not connected: {', '.join(missing)}.")
+            raise TransportError(f"The terms name silos that are not connected: {', '.join(missing)}.")
         self._members = [self._silos[name] for name in names]
+        message = terms.encode()
         for silo in self._members:
-            silo.join(plan, run)
+            silo.join(StudyTerms.decode(message), run)
 
     def gather(self, query: Query) -> Mapping[str, Release]:
-        """Ask all silos of the plan, in its order."""
+        """Ask all silos of the terms, in their order."""
         message = query.encode()
         answers = {silo.name: silo.release(Query.decode(message)) for silo in self._members}
         return {name: Release.decode(answer.encode()) for name, answer in answers.items()}

@@ -15,9 +15,11 @@ from dpfda.methods.run import run_study
 from dpfda.privacy.accounting import GaussianEvent, mu_squared
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan, Round
-from dpfda.protocol.plans import PublishedConstants, published_plan
+from dpfda.protocol.plans import published_plan
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import LevelHistogram, ShareBelow
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import SiloTerms
 from dpfda.silo.silo import MOST_STUDIES
 from dpfda.transports.in_process import InProcessTransport
 

@@ -20,7 +20,7 @@ import numpy as np
 from dpfda.curves.curves import Curves
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans import adaptive_plan, published_plan
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 from dpfda.silo.silo import Silo
 
 rng = np.random.default_rng(0)

@@ -20,8 +20,9 @@ from dpfda import BudgetExceeded, Curves, ProtocolError, Silo
 from dpfda.errors import DpfdaError, TransportError
 from dpfda.methods.run import run_study
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plans import PublishedConstants, published_plan
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.plans import published_plan
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.scaling import Scaling
 from dpfda.transports.in_process import InProcessTransport
 
 TRANSPORTS = {"in-process": InProcessTransport, "flare": "real site processes; see tests/helpers/world.py"}

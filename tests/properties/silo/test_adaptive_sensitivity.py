@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from dpfda.protocol.clip_radius import ClipRule
 from dpfda.protocol.plans import adaptive_plan
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import ClippedRemainder
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import SiloTerms
 from dpfda.silo.chunked_sums import sums_of_prepared
 from dpfda.silo.prepared import PreparedCurves
 from dpfda.silo.release_statistics import Question, measure

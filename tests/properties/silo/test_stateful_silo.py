@@ -14,8 +14,9 @@ from dpfda import BudgetExceeded, Curves, Ledger, ProtocolError, Silo
 from dpfda.basis.basis import make_basis
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import LevelHistogram, ShareBelow, ShortShare, WhitenedGradient
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import SiloTerms
 
 N, EPSILON, DELTA, NAME = 6, 1.0, 1e-5, "clinic"
 RUNS = st.sampled_from(["a", "b", "c"])

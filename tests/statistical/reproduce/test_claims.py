@@ -16,7 +16,7 @@ import os
 import numpy as np
 import pytest
 
-from dpfda.protocol.plans import PublishedConstants
+from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.reproduce.cells import Cell, Method, run_cell
 from dpfda.reproduce.trends import falls
 

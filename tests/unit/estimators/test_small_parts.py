@@ -14,7 +14,7 @@ from dpfda.estimators.estimated_error import estimate_error
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters, check_is_fitted
-from dpfda.estimators.scaling import INTERCEPT, symmetric_scaling, unit_scaling
+from dpfda.protocol.scaling import INTERCEPT, symmetric_scaling, unit_scaling
 from dpfda.methods.adaptive.error_parts import ErrorParts
 
 

@@ -12,7 +12,8 @@ from dpfda.methods.adaptive.constants import GUESSED_SD
 from dpfda.methods.adaptive.forecast import Guesses, attenuate_chi, forecast
 from dpfda.protocol.length_filter import LengthFilter, squared_chi_median
 from dpfda.protocol.plans import adaptive_plan
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.terms import SiloTerms
 
 MEAN = Scaling((-1.0, 1.0), ((1.0, 1.0),), 0.0, 1.0)
 

@@ -12,7 +12,8 @@ from dpfda.methods.published import PublishedCoordinator, project, weighted_mean
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Projection
 from dpfda.protocol.plans import published_plan
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.terms import SiloTerms
 
 
 @pytest.fixture

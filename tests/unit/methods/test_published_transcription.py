@@ -20,7 +20,8 @@ from dpfda import Curves, PrivateMean, PrivateVaryingCoefficients, PublishedCons
 from dpfda.privacy.noise import SeededNoise
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans import published_n_basis, published_plan, silo_variance
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.terms import SiloTerms
 
 FACTOR = 1.5
 

@@ -13,8 +13,9 @@ from dpfda.privacy.accounting import price_by_pld
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import adaptive_plan
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import ClippedRemainder
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import SiloTerms
 
 MEAN = Scaling((-4.0, 6.0), ((1.0, 1.0),), 1.0, 5.0)
 VCM = Scaling((-4.0, 6.0), ((1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0)), 1.0, 5.0)

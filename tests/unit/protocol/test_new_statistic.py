@@ -22,8 +22,8 @@ from dpfda.privacy.noise import OpenDPNoise
 from dpfda.protocol import statistics
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import KINDS, Dimensions, ShareBelow, Statistic
-from dpfda.protocol.terms import Scaling
 from dpfda.silo import release_statistics
 from dpfda.silo import silo as silo_module
 from dpfda.silo.release_statistics import MEASURES, Measurement, measures

@@ -9,8 +9,9 @@ from dpfda.privacy.accounting import mu_for, mu_squared
 from dpfda.protocol.plans.adaptive import adaptive_plan
 from dpfda.protocol.plans.published import inverse_variance_weights, published_plan
 from dpfda.protocol.plans.quantiles import STEPS, quantile_plan
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import not_private, statement
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import SiloTerms
 from dpfda.protocol.transport import Transport
 from dpfda.transports.in_process import InProcessTransport
 

@@ -12,7 +12,7 @@ from dpfda import NotPrivateWarning, PrivateMean, PrivateVaryingCoefficients, Si
 from dpfda.curves.simulated import mean_1, mean_2, simulate_mean, simulate_vcm, squared_l2_error
 from dpfda.errors import InvalidInput
 from dpfda.privacy.noise import SeededNoise
-from dpfda.protocol.plans import PublishedConstants
+from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.reproduce.adaptive_runs import AdaptiveRuns, prepare_sums
 from dpfda.reproduce.cells import Cell, Method, make_plan, run_cell, squared_errors
 from dpfda.reproduce.published_runs import Moments, PublishedRuns, curve_moments

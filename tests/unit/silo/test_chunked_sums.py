@@ -16,7 +16,7 @@ import pytest
 from dpfda.basis.basis import Cosine
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 from dpfda.silo import chunked_sums as chunked
 from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
 from dpfda.silo.kernels.arena import Arena, drop_pages, file_of
@@ -141,7 +141,7 @@ import resource, sys, numpy as np
 from types import SimpleNamespace
 from dpfda.basis.basis import Cosine
 from dpfda.silo.sums import TruncatedGradientSum
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 from dpfda.silo.chunked_sums import sums_of_curves
 from dpfda.privacy.clipping import EntrywiseBound
 n, folder = int(sys.argv[1]), sys.argv[2]

@@ -18,8 +18,9 @@ from dpfda.privacy.ledger.memory import MemoryTransaction
 from dpfda.privacy.noise import SeededNoise
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.plans import PublishedConstants, published_plan
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.plans import published_plan
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.scaling import Scaling
 
 R = 3
 N = 40

@@ -12,8 +12,9 @@ from dpfda.basis.basis import make_basis
 from dpfda.privacy.clipping import EntrywiseBound
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import ClippedRemainder, GradientOuterProducts, ShortShare, WhitenedGradient
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import SiloTerms
 from dpfda.silo import silo as silo_module
 from dpfda.silo.chunked_sums import sums_of_curves
 from dpfda.silo.cluster.part import Part, facts_of, words_of

@@ -122,8 +122,9 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
     from dpfda.cli.settings import merge_settings
     from dpfda.curves.tables import load_curves
     from dpfda.errors import ProtocolError
-    from dpfda.estimators.private_quantiles import private_quantiles
-    from dpfda.protocol.plans.quantiles import quantile_plan
+    from dpfda.estimators.private_quantiles import private_quantiles, quantile_terms
+    from dpfda.protocol.plans import make_plan
+    from dpfda.protocol.terms import plain_name
     from dpfda.silo.silo import Silo
 
     typed = {name.rstrip("_"): value for name, value in params.items() if name not in ("what", "search")}
@@ -138,11 +139,12 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
         loaded = load_curves(request.source, request.reading)
     warn_of_large_delta(request.delta, loaded.curves.n, terminal)
     ledger = ledger or request.ledger.create(request.epsilon, request.delta, terminal)
-    name = f"quantiles of {request.reading.y}, {request.source.name}"[:200]
+    name = plain_name(f"quantiles of {request.reading.y}, {request.source.name}")
     silo = Silo(loaded.curves, epsilon=request.epsilon, delta=request.delta, name=name, ledger=ledger)
     domain, bounds = request.reading.domain.interval, request.reading.y_bounds
     if not run.is_new:
-        refuse_unfinishable(run, ledger, quantile_plan(silo.terms(), LEVELS, domain, bounds).events(silo.name))
+        terms = quantile_terms(silo.terms(), LEVELS, domain=domain, search=bounds)
+        refuse_unfinishable(run, ledger, make_plan(terms).events(silo.name))
     try:
         with terminal.progress("Releasing") as advance:
             found = private_quantiles(silo, LEVELS, domain=domain, search=bounds, run=run.name, progress=advance)

@@ -85,7 +85,7 @@ def _start_site(folder: Any, name: str, root: Path, epsilon: float, delta: float
     promise = check_promise(check_study(kit), read_policy(policy), name)
     join(kit, promise)
     check_ready(kit, name)
-    subjects = promise.document.plan.terms(name).n
+    subjects = promise.document.terms.silo(name).n
     terminal.say(f"Site {name}: {subjects:,} subjects, promises epsilon = {epsilon:g}, delta = {delta:g}.")
     return start_site(kit, name, kit / "site.log")
 

@@ -132,6 +132,8 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, termin
     from dpfda.cli.settings import write_toml
     from dpfda.curves.tables.source import redact_password
     from dpfda.errors import ProtocolError
+    from dpfda.protocol.plans import make_plan
+    from dpfda.protocol.terms import plain_name
     from dpfda.report.document import make_result_document
     from dpfda.silo.silo import Silo
 
@@ -140,12 +142,12 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, termin
         loaded.curves,
         epsilon=request.epsilon,
         delta=request.delta,
-        name=f"{study.model} of {study.y} over {study.x}, {study.source}"[:200],
+        name=plain_name(f"{study.model} of {study.y} over {study.x}, {study.source}"),
         points_per_curve=request.options.get("points_per_curve"),
         ledger=ledger,
     )
     if not run.is_new:
-        plan = estimator.make_plan([silo.terms()], columns=silo.n_coefficients)
+        plan = make_plan(estimator.make_terms([silo.terms()], columns=silo.n_coefficients))
         refuse_unfinishable(run, ledger, plan.events(silo.name))
     try:
         with warnings.catch_warnings(record=True) as caught, terminal.progress("Fitting") as advance:

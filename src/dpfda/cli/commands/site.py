@@ -134,7 +134,7 @@ def _show_promise(promise: Promise, terminal: Terminal) -> None:
     from dpfda.privacy.accounting import gaussian_epsilon
 
     document, spent, out = promise.document, promise.spent, terminal.out
-    terms, mine, rounds = document.terms, document.plan.terms(promise.site), len(document.plan.rounds)
+    terms, mine, rounds = document.terms, document.terms.silo(promise.site), len(document.plan.rounds)
     after = gaussian_epsilon(promise.spent_after**0.5, spent.delta)
     terminal.owner_notes(promise.owner_notes)
     out.print(f"\n[bold]{document.id}[/bold]: {terms.model} of {terms.y} over {terms.x}, asked by the coordinator.\n")

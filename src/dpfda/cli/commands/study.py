@@ -39,7 +39,7 @@ def init(ctx: typer.Context, study: _Study) -> None:
         folder, document = init_study(study)
     terms, out = document.terms, ctx.obj.out
     out.print(f"Study {document.id}: {terms.model} of {terms.y} over {terms.x}, {len(document.plan.rounds)} rounds.")
-    for site in terms.sites:
+    for site in terms.silos:
         promise = f"{site.n:,} subjects, epsilon = {site.epsilon:g}, delta = {site.delta:g}"
         out.print(f"  {folder.kits / (site.name + '.zip')}  ->  site {site.name} ({promise})")
     ctx.obj.say(
@@ -136,11 +136,11 @@ def description(document: StudyDocument, level: float = 0.95) -> Any:
     terms = document.terms
     covariates = tuple({"name": each.name, "bounds": each.bounds, "levels": each.levels} for each in terms.covariates)
     return StudyDescription(
-        source=f"{len(terms.sites)} sites",
+        source=f"{len(terms.silos)} sites",
         x=terms.x,
         y=terms.y,
         functions=terms.functions,
-        title=f"{terms.name}: {terms.y} over {terms.x}, {len(terms.sites)} sites",
+        title=f"{terms.name}: {terms.y} over {terms.x}, {len(terms.silos)} sites",
         x_label=terms.x,
         y_label=terms.y,
         level=level,
@@ -200,12 +200,12 @@ def _table(document: StudyDocument, now: Status | None, done: int, connected: li
     table = Table(title=f"{document.id}: {phase}, round {done} of {rounds} ({rounds - done} left){pace}", box=None)
     for name in ("site", "weight", "state", "rounds answered"):
         table.add_column(name, justify="left" if name in ("site", "state") else "right")
-    total = sum(terms.weight for terms in document.plan.silos)
-    for terms in document.plan.silos:
-        site = {} if now is None else now.sites.get(terms.name, {})
-        waiting = "connected" if connected and terms.name in connected else "not seen"
-        weight = "by noise" if document.plan.method == "adaptive" else f"{terms.weight / total:.3f}"
-        table.add_row(terms.name, weight, str(site.get("state", waiting)), str(site.get("answered", 0)))
+    total = sum(silo.weight for silo in document.plan.silos)
+    for silo in document.plan.silos:
+        site = {} if now is None else now.sites.get(silo.name, {})
+        waiting = "connected" if connected and silo.name in connected else "not seen"
+        weight = "by noise" if document.plan.method == "adaptive" else f"{silo.weight / total:.3f}"
+        table.add_row(silo.name, weight, str(site.get("state", waiting)), str(site.get("answered", 0)))
     if now is not None and now.message:
         table.caption = now.message
     return table

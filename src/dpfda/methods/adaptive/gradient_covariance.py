@@ -22,7 +22,7 @@ _SHAPE_ODDS = np.exp(-0.5 * (np.log(_SHAPES / TYPICAL_SHAPE) / constants.LENGTH_
 
 def pool_scaled(plan: Plan, scaled: Mapping[str, tuple[Floats, Floats]]) -> tuple[Floats, float]:
     """One matrix from all silos, and the sd of its noise."""
-    n = np.array([plan.terms(name).n for name in scaled], dtype=np.float64)
+    n = np.array([plan.silo(name).n for name in scaled], dtype=np.float64)
     sd = np.array([float(noise[0]) for _, noise in scaled.values()])
     weights = weigh_silos(sd**2, n)
     total = sum(weight * value for weight, (value, _) in zip(weights, scaled.values(), strict=True))

@@ -38,7 +38,7 @@ def pool(plan: Plan, index: int, kind: type[Statistic], releases: Mapping[str, R
     place = plan.slice_of(index, kind)
     values = np.stack([release.values[place] for release in releases.values()])
     sd = np.stack([release.noise_sd[place] for release in releases.values()])
-    n = np.array([plan.terms(name).n for name in releases], dtype=np.float64)
+    n = np.array([plan.silo(name).n for name in releases], dtype=np.float64)
     weights = weigh_silos((sd**2).mean(axis=1), n)
     noise = np.sqrt((weights[:, None] ** 2 * sd**2).sum(axis=0))
     return Pooled(weights @ values, noise, float(1 / (weights**2 / n).sum()))

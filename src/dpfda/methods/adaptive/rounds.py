@@ -68,7 +68,7 @@ def record_gradients(plan: Plan, state: State, index: int, releases: Mapping[str
 
 
 def _record_gradient(plan: Plan, state: State, index: int, name: str, release: Release) -> SiloState:
-    terms, silo = plan.terms(name), state.silos[name]
+    terms, silo = plan.silo(name), state.silos[name]
     radius = clip_rule(silo.lengths, terms.clip_factor).radius
     counts = (*silo.counts, released_count(plan, index, release, terms.n))
     lengths = track_lengths(state.length_prior, state.displacements, counts)
@@ -134,7 +134,7 @@ def learn_gradient_covariance(plan: Plan, state: State, index: int, releases: Ma
 def estimate_coefficients(plan: Plan, state: State) -> Estimate:
     """From all silos that have answered a gradient round."""
     answered = {name: silo for name, silo in state.silos.items() if silo.evidence}
-    per_curve = [math.exp(2 * silo.lengths.log_median) / plan.terms(name).n for name, silo in answered.items()]
+    per_curve = [math.exp(2 * silo.lengths.log_median) / plan.silo(name).n for name, silo in answered.items()]
     measurements = Measurements(
         evidence=[silo.evidence for silo in answered.values()],
         sampling=state.covariance_of_gradients() * np.array(per_curve)[:, None, None],

@@ -8,7 +8,6 @@ ones to clip tightly. All shares are fixed here, from public numbers.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -18,7 +17,8 @@ from scipy.special import gammaincinv
 from dpfda.basis.basis import make_basis
 from dpfda.privacy.accounting import mu_for
 from dpfda.protocol.length_filter import TYPICAL_SHAPE
-from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.plan import Plan, Round, SiloPlan
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import (
     ClippedRemainder,
     CovariateProducts,
@@ -30,7 +30,7 @@ from dpfda.protocol.statistics import (
     Statistic,
     WhitenedGradient,
 )
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import SiloTerms
 
 # Shares are of a silo's mu^2; "precision" is n mu, the number of curves over the sd of the noise of a sum of +-1/2.
 SPENT = 0.997  # all shares together: a numerical accountant, which rounds up, then agrees from epsilon 0.1 on
@@ -152,7 +152,7 @@ def _rounds(precision: float, columns: int, *, has_moments: bool) -> list[Round]
     return rounds
 
 
-def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: float) -> SiloTerms:
+def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: float) -> SiloPlan:
     """What each measure costs this silo: just enough for the helpers, the rest to the gradients, growing."""
     mu = mu_for(terms.epsilon, terms.delta)
     precision, last = terms.n * mu, len(rounds) - 1
@@ -176,7 +176,7 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], size: int, pooled: f
         tuple(helpers.get(type(kind), float(gradients[max(index - 1, 0)])) for kind in planned.statistics)
         for index, planned in enumerate(rounds)
     ]
-    return dataclasses.replace(terms, shares=tuple(shares), clip_factor=clip_factor(terms.n, mu, size))
+    return SiloPlan(terms, shares=tuple(shares), clip_factor=clip_factor(terms.n, mu, size))
 
 
 def _rest_share(pooled: float, size: int) -> float:

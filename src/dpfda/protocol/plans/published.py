@@ -12,78 +12,21 @@ All four are `published_plan`: the number of silos and of design columns tells w
 
 from __future__ import annotations
 
-import dataclasses
 import math
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from dpfda import _validate
 from dpfda.basis.basis import make_basis
 from dpfda.errors import InvalidInput
 from dpfda.privacy.accounting import lemma1_mu
-from dpfda.protocol.plan import Plan, Projection, Round
+from dpfda.protocol.plan import Plan, Projection, Round, SiloPlan
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import EntrywiseGradient
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import MOST_BASIS, SiloTerms
 
 DEFAULT_POINTS_PER_CURVE = 10.0
-
-
-@dataclass(frozen=True)
-class PublishedConstants:
-    """The tuning constants of the paper's numerical section, for ``method="published"``.
-
-    Parameters
-    ----------
-    C_R : float
-        Factor of the truncation radii R_l.
-    C_T : float
-        Factor of the number of rounds T = ceil(C_T log N).
-    C_r : float
-        Factor of the number of basis functions r.
-    rho : float
-        Step size of the descent.
-    eta : float
-        Enters the radii through log(N / eta).
-    C_alpha : float
-        Radius of the Sobolev class; iterates are projected on its ellipsoid.
-
-    Notes
-    -----
-    eta and C_alpha are not printed in the paper; the defaults here were chosen once: eta = 0.05 (the theorems ask for less
-    than 1/10) and C_alpha = 1000, which holds mu_1 (it needs 409) and the first seven Fourier terms of mu_2 (961).
-    No constant changes the guarantee: the noise follows the radii.
-
-    References
-    ----------
-    Xue, Lin and Yu, appendix on numerical details; docs/notation.md.
-
-    Examples
-    --------
-    >>> from dpfda import PrivateMean, PublishedConstants
-    >>> from dpfda.curves.simulated import simulate_mean
-    >>> mean = PrivateMean(
-    ...     epsilon=1, delta=1e-5, domain=(0, 1), y_bounds=(-4, 4), basis="fourier", method="published",
-    ...     points_per_curve=6, constants=PublishedConstants(C_T=2), random_state=1,
-    ... )
-    >>> mean.fit(simulate_mean(500, 6, rng=1)).plan_.algorithm
-    'Algorithm 1 (mean, CDP)'
-    """
-
-    C_R: float = 0.75
-    C_T: float = 4.0
-    C_r: float = 1.25
-    rho: float = 0.1
-    eta: float = 0.05
-    C_alpha: float = 1000.0
-
-    def validated(self) -> PublishedConstants:
-        """Refuse what no algorithm can run with."""
-        for field in dataclasses.fields(self):
-            _validate.positive(field.name, getattr(self, field.name))
-        _validate.fraction("eta", self.eta)
-        return self
 
 
 def published_plan(
@@ -99,8 +42,7 @@ def published_plan(
     projection: Literal["ellipsoid", "cone", "none"] = "ellipsoid",
 ) -> Plan:
     """Algorithm 1, 2, 3 or 4 with the paper's constants, for these silos."""
-    constants = (constants or PublishedConstants()).validated()
-    silos = [_with_points(terms) for terms in silos]
+    constants = constants or PublishedConstants()
     columns = len(scaling.design_bounds)
     d = columns - 1
     for terms in silos:
@@ -108,7 +50,8 @@ def published_plan(
     total = sum(terms.n for terms in silos)
     rounds = _iterations(constants, silos, total)
     r = n_basis if n_basis is not None else published_n_basis(silos, d=d, alpha=alpha, C_r=constants.C_r)
-    r = _validate.integer("n_basis", r)
+    if not 1 <= _validate.integer("n_basis", r) <= MOST_BASIS:
+        raise InvalidInput(f"n_basis comes out as {r}, more than {MOST_BASIS}; set n_basis by hand.")
     radii = _radii(silos, total, r=r, columns=columns, alpha=alpha, constants=constants)
     return Plan(
         method="published",
@@ -186,20 +129,9 @@ def _iterations(constants: PublishedConstants, silos: Sequence[SiloTerms], total
     return rounds
 
 
-def _weighted(silos: Sequence[SiloTerms], *, r: int, d: int) -> list[SiloTerms]:
+def _weighted(silos: Sequence[SiloTerms], *, r: int, d: int) -> list[SiloPlan]:
     weights = inverse_variance_weights({terms.name: silo_variance(terms, r=r, d=d) for terms in silos})
-    return [dataclasses.replace(terms, weight=weights[terms.name]) for terms in silos]
-
-
-def _with_points(terms: SiloTerms) -> SiloTerms:
-    if terms.points_per_curve is not None:
-        return terms
-    warnings.warn(
-        f"The published method needs a public number of points per curve; points_per_curve={DEFAULT_POINTS_PER_CURVE:g} "
-        "is assumed (it is never taken from the data).",
-        stacklevel=2,
-    )
-    return dataclasses.replace(terms, points_per_curve=DEFAULT_POINTS_PER_CURVE)
+    return [SiloPlan(terms, weight=weights[terms.name]) for terms in silos]
 
 
 def _points(terms: SiloTerms) -> float:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from dpfda._typing import Interval
 from dpfda.basis.basis import make_basis
-from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.plan import Plan, Round, SiloPlan
+from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import ShareBelow
-from dpfda.protocol.terms import Scaling, SiloTerms
+from dpfda.protocol.terms import SiloTerms
 
 METHOD = "quantiles"
 STEPS = 10  # the last bracket is a thousandth of the searched range
@@ -26,5 +27,5 @@ def quantile_plan(terms: SiloTerms, levels: Sequence[float], domain: Interval, s
         n_coefficients=1,
         scaling=Scaling(search, ((1.0, 1.0),), (low + high) / 2, (high - low) / 2),
         rounds=rounds,
-        silos=(SiloTerms(terms.name, terms.n, terms.epsilon, terms.delta, shares=shares),),
+        silos=(SiloPlan(terms, shares=shares),),
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpfda._typing import Words
     from dpfda.basis.basis import Basis
     from dpfda.curves.tables.reading import Reading
-    from dpfda.protocol.terms import Scaling
+    from dpfda.protocol.scaling import Scaling
 
 _LOOK_AGAIN = 5.0  # seconds between looks whether there are workers at all
 _MOST_LOOKS = 12

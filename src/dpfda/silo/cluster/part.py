@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpfda._typing import Words
     from dpfda.basis.basis import Basis
     from dpfda.curves.tables.loading import Findings
-    from dpfda.protocol.terms import Scaling
+    from dpfda.protocol.scaling import Scaling
 
 Load = Callable[[], "tuple[Curves, Findings | None]"]
 _MOST_STUDIES = 2  # whose packed curves a worker keeps for each of its parts

@@ -1,0 +1,67 @@
+"""From public bounds to the units of the algorithms: affine maps that follow from terms, never from data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpfda._typing import Floats
+
+Pair = tuple[float, float]
+INTERCEPT: Pair = (1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The public affine maps from the user's units to the units of the algorithm.
+
+    Out-of-bounds y is clamped to `y_bounds` and then mapped to (y - y_shift) / y_scale; design entries are clamped to
+    `design_bounds` and mapped alike; points with x outside the basis's domain are dropped. All per curve, none of it
+    seen from outside. Shifts other than zero need column 0 to be the constant 1, which its bounds (1, 1) enforce.
+    """
+
+    y_bounds: tuple[float, float]
+    design_bounds: tuple[tuple[float, float], ...]
+    y_shift: float = 0.0
+    y_scale: float = 1.0
+    design_shift: tuple[float, ...] = ()
+    design_scale: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        columns = len(self.design_bounds)
+        if not self.design_shift:
+            object.__setattr__(self, "design_shift", (0.0,) * columns)
+        if not self.design_scale:
+            object.__setattr__(self, "design_scale", (1.0,) * columns)
+
+    def mixing(self) -> Floats:
+        """The (d+1) x (d+1) matrix that takes scaled coefficient functions to the user's, up to the shift of y."""
+        matrix = np.diag(self.y_scale / np.asarray(self.design_scale))
+        matrix[0] -= np.asarray(self.design_shift) @ matrix
+        return matrix
+
+    def to_user_units(self, coefficients: Floats) -> Floats:
+        """Coefficient functions of the user's y and G from those of the scaled ones (rows: functions; phi_1 = 1)."""
+        in_user_y: Floats = self.mixing() @ coefficients
+        in_user_y[0, 0] += self.y_shift
+        return in_user_y
+
+
+def symmetric_scaling(y_bounds: Pair, design_bounds: tuple[Pair, ...]) -> Scaling:
+    """y and, where there is an intercept to take the shifts, design columns to [-1, 1] around the middle of their bounds."""
+    low, high = y_bounds
+    if design_bounds[0] != INTERCEPT:
+        sizes = tuple(max(abs(left), abs(right)) for left, right in design_bounds)
+        return Scaling(y_bounds, design_bounds, 0.0, max(abs(low), abs(high)), design_scale=sizes)
+    middles = (0.0, *((left + right) / 2 for left, right in design_bounds[1:]))
+    halves = (1.0, *((right - left) / 2 for left, right in design_bounds[1:]))
+    return Scaling(y_bounds, design_bounds, (low + high) / 2, (high - low) / 2, middles, halves)
+
+
+def unit_scaling(y_bounds: Pair, design_bounds: tuple[Pair, ...], *, scale_y: bool) -> Scaling:
+    """y to [0, 1] by its public bounds, as in the paper's real-data example, or untouched, as in its simulations."""
+    if not scale_y:
+        return Scaling(y_bounds, design_bounds)
+    shift = y_bounds[0] if design_bounds[0] == INTERCEPT else 0.0
+    return Scaling(y_bounds, design_bounds, shift, y_bounds[1] - y_bounds[0])
