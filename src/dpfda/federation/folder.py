@@ -26,8 +26,8 @@ from dpfda.federation.names import check_host, check_port, check_site_name
 RUN = "run"
 LEDGER = "ledger"
 FILES = (
-    "site.key", "sign.key", "site.crt", "ca.crt", "address.json", "policy.json", LEDGER, "audit.jsonl", "audit.jsonl.head",
-    "lock", "contact.json", "site.log", "site.log.1",
+    "site.key", "sign.key", "site.crt", "ca.crt", "address.json", "policy.json", "seal.json", LEDGER, "audit.jsonl",
+    "audit.jsonl.head", "lock", "contact.json", "site.log", "site.log.1",
 )  # fmt: skip
 LEDGER_COMPANIONS = tuple(f"{LEDGER}{ending}" for ending in ("-wal", "-shm", "-journal"))  # SQLite's own
 RECORDS = ("terms", "acceptances")  # folders of <digest>.json
@@ -78,6 +78,7 @@ class SiteFolder:
         self.site_key, self.sign_key = self.root / "site.key", self.root / "sign.key"
         self.certificate, self.authority = self.root / "site.crt", self.root / "ca.crt"
         self.address_path, self.policy_path = self.root / "address.json", self.root / "policy.json"
+        self.seal = self.root / "seal.json"
         self.ledger, self.audit = self.root / LEDGER, self.root / "audit.jsonl"
         self.lock, self.contact, self.log = self.root / "lock", self.root / "contact.json", self.root / "site.log"
         self.terms, self.acceptances = self.root / "terms", self.root / "acceptances"

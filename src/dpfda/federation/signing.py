@@ -26,7 +26,8 @@ from dpfda.errors import ProtocolError
 
 TERMS, ACCEPTANCE, QUERY, ANSWER = "terms", "acceptance", "query", "answer"
 REQUEST, PAPERS = "request", "papers"  # of enrolment
-KINDS = (TERMS, ACCEPTANCE, QUERY, ANSWER, REQUEST, PAPERS)
+DECLINE, SEAL = "decline", "seal"  # a site's own records
+KINDS = (TERMS, ACCEPTANCE, QUERY, ANSWER, REQUEST, PAPERS, DECLINE, SEAL)
 VERSION = 1
 MAX_DOCUMENT = 1_000_000
 MAX_HEADER = 2_000
@@ -59,11 +60,6 @@ def parse_canonically(data: bytes, most: int = MAX_DOCUMENT) -> Any:
     return value
 
 
-def digest_document(kind: str, body: Mapping[str, Any]) -> str:
-    """What identifies a document: the digest of its tagged canonical body."""
-    return hashlib.sha256(_tag(kind) + encode_canonically(body)).hexdigest()
-
-
 # ---------------------------------------------------------------- documents
 
 
@@ -89,17 +85,6 @@ def open_document(kind: str, data: bytes, public: Ed25519PublicKey) -> dict[str,
     except (InvalidSignature, ValueError):
         raise ProtocolError(f"The signature of this document of the kind {kind} is wrong.") from None
     return body
-
-
-def sign_terms(body: Mapping[str, Any], key: Ed25519PrivateKey) -> bytes:
-    """The coordinator proposes terms."""
-    return sign_document(TERMS, body, key)
-
-
-def open_terms(data: bytes, coordinator: Ed25519PublicKey) -> tuple[dict[str, Any], str]:
-    """The terms and their digest, if the coordinator signed them."""
-    body = open_document(TERMS, data, coordinator)
-    return body, digest_document(TERMS, body)
 
 
 def sign_acceptance(terms: str, site: str, ledger: str, at: int, key: Ed25519PrivateKey) -> bytes:
