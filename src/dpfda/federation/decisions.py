@@ -17,7 +17,14 @@ from dpfda.federation.folder import Address, SiteFolder
 from dpfda.federation.keys import read_public_text, read_signing_key
 from dpfda.federation.proposal import open_terms
 from dpfda.federation.seal import read_site_name
-from dpfda.federation.signing import DECLINE, MAX_DOCUMENT, open_acceptance, open_document, sign_acceptance, sign_document
+from dpfda.federation.signing import (
+    DECLINE,
+    MAX_DOCUMENT,
+    open_acceptance,
+    open_document,
+    sign_acceptance,
+    sign_document,
+)
 from dpfda.federation.study import name_study
 from dpfda.protocol.terms import StudyTerms
 
@@ -36,6 +43,10 @@ class Offer:
     def study(self) -> str:
         """The study's id."""
         return name_study(self.terms)
+
+    def is_called(self, words: str) -> bool:
+        """Whether its name is this, or its id or digest begins so."""
+        return self.terms.name == words or self.study.startswith(words) or self.terms.digest().startswith(words)
 
 
 class Decisions:
@@ -69,11 +80,7 @@ class Decisions:
 
     def find(self, words: str) -> Offer:
         """The one offer whose name, id or digest begins so."""
-        found = [
-            offer
-            for offer in self.offers()
-            if words and (offer.terms.name == words or offer.study.startswith(words) or offer.terms.digest().startswith(words))
-        ]
+        found = [offer for offer in self.offers() if words and offer.is_called(words)]
         if len(found) > 1:
             raise InvalidInput(
                 f"{len(found)} offers begin so: {', '.join(offer.study for offer in found)}; give one of these ids."

@@ -45,6 +45,7 @@ from dpfda.federation.keys import (
 )  # fmt: skip
 from dpfda.federation.names import check_site_name
 from dpfda.federation.register import Register
+from dpfda.federation.seal import check_seal, write_seal
 from dpfda.federation.signing import PAPERS, REQUEST, open_document, parse_canonically, sign_document
 
 
@@ -133,12 +134,14 @@ def take_papers(folder: SiteFolder, data: bytes, confirm: Callable[[dict[str, st
     write_atomically(folder.authority, encode_certificate(papers.authority))
     papers.address.write(folder.address_path)
     write_atomically(folder.certificate, encode_certificate(papers.certificate))
+    write_seal(folder)
     return papers
 
 
 def _is_renewal(folder: SiteFolder, papers: Papers) -> bool:
     if not os.path.lexists(folder.certificate):
         return False
+    check_seal(folder)  # a new seal must not cover somebody else's change
     known, address = read_certificate(folder.authority.read_bytes()), Address.read(folder.address_path)
     name = common_name(read_certificate(folder.certificate.read_bytes()))
     same = papers.authority == known and papers.address.coordinator_key == address.coordinator_key

@@ -83,6 +83,7 @@ class SiteFolder:
         self.lock, self.contact, self.log = self.root / "lock", self.root / "contact.json", self.root / "site.log"
         self.terms, self.acceptances = self.root / "terms", self.root / "acceptances"
         self.run = self.root / RUN
+        self.work = self.run / "empty"  # where processes are started: libraries read settings from there
 
     @staticmethod
     def create(root: Path) -> SiteFolder:

@@ -60,3 +60,8 @@ class BoundedLog:
 def escape(value: object, most: int = 40) -> str:
     """Foreign text as it may stand in a log: short, and without line breaks or control characters."""
     return str(value)[:most].encode("unicode_escape").decode("ascii")
+
+
+def neutralise(text: str, most: int = 500) -> str:
+    """Text as it may stand on a screen: letters of every language, but nothing that a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:most])

@@ -25,16 +25,21 @@ def write_seal(folder: SiteFolder) -> None:
     write_atomically(folder.seal, sign_document(SEAL, _digest_files(folder), read_signing_key(folder.sign_key)))
 
 
-def check_seal(folder: SiteFolder) -> None:
-    """Refuse to go on unless papers and policy are those that dpfda wrote here, and the keys belong to them."""
+def check_seal(folder: SiteFolder, *, apart_from: str = "") -> None:
+    """Refuse to go on unless papers and policy are those that dpfda wrote here, and the keys belong to them.
+
+    `apart_from` names a file that its owner is about to replace.
+    """
     try:
         sealed = open_document(SEAL, folder.seal.read_bytes(), read_signing_key(folder.sign_key).public_key())
     except FileNotFoundError:
         raise InvalidInput(f"{folder.seal} is missing: take the coordinator's papers first.") from None
     except ProtocolError:
-        raise InvalidInput("seal.json or sign.key was changed by somebody else than dpfda; do not run this site.") from None
+        raise InvalidInput(
+            "seal.json or sign.key was changed by somebody else than dpfda; do not run this site."
+        ) from None
     now = _digest_files(folder)
-    changed = [name for name in SEALED if sealed.get(name) != now.get(name)]
+    changed = [name for name in SEALED if sealed.get(name) != now.get(name) and name != apart_from]
     if changed or set(sealed) - set(SEALED):
         raise InvalidInput(
             f"{', '.join(changed) or 'seal.json'} was changed by somebody else than dpfda since this site's owner last "

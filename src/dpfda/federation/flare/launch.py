@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib.util
 import os
+import signal
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import dpfda
+from dpfda.errors import InvalidInput
 
 ALLOWED = ("PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "USER", "LOGNAME", "SYSTEMROOT")
 REFUSED_EXIT = 77  # of a client that the server refuses; it is started again with the newest certificate
@@ -25,6 +29,13 @@ _BOOT = (
     "import runpy, sys; sys.path.insert(0, sys.argv[1]); module = sys.argv[2]; sys.argv = [module, *sys.argv[3:]]; "
     "runpy.run_module(module, run_name='__main__', alter_sys=True)"
 )
+
+
+def require_flare() -> None:
+    """Refuse in one sentence where the extra is not installed."""
+    for module in ("nvflare", "cryptography", "psutil"):
+        if importlib.util.find_spec(module) is None:
+            raise InvalidInput("Studies across sites need FLARE: pip install 'dpfda[federated]'.")
 
 
 def make_environment(authority: Path | None = None, more: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -80,3 +91,20 @@ def end_with_parent() -> None:
         os._exit(0)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+@contextlib.contextmanager
+def ended_politely() -> Iterator[None]:
+    """SIGTERM as Ctrl-C, so that what was started here is ended, too."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -116,6 +116,7 @@ class Supervisor:
         with Lock(self.folder.lock):
             self.folder.prepare()
             self.folder.run.mkdir(mode=0o700)
+            self.folder.work.mkdir(mode=0o700)
             children = [_Child("silo", self._start_silo), _Child("client", self._start_client)]
             try:
                 while not stop.is_set():
@@ -131,7 +132,7 @@ class Supervisor:
 
     def _start_silo(self) -> subprocess.Popen[bytes]:
         environment = make_environment(more=self.silo_environment)
-        return start_process(self.silo_command, self.folder.root, self.folder.log, environment)
+        return start_process(self.silo_command, self.folder.work, self.folder.log, environment)
 
     def _start_client(self) -> subprocess.Popen[bytes] | None:
         """The client, if the server can be reached; FLARE itself would try without end and say nothing."""
@@ -143,7 +144,7 @@ class Supervisor:
         if not self._check(settings):
             return None
         command = make_command("dpfda.federation.flare.client", encode_settings(settings))
-        return start_process(command, self.folder.root, self.folder.log, make_environment(settings.authority))
+        return start_process(command, self.folder.work, self.folder.log, make_environment(settings.authority))
 
     def _check(self, settings: ClientSettings) -> bool:
         papers = Papers(settings.authority, settings.certificate, settings.key, settings.identity)
