@@ -115,7 +115,7 @@ def in_process(count: int) -> None:
     options: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-3, "points_per_curve": POINTS}
     silos = [Silo(curves(index), name=each.name, **options) for index, each in enumerate(terms)]
     ticks = [time.perf_counter()]
-    run_study(document.plan, InProcessTransport(silos), document.id, lambda *_: ticks.append(time.perf_counter()))
+    run_study(document.terms, InProcessTransport(silos), document.id, lambda *_: ticks.append(time.perf_counter()))
     seconds = np.diff(ticks)[1:]
     print(f"| {count} silos in process | {len(ticks) - 1} | {np.median(seconds):.3f} | {seconds.max():.3f} | | | | |")
 

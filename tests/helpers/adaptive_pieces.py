@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from installed import installed
 
 from dpfda import Silo
 from dpfda.basis.moments import moment_features, uniform_moments
@@ -38,7 +39,7 @@ def walk(sizes=(400,), epsilon=2.0, absent=None, **options):
     ]
     plan = adaptive_plan([silo.terms() for silo in silos], MEAN, domain=(0.0, 1.0), **options)
     transport = InProcessTransport(silos)
-    transport.open(plan, "run")
+    transport.open(installed(plan), "run")
     state, steps = None, []
     for index in range(len(plan.rounds)):
         question = rounds.question(plan, state, index)

@@ -9,6 +9,7 @@ import threading
 import time
 
 import psutil
+from installed import installed
 from world import curves, write_table
 
 from dpfda.cli.commands.federate_demo import free_ports
@@ -160,7 +161,7 @@ class Study:
         """Which sites' answers the coordinator used, round by round."""
         kept = {name: set(open_ledger(site.policy).releases(self.document.id)) for name, site in self.sites.items()}
         seen = Seen(InProcessTransport([site.twin() for site in self.sites.values()]), self.folder.transcript)
-        run_study(self.document.plan, seen, self.document.id)
+        run_study(self.document.terms, seen, self.document.id)
         for round_, names in enumerate(seen.rounds):
             assert all(round_ in kept[name] for name in names), "an answer that its site has not on record"
         return seen.rounds
@@ -172,12 +173,14 @@ class Study:
         """The result in process, where each round has the answers of those sites that gave one, and of no other."""
         plan = self.document.plan
         inner = InProcessTransport([site.twin() for site in self.sites.values()])
-        outcome = run_study(plan, Partial(inner, self.present()), self.document.id)
+        outcome = run_study(installed(plan), Partial(inner, self.present()), self.document.id)
         return plan.scaling.to_user_units(outcome.coefficients)[0]
 
     def undisturbed(self):
         plan = self.document.plan
-        outcome = run_study(plan, InProcessTransport([site.twin() for site in self.sites.values()]), self.document.id)
+        outcome = run_study(
+            installed(plan), InProcessTransport([site.twin() for site in self.sites.values()]), self.document.id
+        )
         return plan.scaling.to_user_units(outcome.coefficients)[0]
 
     def check_ledgers(self):
@@ -203,7 +206,7 @@ class Seen:
         self._inner, self._transcript, self.rounds = inner, Transcript(folder), []
 
     def open(self, plan, run):
-        self._inner.open(plan, run)
+        self._inner.open(installed(plan), run)
 
     def gather(self, query):
         releases = self._transcript.recorded(query)
@@ -218,7 +221,7 @@ class Partial:
         self._inner, self._present = inner, present
 
     def open(self, plan, run):
-        self._inner.open(plan, run)
+        self._inner.open(installed(plan), run)
 
     def gather(self, query):
         members = [silo for silo in self._inner._members if silo.name in self._present[query.round]]

@@ -15,6 +15,9 @@ class Quiet:
 
     private = True
 
+    def make_ready(self, size):
+        pass
+
     def standard_normal(self, whitened):
         return np.array(whitened) + np.random.default_rng().normal(0, 0.01, whitened.size)
 

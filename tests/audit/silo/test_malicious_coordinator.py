@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from installed import installed
 
 from dpfda import BudgetExceeded, Curves, Ledger, ProtocolError, Silo
 from dpfda.basis.basis import make_basis
@@ -14,7 +15,7 @@ from dpfda.errors import DpfdaError
 from dpfda.methods.run import run_study
 from dpfda.privacy.accounting import GaussianEvent, mu_squared
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.plan import Plan, Round, SiloPlan
 from dpfda.protocol.plans import published_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import Scaling
@@ -39,9 +40,9 @@ def honest_plan(silo) -> Plan:
 
 
 def cheap_plan(rounds, share, part=None, parts=1, scaling=SCALING) -> Plan:
-    terms = SiloTerms("clinic", N, EPSILON, DELTA, shares=((share,) * len(rounds[0]),) * len(rounds))
+    silo = SiloPlan(SiloTerms("clinic", N, EPSILON, DELTA, 3), shares=((share,) * len(rounds[0]),) * len(rounds))
     planned = tuple(Round(statistics, part, parts) for statistics in rounds)
-    return Plan("adaptive", "attack", make_basis("cosine", 1), 1, scaling, planned, (terms,))
+    return Plan("adaptive", "attack", make_basis("cosine", 1), 1, scaling, planned, (silo,))
 
 
 def vandal_queries(count: int, rng: np.random.Generator):
@@ -73,7 +74,7 @@ def vandal_queries(count: int, rng: np.random.Generator):
 def test_10000_nonsense_queries_spend_nothing_and_an_honest_study_then_runs() -> None:
     silo = make_silo()
     plan = honest_plan(silo)
-    silo.join(plan, "honest")
+    silo.join(installed(plan), "honest")
     refused = 0
     for message in vandal_queries(10_000, np.random.default_rng(0)):
         try:
@@ -83,7 +84,7 @@ def test_10000_nonsense_queries_spend_nothing_and_an_honest_study_then_runs() ->
     spent = silo.ledger.spent()
     assert refused + spent.debits >= 9_990, "only a flipped bit that leaves a valid question may be answered"
     assert spent.mu_squared <= plan.event("clinic", 0).mu ** 2
-    run_study(plan, InProcessTransport([silo]), "after the storm")
+    run_study(installed(plan), InProcessTransport([silo]), "after the storm")
     assert silo.ledger.spent().epsilon <= EPSILON
 
 
@@ -99,7 +100,7 @@ def test_a_greedy_coordinator_ends_at_the_budget_and_answered_rounds_stay_availa
         )
         query = Query(run, int(rng.integers(0, 4)), {"iterate": rng.uniform(-1, 1, 1).round(1)})
         try:
-            silo.join(plan, run)
+            silo.join(installed(plan), run)
             payload = silo.release(query).encode()
         except (ProtocolError, BudgetExceeded):
             outcomes["refused"] += 1
@@ -122,7 +123,7 @@ def test_averaging_repeated_answers_does_not_help() -> None:
     """Thousand-fold repetition returns the same bytes: the noise does not average out."""
     silo = make_silo()
     plan = cheap_plan([(ShareBelow(),)], 1.0)
-    silo.join(plan, "run")
+    silo.join(installed(plan), "run")
     query = Query("run", 0, {"iterate": np.zeros(1)})
     assert len({silo.release(query).encode() for _ in range(1000)}) == 1
     assert silo.ledger.spent().debits == 1
@@ -136,7 +137,7 @@ def recovered_range(silo: Silo, position: int) -> list[float]:
         plan = cheap_plan([(LevelHistogram(8),)], 1e-20, position, N, scaling)
         run = f"curve {position} threshold {number}"
         try:
-            silo.join(plan, run)
+            silo.join(installed(plan), run)
             silo.release(Query(run, 0, {}))
         except DpfdaError as refusal:
             hits.append((threshold, str(refusal)))
@@ -156,17 +157,17 @@ def test_a_plan_that_changes_between_rounds_is_refused_even_after_a_restart(tmp_
     path = tmp_path / "clinic.ledger"
     silo = make_silo(ledger=path)
     plan = honest_plan(silo)
-    silo.join(plan, "run")
+    silo.join(installed(plan), "run")
     first = silo.release(Query("run", 0, {"iterate": np.zeros(R)}))
     for change in ({"step": 0.9}, {"calibration": "exact"}, {"rounds": plan.rounds[:2]}):
         restarted = make_silo(ledger=path)
-        restarted.join(dataclasses.replace(plan, **change), "run")
+        restarted.join(installed(dataclasses.replace(plan, **change)), "run")
         with pytest.raises(ProtocolError):
             restarted.release(Query("run", 1, {"iterate": np.zeros(R)}))
         with pytest.raises(ProtocolError):
             restarted.release(Query("run", 0, {"iterate": np.zeros(R)}))
     again = make_silo(ledger=path)
-    again.join(plan, "run")
+    again.join(installed(plan), "run")
     assert again.release(Query("run", 0, {"iterate": np.zeros(R)})).encode() == first.encode()
     assert Ledger.open(path).spent().debits == 1
 
@@ -175,13 +176,13 @@ def test_thousands_of_studies_do_not_fill_the_silo_s_memory() -> None:
     silo = make_silo()
     plan = cheap_plan([(ShareBelow(),)], 1e-6)
     for number in range(3 * MOST_STUDIES):
-        silo.join(plan, f"run {number}")
+        silo.join(installed(plan), f"run {number}")
     assert len(silo._studies) == MOST_STUDIES
     last = f"run {3 * MOST_STUDIES - 1}"
     assert isinstance(silo.release(Query(last, 0, {"iterate": np.zeros(1)})), Release)
     with pytest.raises(ProtocolError, match="not joined"):
         silo.release(Query("run 0", 0, {"iterate": np.zeros(1)}))
-    silo.join(plan, "run 0")
+    silo.join(installed(plan), "run 0")
     silo.release(Query("run 0", 0, {"iterate": np.zeros(1)}))
 
 
@@ -189,7 +190,7 @@ def test_thousands_of_studies_do_not_fill_the_silo_s_memory() -> None:
 def test_a_plan_that_asks_for_more_numbers_than_memory_is_refused(bins) -> None:
     silo = make_silo()
     with pytest.raises(DpfdaError):
-        silo.join(cheap_plan([(LevelHistogram(bins),)], 0.1), "run")
+        silo.join(installed(cheap_plan([(LevelHistogram(bins),)], 0.1)), "run")
     assert silo.ledger.spent().debits == 0
 
 
@@ -198,7 +199,9 @@ def test_a_plan_of_a_million_rounds_or_functions_is_refused() -> None:
     plan = cheap_plan([(ShareBelow(),)], 0.1)
     wide = dataclasses.replace(plan, basis=make_basis("cosine", 10**7))
     with pytest.raises(ProtocolError):
-        silo.join(wide, "run")
-    many = dataclasses.replace(plan, rounds=plan.rounds * 20_000, silos=(SiloTerms("clinic", N, EPSILON, DELTA),))
+        silo.join(installed(wide), "run")
+    many = dataclasses.replace(
+        plan, rounds=plan.rounds * 20_000, silos=(SiloPlan(SiloTerms("clinic", N, EPSILON, DELTA, 3)),)
+    )
     with pytest.raises(DpfdaError):
-        silo.join(many, "run")
+        silo.join(installed(many), "run")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from installed import installed
 
 from dpfda.audit.cases import default_arrays, make_silo, ordinary_curves, single_cases
 from dpfda.audit.search import Subject, replaced
@@ -58,7 +59,7 @@ def mapped(curves: Curves, folder) -> Curves:
 def released(curves, case, noise: int) -> bytes:
     silo = make_silo(curves, random_state=noise)
     plan = case.plan(silo)
-    silo.join(plan, "run")
+    silo.join(installed(plan), "run")
     return silo.release(Query("run", 0, default_arrays(plan, 0))).encode()
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from installed import installed
 from numpy.testing import assert_array_equal
 
 from dpfda import BudgetExceeded, Curves, ProtocolError, Silo
@@ -74,7 +75,7 @@ def test_every_silo_answers_in_the_plans_order(connect):
     silos = members()
     plan = make_plan(silos)
     transport = connect(silos)
-    transport.open(plan, "run")
+    transport.open(installed(plan), "run")
     releases = transport.gather(ask())
     assert list(releases) == ["zebra", "ant", "mole"]
     assert [release.silo for release in releases.values()] == ["zebra", "ant", "mole"]
@@ -84,14 +85,14 @@ def test_the_plans_order_holds_whatever_order_the_silos_connected_in(connect):
     silos = members()
     plan = make_plan(silos)
     transport = connect(silos[::-1])
-    transport.open(plan, "run")
+    transport.open(installed(plan), "run")
     assert list(transport.gather(ask())) == ["zebra", "ant", "mole"]
 
 
 def test_opening_asks_every_silo_and_spends_nothing(connect):
     silos = members()
     transport = connect(silos)
-    transport.open(make_plan(silos), "run")
+    transport.open(installed(make_plan(silos)), "run")
     assert debits(silos) == [0, 0, 0]
     transport.gather(ask())
     assert debits(silos) == [1, 1, 1]
@@ -102,11 +103,11 @@ def test_the_wire_changes_no_bit(connect):
     silos, twins = members(), members()
     plan = make_plan(silos)
     transport = connect(silos)
-    transport.open(plan, "run")
+    transport.open(installed(plan), "run")
     query = Query("run", 0, {"iterate": np.array([0.1, -1e-300, 1 / 3])})
     arrived = transport.gather(query)
     for twin in twins:
-        twin.join(plan, "run")
+        twin.join(installed(plan), "run")
         direct = twin.release(query)
         assert arrived[twin.name].encode() == direct.encode()
         assert arrived[twin.name].values.dtype == np.float64
@@ -115,7 +116,7 @@ def test_the_wire_changes_no_bit(connect):
 def test_a_repeated_question_gives_the_same_bytes_for_nothing(connect):
     silos = [make_silo("a", random_state=None), make_silo("b", random_state=None)]
     transport = connect(silos)
-    transport.open(make_plan(silos), "run")
+    transport.open(installed(make_plan(silos)), "run")
     first = {name: release.encode() for name, release in transport.gather(ask()).items()}
     again = {name: release.encode() for name, release in transport.gather(ask()).items()}
     assert again == first
@@ -129,7 +130,7 @@ def test_a_refused_plan_is_refused_for_all_and_nothing_is_spent(connect):
         terms = list(plan.silos)
         terms[index] = dataclasses.replace(terms[index], n=terms[index].n + 1)
         with pytest.raises(ProtocolError):
-            connect(silos).open(dataclasses.replace(plan, silos=tuple(terms)), f"run {index}")
+            connect(silos).open(installed(dataclasses.replace(plan, silos=tuple(terms))), f"run {index}")
     assert debits(silos) == [0, 0, 0]
 
 
@@ -137,10 +138,10 @@ def test_a_budget_refusal_reaches_the_coordinator(connect):
     poor = make_silo("poor")
     silos = [make_silo("rich"), poor]
     plan = dataclasses.replace(make_plan(silos), calibration="exact")
-    run_study(plan, connect(silos), "first")
+    run_study(installed(plan), connect(silos), "first")
     spent = debits(silos)
     with pytest.raises(BudgetExceeded):
-        connect(silos).open(plan, "second")
+        connect(silos).open(installed(plan), "second")
     assert debits(silos) == spent
 
 
@@ -158,7 +159,7 @@ def test_a_budget_refusal_reaches_the_coordinator(connect):
 def test_a_refusal_reaches_the_coordinator(connect, query):
     silos = members()
     transport = connect(silos)
-    transport.open(make_plan(silos), "run")
+    transport.open(installed(make_plan(silos)), "run")
     transport.gather(ask())
     with pytest.raises(ProtocolError):
         transport.gather(query)
@@ -169,7 +170,7 @@ def test_a_plan_with_a_silo_that_is_not_there_is_refused_without_spending(connec
     silos = members()
     plan = make_plan(silos)
     with pytest.raises(TransportError):
-        connect(silos[:2]).open(plan, "run")
+        connect(silos[:2]).open(installed(plan), "run")
     assert debits(silos) == [0, 0, 0]
 
 
@@ -177,7 +178,7 @@ def test_a_connected_silo_outside_the_plan_is_left_alone(connect):
     silos = members()
     plan = make_plan(silos[:2])
     transport = connect(silos)
-    transport.open(plan, "run")
+    transport.open(installed(plan), "run")
     assert list(transport.gather(ask())) == ["zebra", "ant"]
     assert debits(silos) == [1, 1, 0]
 
@@ -186,7 +187,7 @@ def test_the_coordinators_arrays_are_not_shared_with_silos(connect):
     """Changing the question afterwards, or an answer, changes nothing that a silo or the ledger holds."""
     silos = members()
     transport = connect(silos)
-    transport.open(make_plan(silos), "run")
+    transport.open(installed(make_plan(silos)), "run")
     query = ask()
     first = transport.gather(query)
     kept = first["ant"].encode()
@@ -197,8 +198,8 @@ def test_the_coordinators_arrays_are_not_shared_with_silos(connect):
 def test_a_whole_study_is_the_same_bits_as_in_process(connect):
     here, there = members(), members()
     plan = make_plan(here)
-    outcome = run_study(plan, connect(there), "run")
-    reference = run_study(plan, InProcessTransport(here), "run")
+    outcome = run_study(installed(plan), connect(there), "run")
+    reference = run_study(installed(plan), InProcessTransport(here), "run")
     assert_array_equal(outcome.coefficients, reference.coefficients)
     assert not outcome.private
 
@@ -206,16 +207,16 @@ def test_a_whole_study_is_the_same_bits_as_in_process(connect):
 def test_progress_is_told_after_every_round(connect):
     silos, told = members(), []
     plan = make_plan(silos)
-    run_study(plan, connect(silos), "run", lambda done, planned: told.append((done, planned)))
+    run_study(installed(plan), connect(silos), "run", lambda done, planned: told.append((done, planned)))
     T = len(plan.rounds)
     assert told == [(t, T) for t in range(1, T + 1)]
 
 
 def test_one_seeded_silo_makes_the_study_not_private(connect):
     silos = [make_silo("a", random_state=None), make_silo("b", random_state=1)]
-    assert not run_study(make_plan(silos), connect(silos), "run").private
+    assert not run_study(installed(make_plan(silos)), connect(silos), "run").private
     silos = [make_silo("a", random_state=None), make_silo("b", random_state=None)]
-    assert run_study(make_plan(silos), connect(silos), "run").private
+    assert run_study(installed(make_plan(silos)), connect(silos), "run").private
 
 
 # ---------------------------------------------------------------- the wire format

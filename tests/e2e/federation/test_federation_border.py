@@ -16,6 +16,7 @@ import pytest
 
 pytest.importorskip("nvflare")
 
+from installed import installed
 from nvflare.fuel.utils import fobs
 from world import SITES, Deployment, curves, environment, study
 
@@ -111,7 +112,7 @@ class Heard:
         self._inner, self.values = inner, []
 
     def open(self, plan, run):
-        self._inner.open(plan, run)
+        self._inner.open(installed(plan), run)
 
     def gather(self, query):
         releases = self._inner.gather(query)
@@ -128,14 +129,14 @@ def test_nothing_but_releases_crosses(flare):
     rows = uneven_table(Path(policy.data["source"]), 60)  # the last site
     start = world.tap.stat().st_size
     heard = Heard(flare.transport())
-    outcome = run_study(document.plan, heard, document.id)
+    outcome = run_study(document.terms, heard, document.id)
     assert outcome.private
     broken = study(TERMS, constants={"C_T": 1.0})
     for terms in TERMS:  # a site whose reader fails with the mark in its message
         policy = world.configure(terms.name, None, broken, data={"x": MARK})
         Path(policy.data["source"]).write_text(f"pid,t,value\n{MARK},{MARK},{MARK}\n")
     with pytest.raises(TransportError):
-        flare.transport().open(broken.plan, broken.id)
+        flare.transport().open(installed(broken.plan), broken.id)
     assert any(MARK in str(line.get("reason")) for line in world.log("alpha")), "the site itself must know"
     crossed = world.tap.read_bytes()[start:]
     assert document.id.encode() in crossed, "the tap must see the messages"

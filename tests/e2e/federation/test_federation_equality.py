@@ -34,7 +34,7 @@ def federated(flare, document, *, columns=(), points=None):
         policy = flare.deployment.configure(terms.name, data, document, columns=columns, seed=11)
         silos.append(open_silo(dataclasses.replace(policy, ledger=policy.ledger + ".twin"), document, terms.name))
     clients = {terms.name: terms.name for terms in document.terms.sites}
-    return run_study(document.plan, flare.transport(clients), document.id), silos
+    return run_study(document.terms, flare.transport(clients), document.id), silos
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_federated_is_in_process(flare, method, model, sites):
         constants={"C_T": 1.0} if method == "published" else {},
     )  # fmt: skip
     outcome, silos = federated(flare, document, columns=columns)
-    reference = run_study(document.plan, InProcessTransport(silos), document.id)
+    reference = run_study(document.terms, InProcessTransport(silos), document.id)
     assert_array_equal(outcome.coefficients, reference.coefficients)
     assert outcome.coefficients.shape == (len(columns) + 1, 4)
     assert not outcome.private
@@ -79,9 +79,9 @@ def test_private_noise_is_private_and_fresh(flare):
     document = study(EQUAL, constants={"C_T": 1.0})
     for index, terms in enumerate(EQUAL):
         flare.deployment.configure(terms.name, curves(terms.n, index), document)
-    outcome = run_study(document.plan, flare.transport(), document.id)
+    outcome = run_study(document.terms, flare.transport(), document.id)
     assert outcome.private
-    again = run_study(document.plan, flare.transport(), document.id)  # replayed: the same study costs nothing more
+    again = run_study(document.terms, flare.transport(), document.id)  # replayed: the same study costs nothing more
     assert_array_equal(outcome.coefficients, again.coefficients)
     for terms in EQUAL:
         outcomes = [line["outcome"] for line in flare.deployment.log(terms.name) if line.get("study") == document.id]

@@ -121,7 +121,7 @@ def test_every_kind_of_source_in_one_study(tmp_path, postgres_url):
             assert [process.wait(30) for process in sites] == [0] * len(sites)
     document = folder.document()
     silos = [Silo(data, name=name, epsilon=1.0, delta=1e-3, random_state=SEED) for name, data in held.items()]
-    outcome = run_study(document.plan, InProcessTransport(silos), document.id)
+    outcome = run_study(document.terms, InProcessTransport(silos), document.id)
     expected = document.plan.scaling.to_user_units(outcome.coefficients)[0]
     assert_array_equal(folder.load_estimator().coef_, expected)
     rounds = len(document.plan.rounds)

@@ -9,11 +9,12 @@ import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from installed import installed
 
 from dpfda import BudgetExceeded, Curves, Ledger, ProtocolError, Silo
 from dpfda.basis.basis import make_basis
 from dpfda.protocol.messages import Query
-from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.plan import Plan, Round, SiloPlan
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import LevelHistogram, ShareBelow, ShortShare, WhitenedGradient
 from dpfda.protocol.terms import SiloTerms
@@ -41,9 +42,9 @@ def plan(kind: int) -> Plan:
     ][kind]
     share = (0.2, 0.1, 0.5, 0.6)[kind]
     shares = tuple((share,) * len(planned.statistics) for planned in rounds)
-    terms = (SiloTerms(NAME, N, EPSILON, DELTA, shares=shares),)
+    silos = (SiloPlan(SiloTerms(NAME, N, EPSILON, DELTA), shares=shares),)
     return Plan(
-        "adaptive", f"plan {kind}", make_basis("cosine", 1), 1, Scaling((-1.0, 1.0), ((1.0, 1.0),)), rounds, terms
+        "adaptive", f"plan {kind}", make_basis("cosine", 1), 1, Scaling((-1.0, 1.0), ((1.0, 1.0),)), rounds, silos
     )
 
 
@@ -74,7 +75,7 @@ class SiloMachine(RuleBasedStateMachine):
     @rule(run=RUNS, kind=st.integers(0, 3))
     def join(self, run, kind) -> None:
         try:
-            self.silo.join(PLANS[kind], run)
+            self.silo.join(installed(PLANS[kind]), run)
         except BudgetExceeded:
             return
         except ProtocolError:

@@ -30,6 +30,9 @@ class Shrunk:
     def stream(self, silo: str, round: int):
         return self
 
+    def make_ready(self, size):
+        pass
+
     def standard_normal(self, whitened):
         return whitened + self._factor * (self._noise.standard_normal(whitened) - whitened)
 

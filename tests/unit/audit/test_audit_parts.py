@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import numpy as np
+from installed import installed
 
 from dpfda.audit import fault_worker
 from dpfda.audit.cases import DELTA, NAME, default_arrays, make_silo, ordinary_curves, single_cases, study_cases
@@ -23,7 +24,7 @@ def test_releases_lie_on_the_grid_and_a_float_beside_it_is_seen() -> None:
     case = single_cases()[0]
     silo = make_silo(ordinary_curves(case.n, case.columns, np.random.default_rng(1)))
     plan = case.plan(silo)
-    silo.join(plan, "a-study")
+    silo.join(installed(plan), "a-study")
     release = silo.release(Query("a-study", 0, default_arrays(plan, 0)))
     assert grid_points(release, case.n)[1].all()
     moved = Release(release.run, 0, NAME, np.nextafter(release.values, np.inf), release.noise_sd, True)
@@ -43,9 +44,9 @@ def test_a_recorded_study_plays_back_with_the_same_questions() -> None:
     neighbours, attained = worst_neighbours(case, np.random.default_rng(3), tries=1)
     assert 0 <= attained <= 1 + 1e-9
     recorder = Recorder(neighbours.silos(neighbours.data_sets()[0], Ledger.in_memory(LARGE, DELTA)))
-    first = run_study(neighbours.plan, recorder, "a-study")
+    first = run_study(neighbours.terms, recorder, "a-study")
     playback = Playback(recorder.rounds)
-    again = run_study(neighbours.plan, playback, "a-study")
+    again = run_study(neighbours.terms, playback, "a-study")
     assert playback.same
     np.testing.assert_array_equal(first.coefficients, again.coefficients)
     assert recorder.spent == sorted(recorder.spent)

@@ -158,26 +158,26 @@ def test_a_checkpoint_replays_and_goes_on(tmp_path):
             return super().gather(query)
 
     with pytest.raises(TransportError, match="killed"):
-        run_study(study.plan, CheckpointTransport(Dying(silos()), folder), study.id)
+        run_study(study.terms, CheckpointTransport(Dying(silos()), folder), study.id)
     assert Transcript(folder).rounds() == 3
     with pytest.raises(TransportError, match="no result yet"):
-        ReplayTransport(folder).open(study.plan, study.id)
+        ReplayTransport(folder).open(study.terms, study.id)
     resumed = silos()
-    outcome = run_study(study.plan, CheckpointTransport(InProcessTransport(resumed), folder), study.id)
-    whole = run_study(study.plan, InProcessTransport(silos()), study.id)
+    outcome = run_study(study.terms, CheckpointTransport(InProcessTransport(resumed), folder), study.id)
+    whole = run_study(study.terms, InProcessTransport(silos()), study.id)
     assert_array_equal(outcome.coefficients, whole.coefficients)
     assert [silo.ledger.spent().debits for silo in resumed] == [len(study.plan.rounds) - 3] * 2
-    assert_array_equal(run_study(study.plan, ReplayTransport(folder), study.id).coefficients, whole.coefficients)
+    assert_array_equal(run_study(study.terms, ReplayTransport(folder), study.id).coefficients, whole.coefficients)
     assert Transcript(folder).answers() == {"a": len(study.plan.rounds), "b": len(study.plan.rounds)}
 
 
 def test_a_checkpoint_of_another_question_or_a_damaged_one_is_refused(tmp_path):
     study = document()
-    run_study(study.plan, CheckpointTransport(InProcessTransport(silos()), tmp_path), study.id)
+    run_study(study.terms, CheckpointTransport(InProcessTransport(silos()), tmp_path), study.id)
     with pytest.raises(ProtocolError, match="another question"):
         Transcript(tmp_path).recorded(Query(study.id, 0, {"iterate": np.ones(3)}))
     with pytest.raises(ProtocolError, match="another study"):
-        CheckpointTransport(InProcessTransport(silos()), tmp_path).open(study.plan, "other")
+        CheckpointTransport(InProcessTransport(silos()), tmp_path).open(study.terms, "other")
     path = tmp_path / "round-000000.bin"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(TransportError, match="damaged"):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from installed import installed
 
 from dpfda import Curves, PrivateMean, PrivateVaryingCoefficients, PublishedConstants, Silo
 from dpfda.privacy.noise import SeededNoise
@@ -33,6 +34,9 @@ class NoNoise:
 
     def stream(self, silo, round):
         return self
+
+    def make_ready(self, size):
+        pass
 
     def standard_normal(self, whitened):
         return np.array(whitened)
@@ -647,7 +651,7 @@ def test_released_sd_is_the_printed_sigma(columns, eps):
     R = [mpmath.mpf(radius) for radius in radii_of(plan.rounds[0])]
     for s, data in enumerate(rng_data):
         silo = Silo(as_curves(data), epsilon=eps[s], delta=DELTA[s], name=f"s{s}", random_state=1)
-        silo.join(plan, "run")
+        silo.join(installed(plan), "run")
         b = SIZES[s] // len(plan.rounds)
         printed = [
             mpmath.sqrt(16 * mpmath.log(2 / mpmath.mpf(DELTA[s])) * R[h] * sum(R)) / (b * mpmath.mpf(eps[s]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from adaptive_pieces import MEAN
+from installed import installed
 
 from dpfda import Silo, TransportError
 from dpfda.curves.simulated import simulate_mean
@@ -22,7 +23,7 @@ def study():
 def test_every_round_is_asked_once_and_reported(study) -> None:
     plan, transport = study
     seen = []
-    outcome = run_study(plan, transport, "run", lambda done, of: seen.append((done, of)))
+    outcome = run_study(installed(plan), transport, "run", lambda done, of: seen.append((done, of)))
     assert seen == [(number, len(plan.rounds)) for number in range(1, len(plan.rounds) + 1)]
     assert outcome.coefficients.shape == plan.shape
     assert np.linalg.eigvalsh(outcome.covariance).min() > 0
@@ -35,4 +36,4 @@ def test_a_round_without_answers_ends_the_study(study) -> None:
     plan, transport = study
     transport.gather = lambda query: {}
     with pytest.raises(TransportError, match="No silo answered"):
-        run_study(plan, transport, "run")
+        run_study(installed(plan), transport, "run")

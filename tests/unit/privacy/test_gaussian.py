@@ -34,6 +34,9 @@ class NoNoise:
     def stream(self, silo: str, round: int) -> NoNoise:
         return self
 
+    def make_ready(self, size):
+        pass
+
     def standard_normal(self, whitened):
         self.draws += 1
         return whitened.copy()

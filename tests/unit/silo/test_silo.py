@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import warnings
 
 import numpy as np
 import pytest
+from installed import installed
 from numpy.testing import assert_array_equal
 
 from dpfda import BudgetExceeded, Curves, InvalidInput, Ledger, PrivateMean, ProtocolError, Silo
@@ -17,7 +17,6 @@ from dpfda.privacy.clipping import EntrywiseBound
 from dpfda.privacy.ledger.memory import MemoryTransaction
 from dpfda.privacy.noise import SeededNoise
 from dpfda.protocol.messages import Query
-from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import published_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import Scaling
@@ -30,6 +29,9 @@ class NoNoise:
     """Test-only: no noise at all."""
 
     private = False
+
+    def make_ready(self, size):
+        pass
 
     def standard_normal(self, whitened):
         return np.array(whitened)
@@ -60,7 +62,7 @@ def ask(round_=0, value=0.0, run="run", size=R, name="iterate"):
 def joined(**kwargs):
     silo = make_silo(**kwargs)
     plan = make_plan(silo)
-    silo.join(plan, "run")
+    silo.join(installed(plan), "run")
     return silo, plan
 
 
@@ -246,9 +248,11 @@ def test_one_curve_moves_the_answer_by_its_sensitivity_at_most(monkeypatch):
     for factor in (1.0, 1e300, -1e300):
         y = data.y.copy()
         y[:3] *= factor
-        silo = Silo(Curves(data.x, y, data.offsets, data.design), epsilon=1, delta=1e-3, name="clinic")
+        silo = Silo(
+            Curves(data.x, y, data.offsets, data.design), epsilon=1, delta=1e-3, name="clinic", points_per_curve=3
+        )
         plan = make_plan(make_silo())
-        silo.join(plan, "run")
+        silo.join(installed(plan), "run")
         releases.append(silo.release(ask(value=0.3)))
     for one, other in ((0, 1), (0, 2), (1, 2)):
         whitened = (releases[one].values - releases[other].values) / releases[0].noise_sd
@@ -261,7 +265,7 @@ def test_points_outside_the_domain_and_bounds_do_not_raise(monkeypatch):
     data = curves()
     wild = Curves(np.where(np.arange(data.x.size) % 2, data.x, 1e300), data.y * 1e300, data.offsets, data.design)
     silo = Silo(wild, epsilon=1.0, delta=1e-3, name="clinic", points_per_curve=3)
-    silo.join(make_plan(silo), "run")
+    silo.join(installed(make_plan(silo)), "run")
     assert np.isfinite(silo.release(ask()).values).all()
 
 
@@ -278,9 +282,9 @@ def test_repr_and_terms_show_public_values_only():
 def test_a_plan_that_misstates_the_terms_is_refused(change):
     silo = make_silo()
     plan = make_plan(silo)
-    stated = dataclasses.replace(plan.silos[0], **change)
+    stated = dataclasses.replace(plan.silos[0], terms=dataclasses.replace(silo.terms(), **change))
     with pytest.raises(ProtocolError):
-        silo.join(dataclasses.replace(plan, silos=(stated,)), "run")
+        silo.join(installed(dataclasses.replace(plan, silos=(stated,))), "run")
     with pytest.raises(ProtocolError):
         silo.release(ask())
     assert_nothing_spent(silo)
@@ -289,7 +293,7 @@ def test_a_plan_that_misstates_the_terms_is_refused(change):
 def test_a_plan_without_this_silo_is_refused():
     silo = make_silo()
     with pytest.raises(DpfdaError):
-        silo.join(make_plan(make_silo(name="other")), "run")
+        silo.join(installed(make_plan(make_silo(name="other"))), "run")
     assert_nothing_spent(silo)
 
 
@@ -297,7 +301,7 @@ def test_a_plan_for_another_design_is_refused():
     silo = make_silo()
     wide = make_plan(silo, scaling=Scaling((-5.0, 5.0), ((1.0, 1.0), (-1.0, 1.0))))
     with pytest.raises(ProtocolError):
-        silo.join(wide, "run")
+        silo.join(installed(wide), "run")
     assert_nothing_spent(silo)
 
 
@@ -310,7 +314,7 @@ def test_a_plan_with_tampered_shares_is_refused(share):
     silo = make_silo()
     plan = make_plan(silo)
     with pytest.raises((DpfdaError, ValueError, OverflowError)):
-        silo.join(with_shares(plan, ((share,),) * len(plan.rounds)), "run")
+        silo.join(installed(with_shares(plan, ((share,),) * len(plan.rounds))), "run")
     with pytest.raises(ProtocolError):
         silo.release(ask())
     assert_nothing_spent(silo)
@@ -323,9 +327,9 @@ def test_a_plan_whose_rounds_all_touch_every_curve_costs_their_sum():
     rounds = tuple(dataclasses.replace(planned, part=None) for planned in plan.rounds)
     everywhere = dataclasses.replace(plan, rounds=rounds)
     with pytest.raises(BudgetExceeded):
-        silo.join(everywhere, "run")
+        silo.join(installed(everywhere), "run")
     assert_nothing_spent(silo)
-    silo.join(with_shares(everywhere, ((1 / len(rounds),),) * len(rounds)), "run")
+    silo.join(installed(with_shares(everywhere, ((1 / len(rounds),),) * len(rounds))), "run")
 
 
 @pytest.mark.parametrize(
@@ -344,7 +348,7 @@ def test_a_plan_whose_parts_overlap_is_refused(parts):
         dataclasses.replace(plan.rounds[index], part=part, parts=of) for index, (part, of) in enumerate(parts)
     )
     with pytest.raises(DpfdaError):
-        silo.join(dataclasses.replace(plan, rounds=rounds), "run")
+        silo.join(installed(dataclasses.replace(plan, rounds=rounds)), "run")
     assert_nothing_spent(silo)
 
 
@@ -354,16 +358,16 @@ def test_a_plan_with_more_parts_than_curves_is_refused():
     plan = make_plan(silo)
     rounds = tuple(dataclasses.replace(planned, parts=N + 1) for planned in plan.rounds)
     with pytest.raises(DpfdaError):
-        silo.join(dataclasses.replace(plan, rounds=rounds), "run")
+        silo.join(installed(dataclasses.replace(plan, rounds=rounds)), "run")
     assert_nothing_spent(silo)
 
 
 def test_a_joined_plan_cannot_change():
     silo, plan = joined()
-    silo.join(plan, "run")
+    silo.join(installed(plan), "run")
     for change in ({"step": 0.2}, {"calibration": "exact"}, {"rounds": plan.rounds[:-1]}):
         with pytest.raises(ProtocolError):
-            silo.join(dataclasses.replace(plan, **change), "run")
+            silo.join(installed(dataclasses.replace(plan, **change)), "run")
     assert_nothing_spent(silo)
 
 
@@ -373,19 +377,16 @@ def test_wider_radii_mean_more_noise():
     for factor in (1.0, 10.0):
         silo = make_silo()
         plan = make_plan(silo, constants=PublishedConstants(C_T=1.5, C_R=0.75 * factor))
-        silo.join(plan, "run")
+        silo.join(installed(plan), "run")
         noise.append(silo.release(ask()).noise_sd)
     np.testing.assert_allclose(noise[1], 10 * noise[0], rtol=1e-9)
 
 
-def test_plan_survives_json():
-    _, plan = joined()
-    copy = Plan.from_dict(json.loads(json.dumps(plan.to_dict())))
-    assert copy == plan
-    assert copy.digest() == plan.digest()
-    silo = make_silo()
-    silo.join(plan, "run")
-    silo.join(copy, "run")
+def test_a_silo_takes_terms_and_nothing_else():
+    silo, plan = joined()
+    for other in (plan, plan.to_dict(), installed(plan).encode(), None):
+        with pytest.raises(ProtocolError, match="by its terms"):
+            silo.join(other, "run")
 
 
 def test_plan_holds_no_data():
@@ -421,11 +422,11 @@ def test_in_memory_ledger_refuses_what_exceeds_the_budget():
 def test_a_second_study_at_the_full_price_is_refused():
     silo = make_silo()
     plan = dataclasses.replace(make_plan(silo), calibration="exact")
-    silo.join(plan, "first")
+    silo.join(installed(plan), "first")
     for t in range(len(plan.rounds)):
         silo.release(ask(t, run="first"))
     with pytest.raises(BudgetExceeded):
-        silo.join(plan, "second")
+        silo.join(installed(plan), "second")
     with pytest.raises(ProtocolError):
         silo.release(ask(run="second"))
     assert silo.ledger.spent().debits == len(plan.rounds)
@@ -435,8 +436,8 @@ def test_two_studies_joined_at_once_cannot_both_run():
     """Joining spends nothing, so both fit; the debit is what counts."""
     silo = make_silo()
     plan = dataclasses.replace(make_plan(silo), calibration="exact")
-    silo.join(plan, "first")
-    silo.join(plan, "second")
+    silo.join(installed(plan), "first")
+    silo.join(installed(plan), "second")
     silo.release(ask(run="first"))
     with pytest.raises(BudgetExceeded):
         silo.release(ask(run="second"))
@@ -453,7 +454,7 @@ def test_a_ledger_file_survives_a_new_silo(tmp_path):
     restarted = make_silo(ledger=path)
     with pytest.raises(ProtocolError):
         restarted.release(ask(0))  # it must agree to the plan again first
-    restarted.join(plan, "run")
+    restarted.join(installed(plan), "run")
     assert restarted.release(ask(0)).encode() == first
     with pytest.raises(ProtocolError):
         restarted.release(ask(0, 0.5))
@@ -470,7 +471,7 @@ def test_after_a_restart_another_plan_cannot_take_over_a_run(tmp_path):
     silo.release(ask(0))
     restarted = make_silo(ledger=path)
     changed = dataclasses.replace(plan, step=0.7)
-    restarted.join(changed, "run")  # a new process does not know the old plan; its ledger does
+    restarted.join(installed(changed), "run")  # a new process does not know the old plan; its ledger does
     with pytest.raises(ProtocolError):
         restarted.release(ask(0))
     assert restarted.ledger.spent().debits == 1
@@ -497,11 +498,11 @@ def test_a_shared_ledger_never_answers_one_silo_with_anothers_release(tmp_path):
     ledger = Ledger.create(tmp_path / "shared.ledger", 50.0, 1e-3)
     first, second = (make_silo(name=name, ledger=ledger) for name in ("first", "second"))
     plan = make_plan(first, second)
-    first.join(plan, "run")
+    first.join(installed(plan), "run")
     release = first.release(ask())
     assert release.silo == "first"
     try:
-        second.join(plan, "run")
+        second.join(installed(plan), "run")
         other = second.release(ask())
     except DpfdaError:
         return  # refusing is fine

@@ -6,12 +6,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from installed import installed
 
 from dpfda import Curves, Ledger, Silo
 from dpfda.basis.basis import make_basis
 from dpfda.privacy.clipping import EntrywiseBound
 from dpfda.protocol.messages import Query
-from dpfda.protocol.plan import Plan, Round
+from dpfda.protocol.plan import Plan, Round, SiloPlan
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import ClippedRemainder, GradientOuterProducts, ShortShare, WhitenedGradient
 from dpfda.protocol.terms import SiloTerms
@@ -33,9 +34,9 @@ def load():
 
 
 def make_plan(*statistics):
-    terms = SiloTerms("clinic", 30, 1.0, 1e-5, shares=((0.2,) * len(statistics),))
+    silo = SiloPlan(SiloTerms("clinic", 30, 1.0, 1e-5), shares=((0.2,) * len(statistics),))
     scaling = Scaling((-1.0, 1.0), ((1.0, 1.0),))
-    return Plan("adaptive", "test", make_basis("cosine", 2), 1, scaling, (Round(statistics),), (terms,))
+    return Plan("adaptive", "test", make_basis("cosine", 2), 1, scaling, (Round(statistics),), (silo,))
 
 
 def make_query(plan, value=0.3):
@@ -79,6 +80,9 @@ def test_an_examiner_sees_what_a_silo_adds_noise_to_and_spends_nothing(monkeypat
     class NoNoise:
         private = True
 
+        def make_ready(self, size):
+            pass
+
         def standard_normal(self, whitened):
             return whitened
 
@@ -89,7 +93,7 @@ def test_an_examiner_sees_what_a_silo_adds_noise_to_and_spends_nothing(monkeypat
     seen = examiner.bounded_sum(make_query(plan))
     assert ledger.spent().debits == 0
     silo = Silo(CURVES, epsilon=1.0, delta=1e-5, name="clinic", ledger=ledger)
-    silo.join(plan, "run")
+    silo.join(installed(plan), "run")
     np.testing.assert_allclose(silo.release(make_query(plan)).values, seen.total / 30, rtol=1e-12)
 
 
