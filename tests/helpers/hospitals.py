@@ -9,14 +9,14 @@ import threading
 import time
 
 import psutil
+from dpfda.federation.flare.processes import start_site, stop, wait_until
+from dpfda.federation.flare.run_study import RunOptions, StudyRun
+from dpfda.federation.joining import check_promise, check_study, join, site_folder, unpack
 from installed import installed
 from world import curves, write_table
 
 from dpfda.cli.commands.federate_demo import free_ports
 from dpfda.errors import LedgerError
-from dpfda.federation.flare.processes import start_site, stop, wait_until
-from dpfda.federation.flare.run_study import RunOptions, StudyRun
-from dpfda.federation.joining import check_promise, check_study, join, site_folder, unpack
 from dpfda.federation.policy import read_policy
 from dpfda.federation.site import open_ledger, open_silo
 from dpfda.federation.workspace import init_study

@@ -1,4 +1,4 @@
-"""The coordinator's server, with every frame that arrives recorded before anything decodes it: `tapped_server.py TAP SETTINGS`."""
+"""The coordinator's server; every frame that arrives is recorded in the file TAP before anything decodes it."""
 
 import runpy
 import sys

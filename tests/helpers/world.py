@@ -1,4 +1,4 @@
-"""A real consortium for tests: one server, three sites with data and ledgers, mutual TLS, separate processes on 127.0.0.1."""
+"""A real consortium for tests: a server and three sites with data and ledgers, as processes with mutual TLS on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dpfda.federation.decisions import Decisions
 from dpfda.federation.enrolment import request_enrolment, take_papers
 from dpfda.federation.flare.launch import make_command, make_environment, start_process, stop_process
 from dpfda.federation.flare.settings import encode_settings
-from dpfda.federation.flare.supervisor import Supervisor, start_server
+from dpfda.federation.flare.supervisor import Supervisor
 from dpfda.federation.folder import SiteFolder
 from dpfda.federation.policy import Allowed, SitePolicy
 from dpfda.federation.proposal import sign_terms
@@ -31,10 +31,10 @@ from dpfda.federation.seal import write_seal
 from dpfda.federation.server_link import ServerLink
 from dpfda.federation.signed import INVITATION
 from dpfda.federation.signing import QUERY, Subject, sign_message
-from dpfda.federation.site_ledger import create_ledger
+from dpfda.federation.site_ledger import create_ledger, open_ledger
 from dpfda.federation.study import name_study
 from dpfda.federation.wire import StudyWire
-from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.messages import Query
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 
@@ -160,7 +160,17 @@ class World:
         for site in self.sites.values():
             site.start()
         assert wait_until(lambda: self.connected() >= set(self.sites), 90), "the sites did not connect"
+        self._warm_up()
         return self
+
+    def _warm_up(self):
+        """One round, so that no test waits for compiled code to be loaded."""
+        terms = study([SiloTerms(name, 20, 1.0, 1e-3, 4.0) for name in self.sites])
+        for seed, site in enumerate(self.sites.values()):
+            site.configure(curves(20, seed), terms)
+        transport = self.transport(terms, seconds=120.0)
+        transport.open(terms, name_study(terms))
+        transport.gather(Query(name_study(terms), 0, {"iterate": np.zeros(4)}))
 
     def start_server(self):
         settings = self.consortium.settings()
@@ -191,9 +201,9 @@ class World:
         subject = Subject(terms.digest(), run or name_study(terms), INVITATION)
         return self.send(site, sign_message(QUERY, subject, signed, key or self.key), seconds)
 
-    def ask(self, site, terms, query, *, seconds=30.0, **subject):
+    def ask(self, site, study, query, *, seconds=30.0, **subject):
         """A signed question; `subject` overrides what the signature says it is about."""
-        about = {"terms": terms.digest(), "run": name_study(terms), "round": getattr(query, "round", 0)} | subject
+        about = {"terms": study.digest(), "run": name_study(study), "round": getattr(query, "round", 0)} | subject
         payload = query if isinstance(query, bytes) else query.encode()
         return self.send(site, sign_message(QUERY, Subject(**about), payload, self.key), seconds)
 
@@ -221,23 +231,20 @@ class Renaming:
         self._world, self._silos, self._inner = world, {silo.name: silo for silo in silos}, None
 
     def open(self, terms, run):
-        self._run, self._terms = run, dataclasses.replace(terms, name=run.replace(" ", "-"))
-        missing = [silo.name for silo in terms.silos if silo.name not in self._silos]
-        if missing:
-            raise TransportError(f"not connected: {missing}")
-        for each in terms.silos:
-            silo = self._silos[each.name]
-            if not hasattr(silo, "policy"):
-                site = self._world.sites[each.name]
-                stated = dataclasses.replace(self._terms, silos=tuple(other.terms() for other in self._silos.values()))
-                total = {"total_epsilon": silo.epsilon, "total_delta": silo.delta, "epsilon": 100.0, "delta": 0.1}
-                silo.policy = site.configure(silo._curves, stated, seed=silo._seed, **total)
-                from dpfda.federation.site_ledger import open_ledger
-
-                silo.ledger = open_ledger(silo.policy)
-            accept(self._world.sites[each.name].folder, self._terms, self._world.consortium)
-        self._inner = self._world.transport(self._terms, seconds=6.0)
+        self._run, self._terms = run, dataclasses.replace(terms, name=f"{run.replace(' ', '-')}-{next(_NUMBERS)}")
+        for name in {silo.name for silo in terms.silos} & set(self._silos):
+            silo, site = self._silos[name], self._world.sites[name]
+            if hasattr(silo, "policy"):
+                accept(site.folder, self._terms, self._world.consortium)
+                continue
+            total = {"total_epsilon": silo.epsilon, "total_delta": silo.delta, "epsilon": 100.0, "delta": 0.1}
+            silo.policy = site.configure(silo._curves, self._terms, seed=silo._seed, **total)
+            silo.ledger = open_ledger(silo.policy)
+        self._inner = self._world.transport(self._terms, seconds=5.0)
         self._inner.open(self._terms, name_study(self._terms))
+        self._inner._closing = dataclasses.replace(
+            self._inner._closing, deadline=2.0
+        )  # refusals come when a round closes
 
     def gather(self, query):
         known = name_study(self._terms) if query.run == self._run else query.run
@@ -276,7 +283,3 @@ def curves(n, seed, *, points=4, columns=0, offset=0.0):
         y = y + design @ np.ones(columns)
     made = Curves.from_long(ids, x, y, design)
     return made.with_intercept() if columns else made
-
-
-__all__ = ["SITES", "Release", "Site", "World", "accept", "covariate", "curves", "enrol", "environment", "set_policy", "study",
-           "three", "wait_until", "write_table"]  # fmt: skip

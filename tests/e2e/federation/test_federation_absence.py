@@ -12,12 +12,12 @@ from numpy.testing import assert_array_equal
 
 pytest.importorskip("nvflare")
 
+from dpfda.federation.flare.processes import wait_until
+from dpfda.federation.flare.run_study import RunOptions
 from hospitals import PATIENT, Study
 from world import environment
 
 from dpfda.errors import TransportError
-from dpfda.federation.flare.processes import wait_until
-from dpfda.federation.flare.run_study import RunOptions
 
 pytestmark = pytest.mark.slow
 ROUNDS = 50

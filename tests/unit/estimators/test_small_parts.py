@@ -14,8 +14,8 @@ from dpfda.estimators.estimated_error import estimate_error
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters, check_is_fitted
-from dpfda.protocol.scaling import INTERCEPT, symmetric_scaling, unit_scaling
 from dpfda.methods.adaptive.error_parts import ErrorParts
+from dpfda.protocol.scaling import INTERCEPT, symmetric_scaling, unit_scaling
 
 
 def test_symmetric_scaling_maps_bounds_to_minus_one_and_one() -> None:

@@ -7,14 +7,14 @@ import json
 
 import numpy as np
 import pytest
+from dpfda.federation.exchange import CODES, Invitation, choose_code, make_error
+from dpfda.federation.hardening import find_unsafe_settings, harden_site
+from dpfda.federation.joining import STUDY_FILE, check_study
 from numpy.testing import assert_array_equal
 
 from dpfda import Curves, Silo
 from dpfda.errors import InvalidInput, LedgerError, ProtocolError, TransportError
 from dpfda.federation.audit_log import AuditLog
-from dpfda.federation.exchange import CODES, Invitation, choose_code, make_error
-from dpfda.federation.hardening import find_unsafe_settings, harden_site
-from dpfda.federation.joining import STUDY_FILE, check_study
 from dpfda.federation.policy import Allowed, SitePolicy, read_policy
 from dpfda.federation.study import StudyDocument, StudyTerms, make_document, read_study
 from dpfda.methods.run import run_study
