@@ -21,11 +21,11 @@ from dpfda.federation.flare.processes import ended_politely, start_site, stop
 from dpfda.federation.flare.run_study import RunOptions, StudyRun
 from dpfda.federation.joining import check_promise, check_study, join, unpack
 from dpfda.federation.policy import read_policy
-from dpfda.federation.study import StudyTerms, make_document
+from dpfda.federation.study import make_document
 from dpfda.federation.workspace import init_study
 from dpfda.methods.run import run_study
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.terms import SiloTerms
+from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
 from dpfda.transports.checkpoint import Transcript
 from dpfda.transports.in_process import InProcessTransport
@@ -110,7 +110,7 @@ def in_process(count: int) -> None:
     """The same plan over silos in this process."""
     terms = tuple(SiloTerms(f"silo{index:04d}", N, 1.0, 1e-3, float(POINTS)) for index in range(count))
     document = make_document(
-        StudyTerms("bench", "mean", (0.0, 1.0), (-3.0, 3.0), terms, count, 1000, method="published", n_basis=R)
+        StudyTerms("published", (0.0, 1.0), (-3.0, 3.0), terms, name="bench", min_silos=count, n_basis=R)
     )
     options: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-3, "points_per_curve": POINTS}
     silos = [Silo(curves(index), name=each.name, **options) for index, each in enumerate(terms)]

@@ -9,10 +9,13 @@ import threading
 import time
 
 import psutil
+<<<<<<< HEAD
 from dpfda.federation.flare.processes import start_site, stop, wait_until
 from dpfda.federation.flare.run_study import RunOptions, StudyRun
 from dpfda.federation.joining import check_promise, check_study, join, site_folder, unpack
 from installed import installed
+=======
+>>>>>>> border-terms
 from world import curves, write_table
 
 from dpfda.cli.commands.federate_demo import free_ports
@@ -173,13 +176,13 @@ class Study:
         """The result in process, where each round has the answers of those sites that gave one, and of no other."""
         plan = self.document.plan
         inner = InProcessTransport([site.twin() for site in self.sites.values()])
-        outcome = run_study(installed(plan), Partial(inner, self.present()), self.document.id)
+        outcome = run_study(self.document.terms, Partial(inner, self.present()), self.document.id)
         return plan.scaling.to_user_units(outcome.coefficients)[0]
 
     def undisturbed(self):
         plan = self.document.plan
         outcome = run_study(
-            installed(plan), InProcessTransport([site.twin() for site in self.sites.values()]), self.document.id
+            self.document.terms, InProcessTransport([site.twin() for site in self.sites.values()]), self.document.id
         )
         return plan.scaling.to_user_units(outcome.coefficients)[0]
 
@@ -206,7 +209,7 @@ class Seen:
         self._inner, self._transcript, self.rounds = inner, Transcript(folder), []
 
     def open(self, plan, run):
-        self._inner.open(installed(plan), run)
+        self._inner.open(self.document.terms, run)
 
     def gather(self, query):
         releases = self._transcript.recorded(query)
@@ -221,7 +224,7 @@ class Partial:
         self._inner, self._present = inner, present
 
     def open(self, plan, run):
-        self._inner.open(installed(plan), run)
+        self._inner.open(self.document.terms, run)
 
     def gather(self, query):
         members = [silo for silo in self._inner._members if silo.name in self._present[query.round]]

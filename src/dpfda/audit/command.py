@@ -12,6 +12,7 @@ from dpfda.audit.attacks import Membership, membership_attacks
 from dpfda.audit.broken import BROKEN
 from dpfda.audit.cases import single_cases, study_cases
 from dpfda.audit.findings import Result, Violation
+from dpfda.audit.hostile_runs import HostileTally, run_hostile
 from dpfda.audit.refusals import audit_refusals
 from dpfda.audit.releases import audit_release
 from dpfda.audit.search import worst_pair
@@ -34,11 +35,13 @@ class Effort:
     hostile: int | None
     questions: int
     membership: int
+    hostile_terms: int
+    hostile_runs: int
 
 
-QUICK = Effort("quick", 5, 80, 40, 800, 4, 12, 60, 1, 0)
-FULL = Effort("full", 20, 300, 2000, 5000, 250, 300, None, 20, 100)
-_LEAST = Effort("least", 2, 60, 150, 150, 3, 6, None, 0, 0)
+QUICK = Effort("quick", 5, 80, 40, 800, 4, 12, 60, 1, 0, 2_000, 40)
+FULL = Effort("full", 20, 300, 2000, 5000, 250, 300, None, 20, 100, 1_000_000, 10_000)
+_LEAST = Effort("least", 2, 60, 150, 150, 3, 6, None, 0, 0, 0, 0)
 STRONG = "share-below"  # the cheapest release that attains its whole sensitivity: most runs, so the sharpest bound
 _LEAST_SINGLES, _LEAST_STUDIES = ("published mean", "whitened-gradient"), ("transcript, quantile", "published VCM")
 
@@ -53,6 +56,7 @@ class Verdict:
     caught: dict[str, Violation | None] = field(default_factory=dict)
     memberships: list[Membership] = field(default_factory=list)
     hostile: int = 0
+    tally: HostileTally = field(default_factory=HostileTally)
     seconds: float = 0.0
 
     @property
@@ -65,7 +69,12 @@ class Verdict:
             for attack in self.memberships
             if not attack.within
         ]
-        return [*(violation for result in self.results for violation in result.violations), *self.refusals, *members]
+        return [
+            *(violation for result in self.results for violation in result.violations),
+            *self.refusals,
+            *self.tally.violations,
+            *members,
+        ]
 
     @property
     def passed(self) -> bool:
@@ -83,8 +92,9 @@ def audit(effort: Effort, say: Say = lambda text: None, seed: int | None = None,
     for case in study_cases():
         say(case.name)
         verdict.results.append(audit_study(case, rng, runs=effort.study_runs, tries=effort.tries))
-    say("hostile plans and questions")
+    say("hostile terms and questions")
     verdict.hostile, verdict.refusals = audit_refusals(rng, queries=effort.questions, most=effort.hostile)
+    verdict.tally = run_hostile(effort.hostile_terms, effort.hostile_runs, rng, say)
     if effort.membership:
         say("membership inference")
         verdict.memberships = membership_attacks(effort.membership)

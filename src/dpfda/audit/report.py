@@ -36,7 +36,8 @@ _LEGEND = """\
 
 *Sensitivity attained*: the largest whitened change that the search found, in units of what is paid for (1 is all of
 it; more would be a violation). Epsilon is that of the release's own mu; the published methods spend less than they
-promise. Hostile plans and questions put to unlike data sets: {hostile}; answers and refusals that differed: {differed}.
+promise. Hostile terms and questions put to unlike data sets: {hostile}; answers and refusals that differed: {differed}.
+Hostile terms and messages parsed: {parsed:,}; accepted ones run on neighbouring data sets: {ran:,}; violations: {broken}.
 """
 _MEMBERSHIP = """\
 ## Membership inference
@@ -88,7 +89,10 @@ def _claims(verdict: Verdict) -> Iterator[str]:
             f"| {result.name} | {result.epsilon:.3g} | {result.delta:g} | {result.mu:.3f} | {result.attained:.4f} "
             f"| 2 x {result.test.runs} | {result.epsilon_found:.2f} | {word} |"
         )
-    yield _LEGEND.format(hostile=verdict.hostile, differed=len(verdict.refusals))
+    yield _LEGEND.format(
+        hostile=verdict.hostile, differed=len(verdict.refusals), parsed=verdict.tally.parsed, ran=verdict.tally.ran,
+        broken=len(verdict.tally.violations),
+    )  # fmt: skip
 
 
 def _attacks(verdict: Verdict) -> Iterator[str]:

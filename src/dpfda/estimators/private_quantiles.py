@@ -75,7 +75,7 @@ def private_quantiles(
     --------
     >>> from dpfda import Silo
     >>> from dpfda.curves.simulated import simulate_mean
-    >>> from dpfda.estimators.quantiles import private_quantiles
+    >>> from dpfda.estimators.private_quantiles import private_quantiles
     >>> silo = Silo(simulate_mean(2000, 6, rng=1), epsilon=1, delta=1e-5, random_state=1)
     >>> found = private_quantiles(silo, [0.1, 0.5, 0.9], domain=(0, 1), search=(-10, 10))
     >>> [round(value, 1) for value in found.values]

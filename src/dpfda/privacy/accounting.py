@@ -28,6 +28,7 @@ from dpfda import _validate
 from dpfda.errors import InvalidInput
 
 _RELATIVE_MARGIN = 1e-12  # every rounding to the private side is at least this large
+_SMALL_MU = 0.01  # below it, a difference of two Mills ratios keeps too few digits
 _TINY = 2.3e-308  # the least normal number: no positive delta is reported as zero
 _PLD_GRID = 1e-3
 
@@ -115,7 +116,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     delta = Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2) (Balle, Wang 2018, Theorem 8). With
     z = eps/mu - mu/2 and the Mills ratio M = (1 - Phi)/phi it equals phi(z) {M(z) - M(z + mu)}, which keeps
     its digits for large z. The margin is 1e-15 of the larger term (what a subtraction can lose), times
-    1 + mu^2 where logarithms are taken, and then 1e-12 + 1e-15 z^2 of the result.
+    1 + mu^2 where logarithms are taken, and then 1e-12 + 1e-15 z^2 of the result. For small mu the two ratios agree in
+    most digits; there the result is at least what `_mills_difference` gives, which does not subtract them.
     """
     mu, epsilon = _not_negative("mu", mu), _not_negative("epsilon", epsilon)
     if mu == 0:
@@ -128,7 +130,25 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         delta = math.exp(-z * z / 2) * (mills - mills_shifted + 1e-15 * mills)
     else:
         delta = float(ndtr(-z)) - math.exp(epsilon + float(log_ndtr(-z - mu))) + 1e-15 * (1 + mu * mu)
+    if mu < _SMALL_MU:
+        delta = max(delta, math.exp(-z * z / 2) * _mills_difference(z, mu) / math.sqrt(2 * math.pi))
     return min(1.0, delta * (1 + _RELATIVE_MARGIN + 1e-15 * z * z) + _TINY)
+
+
+def _mills_difference(z: float, mu: float) -> float:
+    """At least M(z) - M(z + mu), for small mu and z >= -mu/2, without subtracting the two.
+
+    g = -M' = 1 - z M is the integral of t e^(-zt - t^2/2) over t > 0. Over [z, z + mu] it integrates to
+    mu (g(z) + g(z + mu))/2 - mu^2 (g'(z + mu) - g'(z))/12 + mu^5 g/720 (Euler, Maclaurin), where g is the same
+    integral with t^5 for t, hence positive and at most 8.1 and 120/z^6. Each g is wrong by less than 2e-15, for z M <= 1.
+    """
+    values, slopes = [], []
+    for end in (z, z + mu):
+        mills = math.sqrt(math.pi / 2) * float(erfcx(end / math.sqrt(2)))
+        values.append(1 - end * mills + 2e-15)
+        slopes.append(end * values[-1] - mills)
+    fourth = min(8.1, 120 / z**6 if z > 1 else 8.1)
+    return mu * (values[0] + values[1]) / 2 - mu**2 * (slopes[1] - slopes[0]) / 12 + mu**5 * fourth / 720
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

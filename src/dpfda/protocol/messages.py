@@ -20,7 +20,11 @@ from dpfda.errors import ProtocolError
 
 VERSION = 1
 MAX_ENTRIES = 1_000_000
-MAX_NAME = 200
+MAX_NAME, MAX_HEADER, MAX_ARRAYS = 200, 8192, 8
+FIELDS = {
+    "query": {"type", "run", "round", "arrays"},
+    "release": {"type", "run", "round", "silo", "private", "arrays"},
+}
 _MAGIC = b"dpfda"
 _HEADER = struct.Struct("<5sBI")
 
@@ -87,7 +91,7 @@ def _encode(header: dict[str, Any], arrays: Arrays) -> bytes:
     names = sorted(arrays)
     blocks = [np.ascontiguousarray(arrays[name], dtype="<f8").ravel() for name in names]
     header = {**header, "arrays": [[name, block.size] for name, block in zip(names, blocks, strict=True)]}
-    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    text = _write_header(header)
     return _HEADER.pack(_MAGIC, VERSION, len(text)) + text + b"".join(block.tobytes() for block in blocks)
 
 
@@ -98,17 +102,13 @@ def _decode(data: bytes, expected: str) -> tuple[dict[str, Any], Arrays]:
     magic, version, length = _HEADER.unpack_from(data)
     if magic != _MAGIC or version != VERSION:
         raise ProtocolError(f"The message is not a dpfda message of version {VERSION}.")
-    try:
-        header = json.loads(data[_HEADER.size : _HEADER.size + length].decode())
-        sizes = [(str(name), int(size)) for name, size in header["arrays"]]
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
-        raise ProtocolError("The message header cannot be read.") from None
-    if header.get("type") != expected:
+    if length > MAX_HEADER:
+        raise ProtocolError("The message header has an impossible length.")
+    header, sizes = _read_header(data[_HEADER.size : _HEADER.size + length])
+    if header.get("type") != expected or header.keys() != FIELDS[expected]:
         raise ProtocolError(f"Expected a {expected} message.")
     start = _HEADER.size + length
-    if any(size < 0 or len(name) > MAX_NAME for name, size in sizes) or len(data) != start + 8 * sum(
-        s for _, s in sizes
-    ):
+    if len(data) != start + 8 * sum(size for _, size in sizes):
         raise ProtocolError("The message body does not match its header.")
     arrays: Arrays = {}
     for name, size in sizes:
@@ -117,6 +117,24 @@ def _decode(data: bytes, expected: str) -> tuple[dict[str, Any], Arrays]:
     if len(arrays) != len(sizes):
         raise ProtocolError("The message names an array twice.")
     return header, arrays
+
+
+def _read_header(text: bytes) -> tuple[dict[str, Any], list[tuple[str, int]]]:
+    """The header and the arrays that it announces; only its canonical form is read."""
+    try:
+        header = json.loads(text.decode())
+        canonical = _write_header(header) == text
+        sizes = [(name, size) for name, size in header["arrays"]]
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        raise ProtocolError("The message header cannot be read.") from None
+    sound = all(type(name) is str and type(size) is int and 0 <= size <= MAX_ENTRIES for name, size in sizes)
+    if not canonical or not sound or len(sizes) > MAX_ARRAYS or any(len(name) > MAX_NAME for name, _ in sizes):
+        raise ProtocolError("The message header is malformed.")
+    return header, sizes
+
+
+def _write_header(header: dict[str, Any]) -> bytes:
+    return json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
 
 
 def _text(header: dict[str, Any], key: str) -> str:

@@ -106,6 +106,8 @@ class Plan:
         if len(set(names)) != len(names):
             raise InvalidInput("silos must have different names; give each Silo its own name=.")
         self._check_parts()
+        for statistic in {statistic for planned in self.rounds for statistic in planned.statistics}:
+            statistic.check(self.dimensions)
         for silo in self.silos:
             self._check_shares(silo)
 

@@ -53,6 +53,9 @@ class Statistic(ABC):
         """Names and lengths of the arrays that a query must carry for it."""
         return {}
 
+    def check(self, dimensions: Dimensions) -> None:  # noqa: B027
+        """Refuse parameters that do not fit the plan's sizes; most have none."""
+
 
 KINDS: dict[str, type[Statistic]] = {}
 _Class = TypeVar("_Class", bound=type[Statistic])
@@ -84,10 +87,14 @@ class EntrywiseGradient(Statistic):
         return {"iterate": dimensions.size}
 
     def bound(self, dimensions: Dimensions) -> EntrywiseBound:
-        """R_h in entry h; there is one for every coefficient."""
+        """R_h in entry h."""
+        self.check(dimensions)
+        return EntrywiseBound(np.asarray(self.radii))
+
+    def check(self, dimensions: Dimensions) -> None:
+        """One radius for every coefficient."""
         if len(self.radii) != dimensions.size:
             raise InvalidInput(f"radii must be one for each of the {dimensions.size} coefficients.")
-        return EntrywiseBound(np.asarray(self.radii))
 
 
 @register

@@ -128,12 +128,12 @@ class StudyTerms:
     def __post_init__(self) -> None:
         check_fields(self)
         for what, names in (
-            ("silos", [silo.name for silo in self.silos]),
-            ("covariates", [each.name for each in self.covariates]),
+            ("names of silos", [silo.name for silo in self.silos]),
+            ("names of covariates", [each.name for each in self.covariates]),
             ("levels", list(self.levels)),
         ):
             if len(set(names)) != len(names):
-                raise InvalidInput(f"{what} must be different from each other; none may be named twice.")
+                raise InvalidInput(f"{what} must differ from each other; none may stand there twice.")
         if self.min_silos > len(self.silos):
             raise InvalidInput(f"min_silos must be between 1 and the number of silos ({len(self.silos)}).")
         if not 1 <= len(self.design_bounds) <= MOST_COLUMNS:

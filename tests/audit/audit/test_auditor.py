@@ -19,6 +19,7 @@ from dpfda.audit.search import TOLERANCE, Pair, random_subject, whitened_change
 from dpfda.cli.main import run
 from dpfda.privacy.accounting import mu_for
 from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.statistics import KINDS
 
 NAMED_IN_THE_ISSUE = 11
@@ -55,7 +56,7 @@ def test_a_curve_may_become_one_without_points(name) -> None:
     subjects = [random_subject(case.columns, rng) for _ in range(100)]
     empty, full = (next(each for each in subjects if (each.x.size > 0) is wanted) for wanted in (False, True))
     base = ordinary_curves(case.n, case.columns, rng)
-    plan = case.plan(make_silo(base))
+    plan = make_plan(case.terms(make_silo(base)))
     pair = Pair(case, base, empty, replace(full, y=np.ones(full.x.size)), default_arrays(plan, 0))
     change = whitened_change(pair, plan, Ledger.in_memory(4.0, 1e-5))
     assert change <= 1 + TOLERANCE

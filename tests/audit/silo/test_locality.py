@@ -17,6 +17,7 @@ from dpfda.curves.curves import Curves
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
 from dpfda.protocol.messages import Query
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.silo.examination import Examiner
 
 CASES = [case for case in single_cases() if not case.name.startswith("published")]
@@ -25,7 +26,9 @@ UNIT_ROUNDOFF = 2.0**-53
 
 def sums(case: Case, curves: Curves, arrays) -> np.ndarray:
     silo = make_silo(curves)
-    return bounded(Examiner(curves, case.plan(silo), name=NAME, ledger=silo.ledger), Query("run", 0, arrays))[0]
+    return bounded(
+        Examiner(curves, make_plan(case.terms(silo)), name=NAME, ledger=silo.ledger), Query("run", 0, arrays)
+    )[0]
 
 
 def alone(curves: Curves, index: int) -> Curves:
@@ -35,7 +38,7 @@ def alone(curves: Curves, index: int) -> Curves:
 
 def cancelling(case: Case, curves: Curves) -> dict[str, np.ndarray]:
     """A question at which large terms cancel: rounding shows."""
-    arrays = default_arrays(case.plan(make_silo(curves)), 0)
+    arrays = default_arrays(make_plan(case.terms(make_silo(curves))), 0)
     if "iterate" in arrays:
         arrays["iterate"] = np.resize([1e6, -1e6, 999_999.7], arrays["iterate"].size)
     return arrays
@@ -67,9 +70,11 @@ def test_another_curve_s_length_does_not_move_the_rest(case, points) -> None:
     size = np.abs(sums(case, alone(changed, 0), arrays)) + 12 * np.abs(own).max() + 1e-300
     assert (np.abs(moved - own) <= 40 * UNIT_ROUNDOFF * np.maximum(size, np.abs(sums(case, changed, arrays)))).all()
     silo = make_silo(changed)
-    _, scale = bounded(Examiner(changed, case.plan(silo), name=NAME, ledger=silo.ledger), Query("run", 0, arrays))
+    _, scale = bounded(
+        Examiner(changed, make_plan(case.terms(silo)), name=NAME, ledger=silo.ledger), Query("run", 0, arrays)
+    )
     assert np.linalg.norm(moved / scale) <= 1 + TOLERANCE
-    assert case.plan(silo).event(NAME, 0).mu > 0
+    assert make_plan(case.terms(silo)).event(NAME, 0).mu > 0
 
 
 @pytest.mark.parametrize("n", [10, 1000, 100_000])

@@ -198,7 +198,7 @@ def test_a_plan_of_a_million_rounds_or_functions_is_refused() -> None:
     silo = make_silo()
     plan = cheap_plan([(ShareBelow(),)], 0.1)
     wide = dataclasses.replace(plan, basis=make_basis("cosine", 10**7))
-    with pytest.raises(ProtocolError):
+    with pytest.raises(DpfdaError):
         silo.join(installed(wide), "run")
     many = dataclasses.replace(
         plan, rounds=plan.rounds * 20_000, silos=(SiloPlan(SiloTerms("clinic", N, EPSILON, DELTA, 3)),)

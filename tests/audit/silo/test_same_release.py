@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from installed import installed
 
 from dpfda.audit.cases import default_arrays, make_silo, ordinary_curves, single_cases
 from dpfda.audit.search import Subject, replaced
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.mapped_curves import CurvesWriter
 from dpfda.protocol.messages import Query
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.silo.chunked_sums import sums_of_curves
 from dpfda.silo.kernels.arena import file_of
 
@@ -58,8 +58,8 @@ def mapped(curves: Curves, folder) -> Curves:
 
 def released(curves, case, noise: int) -> bytes:
     silo = make_silo(curves, random_state=noise)
-    plan = case.plan(silo)
-    silo.join(installed(plan), "run")
+    plan = make_plan(case.terms(silo))
+    silo.join(case.terms(silo), "run")
     return silo.release(Query("run", 0, default_arrays(plan, 0))).encode()
 
 

@@ -19,19 +19,20 @@ import sys
 import numpy as np
 from dpfda.curves.curves import Curves
 from dpfda.protocol.messages import Query
-from dpfda.protocol.plans import adaptive_plan, published_plan
-from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.plans import make_plan
+from dpfda.protocol.terms import StudyTerms
 from dpfda.silo.silo import Silo
 
 rng = np.random.default_rng(0)
 curves = Curves.from_long(np.repeat(np.arange(200), 4), rng.uniform(size=800), rng.normal(size=800))
-for build in (adaptive_plan, published_plan):
-    silo = Silo(curves, epsilon=4.0, delta=1e-5, points_per_curve=4, ledger=sys.argv[1] + build.__name__)
-    plan = build([silo.terms()], Scaling((-2.0, 2.0), ((1.0, 1.0),)), domain=(0.0, 1.0), n_basis=3)
-    silo.join(plan, build.__name__)
+for method in ("adaptive", "published"):
+    silo = Silo(curves, epsilon=4.0, delta=1e-5, points_per_curve=4, ledger=sys.argv[1] + method)
+    terms = StudyTerms(method, (0.0, 1.0), (-2.0, 2.0), (silo.terms(),), n_basis=3)
+    plan = make_plan(terms)
+    silo.join(terms, method)
     for index in range(len(plan.rounds)):
         arrays = {name: np.full(size, 0.1) for name, size in plan.query_sizes(index).items()}
-        silo.release(Query(build.__name__, index, arrays))
+        silo.release(Query(method, index, arrays))
 print(*(name for name in sys.modules if name == "dpfda" or name.startswith("dpfda.")))
 """
 

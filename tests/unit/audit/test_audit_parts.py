@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import numpy as np
-from installed import installed
 
 from dpfda.audit import fault_worker
 from dpfda.audit.cases import DELTA, NAME, default_arrays, make_silo, ordinary_curves, single_cases, study_cases
@@ -18,13 +17,14 @@ from dpfda.audit.studies import Playback, Recorder, worst_neighbours
 from dpfda.methods.run import run_study
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plans.registry import make_plan
 
 
 def test_releases_lie_on_the_grid_and_a_float_beside_it_is_seen() -> None:
     case = single_cases()[0]
     silo = make_silo(ordinary_curves(case.n, case.columns, np.random.default_rng(1)))
-    plan = case.plan(silo)
-    silo.join(installed(plan), "a-study")
+    plan = make_plan(case.terms(silo))
+    silo.join(case.terms(silo), "a-study")
     release = silo.release(Query("a-study", 0, default_arrays(plan, 0)))
     assert grid_points(release, case.n)[1].all()
     moved = Release(release.run, 0, NAME, np.nextafter(release.values, np.inf), release.noise_sd, True)
@@ -64,7 +64,7 @@ def test_a_fault_worker_finishes_its_study_and_the_examiner_finds_nothing_lost(t
 
 def test_the_examiner_sees_a_release_that_nobody_paid_for(tmp_path: Path) -> None:
     ledger = Ledger.create(fault_worker.ledger_at(tmp_path), fault_worker.LEDGER_EPSILON, DELTA)
-    assert fault_worker.study(tmp_path, ledger)[0].rounds
+    assert make_plan(fault_worker.study(tmp_path, ledger)[0]).rounds
     (tmp_path / "left.jsonl").write_text('["run-1", 0, "00"]\n')
     tally = examined(tmp_path, ["run-1"])
     assert tally["released unspent"] == 1

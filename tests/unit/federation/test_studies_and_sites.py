@@ -16,11 +16,11 @@ from dpfda import Curves, Silo
 from dpfda.errors import InvalidInput, LedgerError, ProtocolError, TransportError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.policy import Allowed, SitePolicy, read_policy
-from dpfda.federation.study import StudyDocument, StudyTerms, make_document, read_study
+from dpfda.federation.study import StudyDocument, make_document, read_study
 from dpfda.methods.run import run_study
 from dpfda.protocol.messages import Query
-from dpfda.protocol.plan import Round
-from dpfda.protocol.terms import SiloTerms
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.transports.checkpoint import CheckpointTransport, ReplayTransport, Transcript
 from dpfda.transports.in_process import InProcessTransport
 
@@ -28,8 +28,8 @@ SITES = (SiloTerms("a", 40, 1.0, 1e-3, 3.0), SiloTerms("b", 50, 1.0, 1e-3, 3.0))
 
 
 def document(**options):
-    terms = {"n_basis": 3, "method": "published", "constants": {"C_T": 1.0}} | options
-    return make_document(StudyTerms("s", "mean", (0.0, 1.0), (-5.0, 5.0), SITES, 1, 100, **terms))
+    terms = {"n_basis": 3, "method": "published", "constants": PublishedConstants(C_T=1.0)} | options
+    return make_document(StudyTerms(domain=(0.0, 1.0), y_bounds=(-5.0, 5.0), silos=SITES, name="s", **terms))
 
 
 def silos(seed=3):
@@ -47,9 +47,9 @@ def test_a_document_survives_its_file_and_a_changed_one_does_not(tmp_path):
     made.save(path)
     assert StudyDocument.load(path).id == made.id
     fields = json.loads(path.read_text())
-    fields["plan"]["step"] = 7.0
+    fields["step"] = 7.0
     path.write_text(json.dumps(fields))
-    with pytest.raises(InvalidInput, match="was changed"):
+    with pytest.raises(InvalidInput, match="must hold exactly"):
         StudyDocument.load(path)
 
 
@@ -59,11 +59,13 @@ def test_the_id_follows_the_terms():
 
 
 def test_a_smuggled_plan_is_not_accepted(tmp_path):
-    """Terms as agreed, but a plan in which every round looks at all curves."""
+    """Terms as agreed, with a plan beside them."""
     honest = document()
-    rounds = tuple(Round(each.statistics) for each in honest.plan.rounds)
-    StudyDocument(honest.terms, dataclasses.replace(honest.plan, rounds=rounds)).save(tmp_path / STUDY_FILE)
-    with pytest.raises(InvalidInput, match="not what the dpfda installed here makes"):
+    honest.save(tmp_path / STUDY_FILE)
+    assert check_study(tmp_path) == honest
+    smuggled = {**json.loads(honest.terms.encode()), "plan": honest.plan.to_dict()}
+    (tmp_path / STUDY_FILE).write_text(json.dumps(smuggled))
+    with pytest.raises(InvalidInput, match="must hold exactly"):
         check_study(tmp_path)
 
 

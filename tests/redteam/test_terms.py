@@ -1,0 +1,295 @@
+"""Breaks that came through numbers which a coordinator chose, each with the line that is its guard now."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import json
+import time
+
+import mpmath
+import numpy as np
+import pytest
+
+import dpfda.silo.silo as silo_module
+from dpfda import Curves, InvalidInput, Ledger, ProtocolError, Silo
+from dpfda.audit.hostile import every_field, honest_terms
+from dpfda.audit.hostile_runs import run_hostile
+from dpfda.basis.basis import make_basis
+from dpfda.privacy.accounting import gaussian_delta
+from dpfda.protocol import ranges
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plan import Plan, Round, SiloPlan
+from dpfda.protocol.plans import make_plan, register_method
+from dpfda.protocol.plans.registry import BUILDERS
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.statistics import (
+    ClippedRemainder,
+    CovariateProducts,
+    EntrywiseGradient,
+    LevelHistogram,
+    ShareBelow,
+)
+from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms, plain_name
+
+N = 20
+MINE = SiloTerms("clinic", N, 1.0, 1e-5)
+REFUSED = (ProtocolError, InvalidInput)
+
+
+def make_silo(**options) -> Silo:
+    curves = Curves.from_long(np.arange(N), np.linspace(0, 1, N), np.zeros(N))
+    return Silo(curves, epsilon=1.0, delta=1e-5, name="clinic", **options)
+
+
+@pytest.fixture
+def method():
+    """A method that its researcher built wrongly, installed at this silo; gone after the test."""
+    name = "toy"
+
+    def install(statistic, share=0.5, size=3):
+        def build(terms):
+            planned = (Round((statistic,)),)
+            silos = tuple(SiloPlan(silo, shares=((share,),)) for silo in terms.silos)
+            scaling = Scaling(terms.y_bounds, ((1.0, 1.0),))
+            return Plan("toy", "toy", make_basis("cosine", size), 1, scaling, planned, silos)
+
+        register_method(name, build)
+        return StudyTerms(name, (0.0, 1.0), (-1.0, 1.0), (MINE,))
+
+    yield install
+    BUILDERS.pop(name, None)
+
+
+# ---------------------------------------------------------------- B1, B2: fields of a plan
+
+
+@pytest.mark.parametrize("bins", [0, False, True, 1, -1, 1.5, "3", None, float("nan"), 1025, 2**63])
+def test_b1_no_histogram_of_a_wrong_number_of_bins(bins) -> None:
+    """Guard: `LevelHistogram.__post_init__`."""
+    with pytest.raises(InvalidInput):
+        LevelHistogram(bins)
+
+
+@pytest.mark.parametrize(
+    "smuggled", [{"bins": 0}, {"radii": [1.0]}, {"plan": {}}, {"shares": [[1e-30]]}, {"rounds": 2}]
+)
+def test_b1_terms_cannot_name_a_statistic_or_its_parameters(smuggled) -> None:
+    """Guard: `value.keys() != allowed.keys()` in `ranges.read_fields`."""
+    terms = StudyTerms("adaptive", (0.0, 1.0), (-1.0, 1.0), (MINE,))
+    fields = json.loads(terms.encode())
+    for place in (fields, fields["silos"][0]):
+        place.update(smuggled)
+        with pytest.raises(ProtocolError, match="exactly"):
+            StudyTerms.decode(ranges_json(fields))
+        for name in smuggled:
+            del place[name]
+
+
+def ranges_json(fields) -> bytes:
+    return json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+
+
+def test_b1_a_silo_never_takes_a_plan() -> None:
+    """Guard: `type(terms) is not StudyTerms` in `make_plan`."""
+    silo = make_silo()
+    terms = StudyTerms("adaptive", (0.0, 1.0), (-1.0, 1.0), (MINE,))
+    plan = make_plan(terms)
+
+    class Tampered(StudyTerms):
+        def encode(self) -> bytes:
+            return terms.encode()
+
+    other = Tampered("adaptive", (0.0, 1.0), (-1.0, 1.0), (MINE,))
+    for proposal in (plan, plan.to_dict(), terms.encode(), other, None):
+        with pytest.raises(ProtocolError, match="by its terms"):
+            silo.join(proposal, "run")
+    assert not hasattr(Plan, "from_dict")
+
+
+@pytest.mark.parametrize("radii", [(1.0,) * 2, (1.0,) * 4, (1.0,), (1.0,) * 300])
+def test_b2_radii_of_a_wrong_length_are_refused_at_join(method, radii) -> None:
+    """Guard: `EntrywiseGradient.check`, which `Plan.__post_init__` calls."""
+    silo, terms = make_silo(), method(EntrywiseGradient(radii))
+    with pytest.raises(InvalidInput, match="one for each"):
+        silo.join(terms, "run")
+    assert silo.ledger.spent().debits == 0
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), "1", None, 1e300, 2**200, True])
+def test_b2_parameters_of_statistics_have_ranges(value) -> None:
+    """Guard: `__post_init__` of each statistic."""
+    for make in (CovariateProducts, ClippedRemainder, ShareBelow, lambda radius: EntrywiseGradient((radius,))):
+        with pytest.raises(InvalidInput):
+            make(value)
+
+
+# ---------------------------------------------------------------- terms: one door, one encoding
+
+
+def test_every_field_has_a_range() -> None:
+    """Guard: `field.metadata["range"]` in `ranges.ranges_of` is not optional."""
+    fields = every_field()
+    assert len(fields) == sum(
+        len(dataclasses.fields(kind)) for kind in (StudyTerms, SiloTerms, CovariateTerms, PublishedConstants)
+    )
+    assert all(isinstance(allowed, ranges.Range) for allowed in fields.values())
+
+
+@pytest.mark.parametrize("terms", honest_terms(), ids=lambda terms: terms.method)
+def test_terms_have_one_encoding(terms) -> None:
+    """Guard: `same = terms.encode() == data` in `StudyTerms.decode`."""
+    data = terms.encode()
+    assert StudyTerms.decode(data) == terms
+    text = data.decode()
+    spelt = [
+        text + " ", " " + text, text.replace(":", ": ", 1), text.replace("0.0", "0", 1), text.replace("0.0", "-0.0", 1),
+        text.replace("0.0", "0e0", 1), text.replace("{", '{"alpha":2.0,', 1), text.replace("audited", "\\u0061udited"),
+        json.dumps(dict(reversed(json.loads(text).items())), separators=(",", ":")), text.replace("0.0", "NaN", 1),
+        text.replace("0.0", "1e999", 1), "[" * 100_000, text.replace("24", "9" * 10_000, 1), "", "null", "[]", "{}",
+    ]  # fmt: skip
+    for other in spelt:
+        with pytest.raises(ProtocolError):
+            StudyTerms.decode(other.encode())
+    for raw in (b"\xff" + data, data + b" " * 2**19, bytearray(data), text):
+        with pytest.raises(ProtocolError):
+            StudyTerms.decode(raw)
+
+
+def test_a_value_forced_into_an_object_does_not_reach_a_plan() -> None:
+    """Guard: `StudyTerms.decode(data)` in `make_plan`: a plan is made of checked bytes."""
+    for name, value in (("epsilon", 50.0), ("n", True), ("n", 0), ("epsilon", float("nan")), ("name", "a\nb")):
+        terms = copy.deepcopy(StudyTerms("adaptive", (0.0, 1.0), (-1.0, 1.0), (MINE,)))
+        object.__setattr__(terms.silos[0], name, value)
+        with pytest.raises(REFUSED):
+            make_silo().join(terms, "run")
+
+
+@pytest.mark.parametrize("change", [{"schema": 1}, {"schema": 3}, {"builder": 2}, {"schema": True}, {"builder": 1.0}])
+def test_another_version_is_refused(change) -> None:
+    """Guard: the range `Fixed` of schema and builder."""
+    fields = json.loads(honest_terms()[0].encode()) | change
+    with pytest.raises(ProtocolError):
+        StudyTerms.decode(ranges_json(fields))
+
+
+HOSTILE_NAMES = [
+    "", " a", "../x", "a/b", "a\\b", "a\nb", "a\x1b[2J", "[red]a", "x';--", "=1+1", "-rf", ".hidden", "a\x00",
+    "\u202ea", "\ud800", "a" * 101, "a|b", "$(a)", "`a`", "a;b", 'a"b', "a\u2028b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_names_cannot_act(name) -> None:
+    """Guard: `re.fullmatch` in `ranges.Text.check`."""
+    base = honest_terms()[1]
+    for make in (
+        lambda: SiloTerms(name, 5, 1.0, 1e-5),
+        lambda: CovariateTerms(name, (0.0, 1.0)),
+        lambda: CovariateTerms("g", None, ("a", name)),
+        *(lambda field=field: dataclasses.replace(base, **{field: name}) for field in ("name", "x", "y", "method")),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            make()
+        assert str(refused.value).isprintable()
+    SiloTerms(plain_name(name), 5, 1.0, 1e-5)
+
+
+def test_the_largest_allowed_terms_take_seconds() -> None:
+    """Guard: MOST_SILOS, MOST_BASIS, MOST_COEFFICIENTS, MOST_ROUNDS in `terms.py`, MOST_ADAPTIVE in `registry.py`."""
+    many = tuple(SiloTerms(f"s{number}", 2**30 - number, 1e4, 1e-100) for number in range(1000))
+    wide = tuple(CovariateTerms(f"g{number}", (-1.0, 1.0)) for number in range(63))
+    curves, domain, bounds = PublishedConstants(C_r=100.0, C_T=30.0), (0.0, 1.0), (-1.0, 1.0)
+    for terms in (
+        dataclasses.replace(honest_terms()[0], silos=many, n_basis=200),
+        StudyTerms("adaptive", domain, bounds, (MINE,), wide, n_basis=6),
+        StudyTerms(
+            "published", domain, bounds, (SiloTerms("a", 2**30, 1.0, 1e-5),), wide, n_basis=15, constants=curves
+        ),
+        StudyTerms("published", domain, bounds, (SiloTerms("a", 2**30, 1.0, 1e-5),), alpha=0.5, constants=curves),
+    ):
+        began = time.process_time()
+        with contextlib.suppress(InvalidInput):
+            make_plan(terms)
+        assert time.process_time() - began < 30
+
+
+def test_a_method_that_is_not_installed_is_refused() -> None:
+    """Guard: `_builder` in `plans/registry.py`."""
+    with pytest.raises(InvalidInput, match="installed"):
+        make_silo().join(StudyTerms("unheard-of", (0.0, 1.0), (-1.0, 1.0), (MINE,)), "run")
+
+
+# ---------------------------------------------------------------- B5: nothing can fail between count and commit
+
+
+def test_b5_a_share_below_the_noise_grid_is_refused_at_join(method) -> None:
+    """Guard: `refuse_noise_below_grid` in `Silo.join`."""
+    silo, terms = make_silo(), method(ShareBelow(), share=1e-30, size=1)
+    with pytest.raises(InvalidInput, match="noise grid"):
+        silo.join(terms, "run")
+
+
+def test_b5_what_can_fail_is_done_before_a_draw_is_counted(method, monkeypatch, tmp_path) -> None:
+    """Guard: `prepare_release` and `make_ready` stand before `ledger.begin` in `Silo.release`."""
+    ledger = Ledger.create(tmp_path / "ledger", 1.0, 1e-5)
+    silo, terms = make_silo(ledger=ledger), method(ShareBelow(), share=1e-30, size=1)
+    monkeypatch.setattr(silo_module, "refuse_noise_below_grid", lambda plan, silo: None)
+    silo.join(terms, "run")
+    for _ in range(40):
+        with pytest.raises(InvalidInput, match="noise grid"):
+            silo.release(Query("run", 0, {"iterate": np.zeros(1)}))
+    assert ledger.lost_draws("run") == 0
+    assert ledger.spent().debits == 0
+
+
+def test_b5_a_noise_source_that_cannot_be_built_counts_no_draw(method, monkeypatch, tmp_path) -> None:
+    """Guard: `noise.make_ready` before `ledger.begin`."""
+    ledger = Ledger.create(tmp_path / "ledger", 1.0, 1e-5)
+    silo, terms = make_silo(ledger=ledger), method(ShareBelow(), size=1)
+    silo.join(terms, "run")
+
+    def fail(self, size):
+        raise OSError("no library")
+
+    monkeypatch.setattr(silo_module.OpenDPNoise, "make_ready", fail)
+    with pytest.raises(OSError, match="no library"):
+        silo.release(Query("run", 0, {"iterate": np.zeros(1)}))
+    assert ledger.lost_draws("run") == 0
+
+
+# ---------------------------------------------------------------- B7: delta is never below its exact value
+
+
+def exact_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    with mpmath.workdps(60):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        return mpmath.ncdf(-e / m + m / 2) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
+
+
+def test_b7_delta_is_never_below_its_exact_value() -> None:
+    """Guard: `max(delta, ... _mills_difference ...)` in `gaussian_delta`."""
+    rng = np.random.default_rng(7)
+    for _ in range(1200):
+        mu = float(10 ** rng.uniform(-12, np.log10(50)))
+        z = rng.uniform(0, 37) if rng.random() < 0.8 else -rng.uniform(0, mu / 2)
+        epsilon = max(0.0, mu * (z + mu / 2))
+        exact = exact_delta(mu, epsilon)
+        found = gaussian_delta(mu, epsilon)
+        assert found >= exact
+        assert found <= exact * (1 + mpmath.mpf("0.05")) + mpmath.mpf("1e-11") * max(1, mu**2)
+
+
+# ---------------------------------------------------------------- the generator
+
+
+def test_a_sample_of_the_hostile_generator_finds_nothing() -> None:
+    """Guard: all of the above; `make audit` runs a million."""
+    tally = run_hostile(1500, 40, np.random.default_rng(14))
+    assert not tally.violations, tally.violations[:3]
+    assert tally.parsed == 1500
+    assert tally.accepted > 100
+    assert tally.ran == 40
+    assert tally.answered > 20
