@@ -81,10 +81,10 @@ def load_dataset(name: str, covariates: Sequence[str] = ()) -> Curves:
 
     Examples
     --------
-    >>> from dpfda.curves.datasets import dataset_info, load_dataset
+    >>> from dpfda.curves.datasets import get_dataset_info, load_dataset
     >>> load_dataset("pbcseq", ["age", "female"])
     Curves(n=312, p=3)
-    >>> dataset_info("pbcseq").domain, dataset_info("pbcseq").y_bounds
+    >>> get_dataset_info("pbcseq").domain, get_dataset_info("pbcseq").y_bounds
     ((0.0, 15.0), (-3.0, 4.0))
     """
     info, frame = get_dataset_info(name), load_frame(name)

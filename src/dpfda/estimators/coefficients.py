@@ -54,14 +54,14 @@ class PrivateVaryingCoefficients(CurveEstimator):
     y = beta_0(x) + G beta_1(x) + noise, with a covariate G between -1 and 1.
 
     >>> from dpfda import PrivateVaryingCoefficients
-    >>> from dpfda.curves.simulated import simulate_vcm, vcm_coefficients
+    >>> from dpfda.curves.simulated import simulate_vcm, make_vcm_coefficients
     >>> curves = simulate_vcm(4000, 6, 1, rng=1)
     >>> model = PrivateVaryingCoefficients(
     ...     epsilon=1, delta=1e-5, domain=(0, 1), y_bounds=(-4, 4), design_bounds=[(-1, 1)], random_state=1
     ... )
     >>> model.fit(curves).predict_coefficients([0.5]).round(1)
     array([[0.2, 0.1]])
-    >>> [float(beta([0.5])[0].round(2)) for beta in vcm_coefficients(1)]
+    >>> [float(beta([0.5])[0].round(2)) for beta in make_vcm_coefficients(1)]
     [0.2, 0.15]
 
     The expected y at x = 0.5 of a subject with G = 0.2:

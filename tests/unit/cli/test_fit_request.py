@@ -10,12 +10,12 @@ from cli_helpers import visits
 from dpfda import BudgetExceeded, InvalidInput, Ledger
 from dpfda.cli.fit import options
 from dpfda.cli.fit.dry_run import show_dry_run
-from dpfda.cli.fit.forecast import forecast, points_per_curve
-from dpfda.cli.fit.request import FitRequest, fit_request
-from dpfda.cli.fit.runs import can_go_on, choose_run
-from dpfda.cli.fit.spending import change, refuse_overspending, warn_of_large_delta
+from dpfda.cli.fit.forecast import forecast, guess_points_per_curve
+from dpfda.cli.fit.request import FitRequest, make_request
+from dpfda.cli.fit.runs import can_resume, choose_run
+from dpfda.cli.fit.spending import make_budget_change, refuse_overspending, warn_of_large_delta
 from dpfda.cli.ledger_choice import HERE, VARIABLE, LedgerChoice, choose_ledger
-from dpfda.cli.settings import DEFAULTS, merged
+from dpfda.cli.settings import DEFAULTS, merge_settings
 from dpfda.cli.terminal import Terminal
 
 
@@ -23,7 +23,7 @@ from dpfda.cli.terminal import Terminal
 def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FitRequest:
     monkeypatch.chdir(tmp_path)
     typed = {"source": str(visits(tmp_path / "visits.csv")), "id": "pid", "x": "age", "y": "hdl", "domain": "20:90"}
-    return fit_request(merged({**typed, "y_bounds": "0:150", "epsilon": 1.0, "delta": 1e-5}))
+    return make_request(merge_settings({**typed, "y_bounds": "0:150", "epsilon": 1.0, "delta": 1e-5}))
 
 
 def test_a_request_holds_the_estimator_that_was_asked_for(request_: FitRequest) -> None:
@@ -42,7 +42,7 @@ def test_the_forecast_takes_its_points_from_the_options_and_never_from_the_data(
     found = forecast(request_, n=1000)
     assert found is not None
     assert found["total"] == pytest.approx(found["bias"] + found["sampling"] + found["privacy"])
-    assert points_per_curve(request_) == 5.0
+    assert guess_points_per_curve(request_) == 5.0
 
 
 def test_a_dry_run_prints_a_file_and_makes_no_ledger(
@@ -59,8 +59,8 @@ def test_the_same_command_names_the_same_study(request_: FitRequest) -> None:
     first, again = (choose_run(request_, None, Terminal(quiet=True)) for _ in range(2))
     assert first == again
     assert first.is_new
-    assert can_go_on(first.name)
-    assert not can_go_on("a-name-of-my-own")
+    assert can_resume(first.name)
+    assert not can_resume("a-name-of-my-own")
 
 
 def test_a_budget_that_does_not_reach_is_refused_with_what_would_fit() -> None:
@@ -69,7 +69,7 @@ def test_a_budget_that_does_not_reach_is_refused_with_what_would_fit() -> None:
     with pytest.raises(BudgetExceeded, match=r"--epsilon 0\.5 or less") as refused:
         refuse_overspending(ledger, choice, 1.0, 1e-5)
     assert "nothing was spent" in str(refused.value)
-    assert change(choice, ledger.spent(), ledger.spent()).total_epsilon == 0.5
+    assert make_budget_change(choice, ledger.spent(), ledger.spent()).total_epsilon == 0.5
 
 
 def test_a_delta_that_would_publish_somebody_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:

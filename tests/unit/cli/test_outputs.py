@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from dpfda.cli.outputs import Outputs, check_target, free_name, write_whole
-from dpfda.cli.tables_out import table_bytes
+from dpfda.cli.tables_out import encode_table
 from dpfda.errors import InvalidInput
 
 
@@ -39,7 +39,7 @@ def test_targets_are_refused_before_anything_is_spent(tmp_path: Path) -> None:
 
 def test_a_table_is_written_by_its_ending() -> None:
     frame = pl.DataFrame({"x": [1, 2]})
-    assert table_bytes(frame, "a.csv") == b"x\n1\n2\n"
-    assert table_bytes(frame, "a.PARQUET")[:4] == b"PAR1"
+    assert encode_table(frame, "a.csv") == b"x\n1\n2\n"
+    assert encode_table(frame, "a.PARQUET")[:4] == b"PAR1"
     with pytest.raises(InvalidInput):
-        table_bytes(frame, "a.xlsx")
+        encode_table(frame, "a.xlsx")

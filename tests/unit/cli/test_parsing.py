@@ -7,36 +7,36 @@ from pathlib import Path
 import pytest
 
 from dpfda.cli import parsing
-from dpfda.cli.settings import as_toml, merged, read_toml
+from dpfda.cli.settings import merge_settings, read_toml, write_toml
 from dpfda.errors import InvalidInput
 
 
 def test_an_interval_is_typed_with_a_colon_or_listed_in_toml() -> None:
-    assert parsing.interval("y-bounds", "0:150") == parsing.interval("y-bounds", [0, 150]) == (0.0, 150.0)
+    assert parsing.parse_interval("y-bounds", "0:150") == parsing.parse_interval("y-bounds", [0, 150]) == (0.0, 150.0)
     with pytest.raises(InvalidInput, match="two ends with a colon"):
-        parsing.interval("y-bounds", "150")
+        parsing.parse_interval("y-bounds", "150")
 
 
 def test_names_are_separated_by_commas() -> None:
-    assert parsing.names(" bmi, smoker ,") == parsing.names(["bmi", "smoker"]) == ["bmi", "smoker"]
+    assert parsing.parse_names(" bmi, smoker ,") == parsing.parse_names(["bmi", "smoker"]) == ["bmi", "smoker"]
 
 
 def test_facts_about_a_covariate_that_is_not_in_the_design_are_refused() -> None:
     with pytest.raises(InvalidInput, match="bmi"):
-        parsing.covariates("age", ["age=20:90", "bmi=10:70"], None)
+        parsing.parse_covariates("age", ["age=20:90", "bmi=10:70"], None)
 
 
 def test_what_is_typed_wins_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:
     file = tmp_path / "study.toml"
     file.write_text('source = "visits.csv"\nepsilon = 2.0\ndelta = 1e-6\n')
-    found = merged({"source": str(file), "epsilon": 0.5, "delta": None})
+    found = merge_settings({"source": str(file), "epsilon": 0.5, "delta": None})
     assert (found["epsilon"], found["delta"], found["source"]) == (0.5, 1e-6, str(tmp_path / "visits.csv"))
 
 
 def test_settings_written_as_toml_are_read_back(tmp_path: Path) -> None:
     file = tmp_path / "study.toml"
     settings = {"source": "/data/visits.csv", "epsilon": 1.0, "title": 'A "good" one', "design": ["bmi"]}
-    file.write_text(as_toml(settings))
+    file.write_text(write_toml(settings))
     assert read_toml(file) == settings
 
 

@@ -9,22 +9,21 @@ import pytest
 
 from dpfda import Curves
 from dpfda.cli import example_fit
-from dpfda.cli.plan.answers import Study, answers, typical
+from dpfda.cli.plan.answers import PlannedStudy, answer, average_sites
 from dpfda.cli.plan.sentences import print_answers
 from dpfda.cli.summary import print_summary
 from dpfda.cli.terminal import Terminal
-from dpfda.curves.datasets import dataset_info
+from dpfda.curves.datasets import get_dataset_info
 from dpfda.curves.simulated import simulate_mean
 from dpfda.estimators import PrivateMean
 from dpfda.protocol.terms import SiloTerms
-from dpfda.report.document import BudgetChange, result_document
-from dpfda.report.document import Study as Described
+from dpfda.report.document import BudgetChange, StudyDescription, make_result_document
 
-STUDY = Study(n=1000, m=5, S=1, epsilon=1.0, delta=1e-5, alpha=2.0, d=0, y_bounds=(0.0, 150.0))
+STUDY = PlannedStudy(n=1000, m=5, S=1, epsilon=1.0, delta=1e-5, alpha=2.0, d=0, y_bounds=(0.0, 150.0))
 
 
 def test_doubling_anything_never_hurts_and_the_most_helpful_is_first() -> None:
-    rows = answers(STUDY)["doubling"]
+    rows = answer(STUDY)["doubling"]
     times = [row["error_times"] for row in rows]
     assert times == sorted(times)
     assert max(times) <= 1.0 + 1e-9
@@ -32,20 +31,20 @@ def test_doubling_anything_never_hurts_and_the_most_helpful_is_first() -> None:
 
 def test_the_subjects_that_a_target_needs_reach_it() -> None:
     wanted = 0.65
-    target = answers(STUDY, error=wanted)["target"]
+    target = answer(STUDY, error=wanted)["target"]
     assert target["typical_distance"] == wanted
     assert STUDY.expected(epsilon=target["epsilon"]).total <= wanted**2
 
 
 def test_equal_sites_that_stand_for_unequal_ones_keep_their_sums() -> None:
     sites = [SiloTerms("a", 100, 1.0, 1e-5), SiloTerms("b", 300, 0.5, 1e-6)]
-    found = typical(sites)
+    found = average_sites(sites)
     assert (found["n"] * found["S"], found["delta"]) == (400, 1e-5)
     assert found["S"] * (found["n"] * found["epsilon"]) ** 2 == pytest.approx(100**2 + 150**2)
 
 
 def test_answers_are_told_in_sentences(capsys: pytest.CaptureFixture[str]) -> None:
-    print_answers(answers(STUDY, error=0.5), Terminal(), units="mg/dl")
+    print_answers(answer(STUDY, error=0.5), Terminal(), units="mg/dl")
     told = capsys.readouterr().out
     for words in ("1,000 subjects", "What helps most", "The price of privacy", "For a typical distance of 0.5"):
         assert words in told
@@ -53,9 +52,11 @@ def test_answers_are_told_in_sentences(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_summary_says_who_is_protected_and_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     fitted = PrivateMean(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5)).fit(simulate_mean(500, 5, rng=1))
-    described = Described("visits.csv", "age", "hdl", ("mean",), title="HDL over age", x_label="age", y_label="hdl")
+    described = StudyDescription(
+        "visits.csv", "age", "hdl", ("mean",), title="HDL over age", x_label="age", y_label="hdl"
+    )
     budget = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
-    print_summary(result_document(fitted, described, budget=budget), Terminal())
+    print_summary(make_result_document(fitted, described, budget=budget), Terminal())
     told = capsys.readouterr().out
     assert "500 subjects, each protected as a whole: epsilon = 1, delta = 1e-05." in told
     assert "HDL over age" in told
@@ -64,7 +65,7 @@ def test_a_summary_says_who_is_protected_and_what_is_left(capsys: pytest.Capture
 def test_the_example_draws_a_picture_and_a_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    info, rng = dataset_info(example_fit.DATASET), np.random.default_rng(1)
+    info, rng = get_dataset_info(example_fit.DATASET), np.random.default_rng(1)
     ids, (low, high) = np.repeat(np.arange(800), 4), info.domain
     middle = sum(info.y_bounds) / 2
     data = Curves.from_long(ids, rng.uniform(low, high, ids.size), middle + rng.normal(size=ids.size))

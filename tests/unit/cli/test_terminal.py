@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from dpfda.cli import entry
-from dpfda.cli.failures import exit_code_after
+from dpfda.cli.failures import run_for_exit_code
 from dpfda.cli.new_app import example, new_app
 from dpfda.cli.terminal import Terminal
 from dpfda.errors import BudgetExceeded
@@ -32,8 +32,8 @@ def test_a_failure_is_one_sentence_and_an_exit_code(capsys: pytest.CaptureFixtur
     def overspend() -> None:
         raise BudgetExceeded("The budget is used up.")
 
-    assert exit_code_after(lambda: None) == 0
-    assert exit_code_after(overspend) > 0
+    assert run_for_exit_code(lambda: None) == 0
+    assert run_for_exit_code(overspend) > 0
     assert "The budget is used up." in capsys.readouterr().err
 
 

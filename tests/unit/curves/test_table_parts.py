@@ -10,21 +10,21 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dpfda.curves.known_ranges import KNOWN, matching
-from dpfda.curves.tables.batches import batches_of, column_names
-from dpfda.curves.tables.database import needed, postgres_url, query_batches
-from dpfda.curves.tables.files import explained, scan_file
+from dpfda.curves.known_ranges import KNOWN, find_measures
+from dpfda.curves.tables.batches import open_batches, read_column_names
+from dpfda.curves.tables.database import import_optional, postgres_url, query_batches
+from dpfda.curves.tables.files import explain_errors, scan_file
 from dpfda.curves.tables.gathering import Collector
-from dpfda.curves.tables.grouping import in_order, may_hold_copies
-from dpfda.curves.tables.numbers import numbers, positions
-from dpfda.curves.tables.ordering import pieces_of
-from dpfda.curves.tables.owner_notes import Tally, notes_from
+from dpfda.curves.tables.grouping import may_hold_copies, order_rows
+from dpfda.curves.tables.numbers import parse_numbers, parse_positions
+from dpfda.curves.tables.ordering import cut_into_pieces
+from dpfda.curves.tables.owner_notes import Tally, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
-from dpfda.curves.tables.repeats import any_repeat
-from dpfda.curves.tables.rows import Rows, joined
+from dpfda.curves.tables.repeats import has_repeat
+from dpfda.curves.tables.rows import Rows, join_rows
 from dpfda.curves.tables.source import find_source
 from dpfda.curves.tables.spool import Spool
-from dpfda.curves.tables.wide import wide_rows
+from dpfda.curves.tables.wide import unpivot
 from dpfda.errors import InvalidInput
 
 READING = Reading(Domain(0.0, 100.0), (0.0, 10.0), id="id", x="x", y="y")
@@ -37,26 +37,26 @@ def some_rows(n: int, seed: int = 1) -> Rows:
 
 def test_known_ranges_are_ranges_and_are_found_by_a_columns_name() -> None:
     assert all(known.low < known.high for known in KNOWN)
-    assert [known.name for known in matching("hdl_mgdl")] == ["HDL cholesterol"]
-    assert matching("xyzzy") == []
+    assert [known.name for known in find_measures("hdl_mgdl")] == ["HDL cholesterol"]
+    assert find_measures("xyzzy") == []
 
 
 def test_numbers_are_not_guessed() -> None:
-    np.testing.assert_array_equal(numbers(pl.Series("y", ["1.5", " n/a", "2"])), [1.5, np.nan, 2])
-    np.testing.assert_array_equal(numbers(pl.Series("y", ["1,5"]), "comma"), [1.5])
+    np.testing.assert_array_equal(parse_numbers(pl.Series("y", ["1.5", " n/a", "2"])), [1.5, np.nan, 2])
+    np.testing.assert_array_equal(parse_numbers(pl.Series("y", ["1,5"]), "comma"), [1.5])
     with pytest.raises(InvalidInput, match=r"row 13.*--decimal comma"):
-        numbers(pl.Series("y", ["1", "2,5"]), rows_before=11)
+        parse_numbers(pl.Series("y", ["1", "2,5"]), rows_before=11)
 
 
 def test_dates_are_days_since_the_first_day_of_the_domain() -> None:
     domain = Domain.between("2019-01-01", "2019-12-31")
-    assert positions(pl.Series("day", [date(2019, 1, 3)]), domain).tolist() == [2.0]
+    assert parse_positions(pl.Series("day", [date(2019, 1, 3)]), domain).tolist() == [2.0]
     with pytest.raises(InvalidInput, match="give --domain as dates"):
-        positions(pl.Series("day", [date(2019, 1, 3)]), READING.domain)
+        parse_positions(pl.Series("day", [date(2019, 1, 3)]), READING.domain)
 
 
 def test_rows_come_in_the_order_of_codes_and_keep_their_own() -> None:
-    codes, x, y = in_order(np.array([1, 0, 1, 0]), np.arange(4.0), np.arange(4.0) * 10)
+    codes, x, y = order_rows(np.array([1, 0, 1, 0]), np.arange(4.0), np.arange(4.0) * 10)
     assert (codes.tolist(), x.tolist(), y.tolist()) == ([0, 0, 1, 1], [1, 3, 0, 2], [10, 30, 0, 20])
 
 
@@ -64,14 +64,14 @@ def test_copies_and_repeats_are_seen() -> None:
     offsets = np.array([0, 2, 4])
     assert may_hold_copies(np.array([1.0, 1, 2, 3]), np.array([5.0, 5, 5, 5]), offsets)
     assert not may_hold_copies(np.array([1.0, 2, 1, 2]), np.array([5.0, 5, 5, 5]), offsets)
-    assert any_repeat(np.array([7, 3, 7], dtype=np.uint64))
-    assert not any_repeat(np.array([7, 3, 5], dtype=np.uint64))
+    assert has_repeat(np.array([7, 3, 7], dtype=np.uint64))
+    assert not has_repeat(np.array([7, 3, 5], dtype=np.uint64))
 
 
 def test_wide_tables_take_x_from_the_names_of_their_columns() -> None:
     frame = pl.DataFrame({"id": ["a", "b"], "hdl_46": [1.0, 2.0], "hdl_50": [3.0, 4.0]})
     reading = Reading(READING.domain, READING.y_bounds, id="id", y="hdl", wide=True)
-    owners, x, y = wide_rows(frame, reading)
+    owners, x, y = unpivot(frame, reading)
     assert (owners.tolist(), x.tolist(), y.tolist()) == ([0, 0, 1, 1], [46, 50, 46, 50], [1, 3, 2, 4])
 
 
@@ -80,8 +80,8 @@ def test_a_spool_gives_every_row_once_in_pieces_of_whole_ids(tmp_path: Path) -> 
     spool = Spool(tmp_path, rows.ids)
     for start in range(0, len(rows), 700):
         spool.add(rows[start : start + 700])
-    pieces = [piece.read() for piece in pieces_of(spool, tmp_path, 400)]
-    everything = joined(pieces)
+    pieces = [piece.read() for piece in cut_into_pieces(spool, tmp_path, 400)]
+    everything = join_rows(pieces)
     assert sorted(everything.x) == sorted(rows.x)
     ids = [set(piece.ids) for piece in pieces]
     assert sum(map(len, ids)) == len(set().union(*ids))
@@ -104,21 +104,21 @@ def test_tallies_add_up_and_one_curve_in_parts_is_one_subject() -> None:
     assert (part + part).rows == 6
     assert Tally.of_one_curve([part, part]).subjects == 1
     whole = Tally(rows=10, missing=2, points=8, inside=8, within_bounds=8, subjects=4)
-    assert notes_from(whole, READING) == ["2 of 10 rows have no x or no y and were left out"]
+    assert write_notes(whole, READING) == ["2 of 10 rows have no x or no y and were left out"]
 
 
 def test_a_file_is_scanned_in_batches_with_the_columns_that_were_chosen(tmp_path: Path) -> None:
     file = tmp_path / "visits.csv"
     file.write_text("id,x,y,name\n1,2,3,ann\n1,3,4,ann\n2,5,6,bob\n")
     source = find_source(str(file))
-    assert column_names(source) == ["id", "x", "y", "name"]
+    assert read_column_names(source) == ["id", "x", "y", "name"]
     assert scan_file(file, source.kind).collect().height == 3
-    with batches_of(source, lambda names: names[:3], None, rows=2) as batches:
+    with open_batches(source, lambda names: names[:3], None, rows=2) as batches:
         assert pl.concat(list(batches.frames)).columns == ["id", "x", "y"]
 
 
 def test_an_empty_file_is_explained_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"visits\.csv is empty"), explained(tmp_path / "visits.csv"):
+    with pytest.raises(InvalidInput, match=r"visits\.csv is empty"), explain_errors(tmp_path / "visits.csv"):
         raise pl.exceptions.NoDataError("empty CSV")
 
 
@@ -131,4 +131,4 @@ def test_a_query_comes_in_batches_and_cannot_change_the_database(tmp_path: Path)
         assert pl.concat(list(frames)).height == 5
     assert postgres_url("postgresql://me@server/clinic") == "postgresql+psycopg://me@server/clinic"
     with pytest.raises(InvalidInput, match=r"dpfda\[duckdb\]"):
-        needed("a_module_that_is_not_there", "duckdb")
+        import_optional("a_module_that_is_not_there", "duckdb")

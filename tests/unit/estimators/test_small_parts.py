@@ -70,7 +70,9 @@ def test_least_squares_equals_the_weighted_normal_equations() -> None:
 def test_the_achieved_error_is_in_the_users_units_and_adds_up() -> None:
     basis, size = make_basis("cosine", 3), 3
     scaling = symmetric_scaling((-10.0, 10.0), (INTERCEPT,))
-    parts = ErrorParts(total=0.03 * np.eye(size), sampling=0.01 * np.eye(size), privacy=0.01 * np.eye(size), spread=0.0)
+    parts = ErrorParts(
+        total=0.03 * np.eye(size), sampling=0.01 * np.eye(size), privacy=0.01 * np.eye(size), sd_of_means=0.0
+    )
     found = estimate_error(basis, scaling, np.array([[0.5, 0.2, 0.0]]), parts)
     assert found.total == pytest.approx(100 * 0.03 * size)
     assert found.sampling == found.privacy == pytest.approx(100 * 0.01 * size)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from dpfda.errors import InvalidInput
-from dpfda.federation.files import private_folder, write_atomically, write_json
+from dpfda.federation.files import make_private_folder, write_atomically, write_json
 from dpfda.federation.status import Status, StatusFile
-from dpfda.federation.toml_tables import known_only, pair, read_toml, required
+from dpfda.federation.toml_tables import parse_pair, read_toml, refuse_unknown_names, require
 
 
 def test_a_file_is_replaced_whole_and_is_its_owners(tmp_path: Path) -> None:
@@ -18,7 +18,7 @@ def test_a_file_is_replaced_whole_and_is_its_owners(tmp_path: Path) -> None:
     write_json(target, {"b": 1, "a": 2})
     assert target.read_text() == '{\n "a": 2,\n "b": 1\n}\n'
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    assert stat.S_IMODE(private_folder(tmp_path / "site").stat().st_mode) == 0o700
+    assert stat.S_IMODE(make_private_folder(tmp_path / "site").stat().st_mode) == 0o700
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,11 +41,11 @@ def test_mistakes_in_a_toml_file_are_sentences(tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match=words):
             read_toml(path)
     with pytest.raises(InvalidInput, match="did you mean 'epsilon'"):
-        known_only("site.toml", {"epsilom": 1}, ["epsilon", "delta"])
+        refuse_unknown_names("site.toml", {"epsilom": 1}, ["epsilon", "delta"])
     with pytest.raises(InvalidInput, match="lacks 'delta'"):
-        required("site.toml", {}, "delta")
+        require("site.toml", {}, "delta")
     with pytest.raises(InvalidInput, match="list of two"):
-        pair("domain", [1, 2, 3])
+        parse_pair("domain", [1, 2, 3])
 
 
 def test_a_status_tells_who_answered_and_reads_back(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ def test_products_quotients_and_powers_are_those_of_numbers() -> None:
 
 
 def test_a_crossing_is_where_the_monomial_is_one() -> None:
-    crossing = (n**2 * epsilon**2 / m).solved_for("m")
+    crossing = (n**2 * epsilon**2 / m).solve_for("m")
     assert crossing.at({"n": 10.0, "epsilon": 0.5}) == pytest.approx(25.0)
     with pytest.raises(InvalidInput, match="S does not"):
-        n.solved_for("S")
+        n.solve_for("S")
     with pytest.raises(InvalidInput, match="m is needed"):
         m.at({"n": 1.0})
 

@@ -108,7 +108,7 @@ def heterogeneous_upper(sites: Sequence[SiteBudget], r: float, *, m: float, alph
 
     Examples
     --------
-    >>> sites = [Site(1000, 0.5), Site(300, 1)]
+    >>> sites = [SiteBudget(1000, 0.5), SiteBudget(300, 1)]
     >>> [round(weight, 2) for weight in heterogeneous_upper(sites, 4, m=3, alpha=3).weights]
     [0.77, 0.23]
     """
