@@ -61,12 +61,7 @@ def read_study(path: Path) -> StudyFile:
     fields = tables.refuse_unknown_names(path.name, tables.read_toml(path), _TOP)
     for name in ("consortium", "name", "model", "domain", "y_bounds", "sites"):
         tables.require(path.name, fields, name)
-<<<<<<< HEAD
     consortium = path.parent.absolute() / str(fields.pop("consortium"))
-=======
-    if not isinstance(fields["name"], str) or not _NAME.match(fields["name"]):
-        raise InvalidInput('name must be letters, digits, - and _ (at most 63), for instance name = "lipid-2026".')
->>>>>>> border-terms
     for name in ("domain", "y_bounds"):
         fields[name] = _validate.interval(name, tables.parse_pair(name, fields[name]))
     model, silos = _validate.choice("model", fields.pop("model"), MODELS), _read_sites(fields.pop("sites"))

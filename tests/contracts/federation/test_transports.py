@@ -20,11 +20,7 @@ from dpfda import BudgetExceeded, Curves, ProtocolError, Silo
 from dpfda.errors import DpfdaError, TransportError
 from dpfda.methods.run import run_study
 from dpfda.protocol.messages import Query, Release
-<<<<<<< HEAD
 from dpfda.protocol.plans.registry import make_plan
-=======
-from dpfda.protocol.plans import make_plan
->>>>>>> border-terms
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.terms import StudyTerms
 from dpfda.transports.in_process import InProcessTransport
@@ -53,15 +49,9 @@ def members():
     return [make_silo("gamma", 30, 1), make_silo("alpha", 50, 2, epsilon=2.0), make_silo("beta", 40, 3)]
 
 
-<<<<<<< HEAD
 def make_terms(silos, **fields):
     given = {"method": "published", "n_basis": R, "constants": PublishedConstants(C_T=1.0)} | fields
     return StudyTerms(domain=(0.0, 1.0), y_bounds=(-5.0, 5.0), silos=tuple(silo.terms() for silo in silos), **given)
-=======
-def make_terms(silos, **changes):
-    options = {"basis": "fourier", "n_basis": R, "y_scale": "none", "constants": PublishedConstants(C_T=1.0)} | changes
-    return StudyTerms("published", (0.0, 1.0), (-5.0, 5.0), tuple(silo.terms() for silo in silos), **options)
->>>>>>> border-terms
 
 
 def ask(round_=0, value=0.25, run="run"):
@@ -90,11 +80,7 @@ def test_the_order_of_the_terms_holds_whatever_order_the_silos_connected_in(conn
     terms = make_terms(silos)
     transport = connect(silos[::-1])
     transport.open(terms, "run")
-<<<<<<< HEAD
     assert list(transport.gather(ask())) == ["gamma", "alpha", "beta"]
-=======
-    assert list(transport.gather(ask())) == ["zebra", "ant", "mole"]
->>>>>>> border-terms
 
 
 def test_opening_asks_every_silo_and_spends_nothing(connect):
@@ -138,30 +124,17 @@ def test_refused_terms_are_refused_for_all_and_nothing_is_spent(connect):
     for index in range(3):
         stated = list(terms.silos)
         stated[index] = dataclasses.replace(stated[index], n=stated[index].n + 1)
-<<<<<<< HEAD
         with pytest.raises((ProtocolError, TransportError)):
-=======
-        with pytest.raises(ProtocolError):
->>>>>>> border-terms
             connect(silos).open(dataclasses.replace(terms, silos=tuple(stated)), f"run {index}")
     assert debits(silos) == [0, 0, 0]
 
 
 def test_a_budget_refusal_reaches_the_coordinator(connect):
-<<<<<<< HEAD
     silos = [make_silo("gamma"), make_silo("alpha")]
     terms = make_terms(silos, method="adaptive", constants=None)
     run_study(terms, connect(silos), "first")
     spent = debits(silos)
     with pytest.raises((BudgetExceeded, TransportError)):
-=======
-    poor = make_silo("poor")
-    silos = [make_silo("rich"), poor]
-    terms = StudyTerms("adaptive", (0.0, 1.0), (-5.0, 5.0), tuple(silo.terms() for silo in silos), n_basis=R)
-    run_study(terms, connect(silos), "first")
-    spent = debits(silos)
-    with pytest.raises(BudgetExceeded):
->>>>>>> border-terms
         connect(silos).open(terms, "second")
     assert debits(silos) == spent
 
@@ -200,11 +173,7 @@ def test_a_connected_silo_outside_the_terms_is_left_alone(connect):
     terms = make_terms(silos[:2])
     transport = connect(silos)
     transport.open(terms, "run")
-<<<<<<< HEAD
     assert list(transport.gather(ask())) == ["gamma", "alpha"]
-=======
-    assert list(transport.gather(ask())) == ["zebra", "ant"]
->>>>>>> border-terms
     assert debits(silos) == [1, 1, 0]
 
 
@@ -238,15 +207,9 @@ def test_progress_is_told_after_every_round(connect):
 
 
 def test_one_seeded_silo_makes_the_study_not_private(connect):
-<<<<<<< HEAD
     silos = [make_silo("gamma", random_state=None), make_silo("alpha", random_state=1)]
     assert not run_study(make_terms(silos), connect(silos), "run").private
     silos = [make_silo("gamma", random_state=None), make_silo("alpha", random_state=None)]
-=======
-    silos = [make_silo("a", random_state=None), make_silo("b", random_state=1)]
-    assert not run_study(make_terms(silos), connect(silos), "run").private
-    silos = [make_silo("a", random_state=None), make_silo("b", random_state=None)]
->>>>>>> border-terms
     assert run_study(make_terms(silos), connect(silos), "run").private
 
 

@@ -32,7 +32,6 @@ EQUAL = tuple(SiloTerms(name, 120, 2.0, 1e-3, 4.0) for name in SITES)
 def federated(flare, terms, *, columns=()):
     """Run a study on real site processes; its outcome, and the same silos in this process."""
     silos = []
-<<<<<<< HEAD
     for index, silo in enumerate(terms.silos):
         data = curves(silo.n, index, points=int(silo.points_per_curve), columns=len(columns))
         policy = flare.sites[silo.name].configure(data, terms, columns=columns, seed=11)
@@ -40,14 +39,6 @@ def federated(flare, terms, *, columns=()):
         create_ledger(twin)
         silos.append(open_silo(twin, terms, silo.name))
     return run_study(terms, flare.transport(terms), name_study(terms)), silos
-=======
-    for index, terms in enumerate(document.terms.silos):
-        data = curves(terms.n, index, points=int(terms.points_per_curve), columns=len(columns))
-        policy = flare.deployment.configure(terms.name, data, document, columns=columns, seed=11)
-        silos.append(open_silo(dataclasses.replace(policy, ledger=policy.ledger + ".twin"), document, terms.name))
-    clients = {terms.name: terms.name for terms in document.terms.silos}
-    return run_study(document.terms, flare.transport(clients), document.id), silos
->>>>>>> border-terms
 
 
 @pytest.mark.parametrize(
@@ -65,15 +56,9 @@ def federated(flare, terms, *, columns=()):
 )
 def test_federated_is_in_process(flare, method, model, sites):
     columns = ("dose",) if model == "vcm" else ()
-<<<<<<< HEAD
     terms = study(
         sites, model=model, method=method, covariates=[covariate(name, -1.0, 1.0) for name in columns],
         constants={"C_T": 1.0} if method == "published" else None,
-=======
-    document = study(
-        sites, method=method, covariates=[covariate(name, -1.0, 1.0) for name in columns],
-        constants={"C_T": 1.0} if method == "published" else {},
->>>>>>> border-terms
     )  # fmt: skip
     outcome, silos = federated(flare, terms, columns=columns)
     reference = run_study(terms, InProcessTransport(silos), name_study(terms))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dpfda.errors import ProtocolError
 from dpfda.federation.keys import make_signing_key
+from dpfda.federation.proposal import open_terms, sign_terms
 from dpfda.federation.signed import SignedHandler, SignedQuestions
 from dpfda.federation.signing import (
     ACCEPTANCE,
@@ -19,19 +20,17 @@ from dpfda.federation.signing import (
     QUERY,
     TERMS,
     Subject,
-    digest_document,
     encode_canonically,
     open_acceptance,
     open_document,
     open_message,
-    open_terms,
     parse_canonically,
     peek_subject,
     sign_acceptance,
     sign_document,
     sign_message,
-    sign_terms,
 )  # fmt: skip
+from dpfda.protocol.terms import SiloTerms, StudyTerms
 
 KEY, OTHER = make_signing_key(), make_signing_key()
 DIGEST = "ab" * 32
@@ -59,30 +58,31 @@ def test_documents_survive(body):
 @settings(max_examples=300)
 @given(st.data())
 def test_a_changed_document_is_refused(data):
-    signed = bytearray(sign_terms(BODY, KEY))
+    signed = bytearray(sign_document(TERMS, BODY, KEY))
     place = data.draw(st.integers(0, len(signed) - 1))
     byte = data.draw(st.integers(0, 255))
     if signed[place] == byte:
         return
     signed[place] = byte
     with pytest.raises(ProtocolError):
-        open_terms(bytes(signed), KEY.public_key())
+        open_document(TERMS, bytes(signed), KEY.public_key())
 
 
 def test_the_spare_bits_of_a_signatures_text_are_not_free():
-    fields = json.loads(sign_terms(BODY, KEY))
+    fields = json.loads(sign_document(TERMS, BODY, KEY))
     last = fields["signature"][-3]
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     fields["signature"] = fields["signature"][:-3] + alphabet[alphabet.index(last) ^ 1] + "=="
     with pytest.raises(ProtocolError):
-        open_terms(encode_canonically(fields), KEY.public_key())
+        open_document(TERMS, encode_canonically(fields), KEY.public_key())
 
 
 def test_terms_and_acceptance():
-    terms = sign_terms(BODY, KEY)
-    body, digest = open_terms(terms, KEY.public_key())
-    assert body == BODY
-    assert digest == digest_document(TERMS, BODY) != digest_document(ACCEPTANCE, BODY)
+    terms = StudyTerms("adaptive", (0, 1), (-5, 5), (SiloTerms("alpha", 100, 1.0, 1e-3),))
+    assert open_terms(sign_terms(terms, KEY), KEY.public_key()) == terms
+    with pytest.raises(ProtocolError, match="refused"):
+        open_terms(sign_document(TERMS, json.loads(terms.encode()) | {"bins": 0}, KEY), KEY.public_key())
+    digest = terms.digest()
     acceptance = sign_acceptance(digest, "alpha", "L1", 1_700_000_000, OTHER)
     assert open_acceptance(acceptance, digest, "alpha", OTHER.public_key())["ledger"] == "L1"
     for wrong in ((DIGEST, "alpha", OTHER), (digest, "beta", OTHER), (digest, "alpha", KEY)):
@@ -91,7 +91,7 @@ def test_terms_and_acceptance():
 
 
 def test_one_kind_never_passes_as_another():
-    terms = sign_terms(BODY, KEY)
+    terms = sign_document(TERMS, BODY, KEY)
     relabelled = json.loads(terms)
     relabelled["kind"] = ACCEPTANCE
     for data in (terms, encode_canonically(relabelled)):
@@ -145,7 +145,7 @@ def test_noise_is_refused(data):
     with pytest.raises(ProtocolError):
         open_message(QUERY, data, KEY.public_key())
     with pytest.raises(ProtocolError):
-        open_terms(data, KEY.public_key())
+        open_document(TERMS, data, KEY.public_key())
 
 
 def test_a_message_of_another_signer_or_site_is_refused():
