@@ -92,5 +92,5 @@ class CarriedTransport(Generic[Plan, Question, Given]):
             told = ", ".join(f"{site} ({why})" for site, why in missing.items())
             raise TransportError(
                 f"{len(usable)} of {len(self._sites)} sites answered, the minimum is {self._closing.quorum}; missing: "
-                f"{told}. Nothing is lost: when they are back, go on with the study."
+                f"{told}. Nothing is lost: when they are back, run dpfda study resume."
             )
