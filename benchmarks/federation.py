@@ -1,4 +1,4 @@
-"""Time, bytes and memory of a study on one machine: real FLARE sites (3, 10, 30) and 1,000 silos in process.
+"""Time, bytes and memory of a study on one machine: real sites (3, 10, 30) and 1,000 silos in process.
 
 python -m benchmarks.federation 3 10 30 --in-process 1000
 """
@@ -6,31 +6,40 @@ python -m benchmarks.federation 3 10 30 --in-process 1000
 from __future__ import annotations
 
 import argparse
+import contextlib
 import statistics
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 
-from dpfda.cli.commands.federate_demo import free_ports
+from dpfda.cli.commands.federate_demo import free_port
 from dpfda.curves.curves import Curves
-from dpfda.federation.flare.processes import ended_politely, start_site, stop
-from dpfda.federation.flare.run_study import RunOptions, StudyRun
-from dpfda.federation.joining import check_promise, check_study, join, unpack
-from dpfda.federation.policy import read_policy
-from dpfda.federation.study import make_document
-from dpfda.federation.workspace import init_study
+from dpfda.federation.consortium import ConsortiumFolder
+from dpfda.federation.decisions import Decisions
+from dpfda.federation.enrolment import request_enrolment, take_papers
+from dpfda.federation.flare.launch import ended_politely, make_command
+from dpfda.federation.flare.supervisor import Supervisor
+from dpfda.federation.folder import SiteFolder
+from dpfda.federation.policy import SitePolicy
+from dpfda.federation.running import RunOptions, StudyRun
+from dpfda.federation.seal import write_seal
+from dpfda.federation.site_ledger import create_ledger
+from dpfda.federation.study import name_study
+from dpfda.federation.workspace import propose_study
 from dpfda.methods.run import run_study
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
-from dpfda.transports.checkpoint import Transcript
 from dpfda.transports.in_process import InProcessTransport
 
 R, N, POINTS = 50, 200, 5
+PASSPHRASE = b"of a benchmark, for minutes"
 
 
 def curves(seed: int) -> Curves:
@@ -43,81 +52,95 @@ def curves(seed: int) -> Curves:
 
 def study_toml(names: list[str]) -> str:
     """The published method: many rounds with one vector of R numbers each."""
-    port, admin_port = free_ports(2)
     head = (
-        f'name = "bench"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [-3, 3]\nmethod = "published"\nn_basis = {R}\n'
-        f"min_sites = {len(names)}\n[server]\nport = {port}\nadmin_port = {admin_port}\n"
+        'consortium = "consortium"\nname = "bench"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [-3, 3]\n'
+        f'method = "published"\nn_basis = {R}\nmin_sites = {len(names)}\n'
     )
-    site = "[[sites]]\nname = {!r}\nn = {}\nepsilon = 1.0\ndelta = 1e-3\npoints_per_curve = {}\n"
+    site = '[[sites]]\nname = "{}"\nn = {}\nepsilon = 1.0\ndelta = 1e-3\npoints_per_curve = {}\n'
     return head + "".join(site.format(name, N, POINTS) for name in names)
 
 
-def add_site(root: Path, folder: Any, name: str, seed: int) -> Any:
-    """Data, policy, promise, process."""
-    data = curves(seed)
+def enrol(root: Path, consortium: ConsortiumFolder, name: str, seed: int) -> SiteFolder:
+    """Keys, papers, data, policy, ledger."""
+    papers, _ = consortium.sign(request_enrolment(root / name, name), name, "bench", PASSPHRASE)
+    folder, data = SiteFolder(root / name), curves(seed)
+    take_papers(folder, papers, lambda _: True)
     rows = zip(data.owners, data.x, data.y, strict=True)
     lines = [f"s{owner:05d},{float(x)!r},{float(y)!r}\n" for owner, x, y in rows]
     (root / f"{name}.csv").write_text("pid,t,value\n" + "".join(lines))
-    policy = root / f"{name}.toml"
-    policy.write_text(
-        f'[data]\nsource = "{name}.csv"\nid = "pid"\nx = "t"\ny = "value"\n[promise]\nepsilon = 1.0\ndelta = 1e-3\n'
-        "[budget]\nepsilon = 1.0\ndelta = 1e-3\n"
-    )
-    kit = unpack(folder.kits / f"{name}.zip")
-    join(kit, check_promise(check_study(kit), read_policy(policy), name))
-    return start_site(kit, name, kit / "site.log")
+    source = {"source": str(root / f"{name}.csv"), "id": "pid", "x": "t", "y": "value"}
+    policy = SitePolicy(source, 1.0, 1e-3, 1.0, 1e-3, str(root / f"{name}.ledger"))
+    create_ledger(policy)
+    policy.save(folder.policy_path)
+    write_seal(folder)
+    return folder
+
+
+@contextlib.contextmanager
+def serving(folder: SiteFolder) -> Iterator[None]:
+    """A site's client and silo processes."""
+    stop = threading.Event()
+    command = make_command("dpfda.federation.silo_main", str(folder.root))
+    thread = threading.Thread(target=Supervisor(folder, command, lambda _: None).run, args=(stop,))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def with_processes(count: int) -> None:
     """A study over real sites; one line of the table."""
-    with tempfile.TemporaryDirectory(prefix="dpfda-bench-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="dpfda-bench-") as scratch, contextlib.ExitStack() as stack:
         root, names = Path(scratch), [f"site{index:02d}" for index in range(count)]
+        consortium = ConsortiumFolder.create(
+            root / "consortium", "bench", "127.0.0.1", free_port(), PASSPHRASE, "127.0.0.1"
+        )
+        sites = [enrol(root, consortium, name, seed) for seed, name in enumerate(names)]
         (root / "bench.toml").write_text(study_toml(names))
+        folder = propose_study(root / "bench.toml")
+        terms, signed, peak = folder.terms(), folder.terms_path.read_bytes(), [0.0]
         began = time.perf_counter()
-        folder, document = init_study(root / "bench.toml")
-        processes, peak = [add_site(root, folder, name, seed) for seed, name in enumerate(names)], [0.0]
-        started = time.perf_counter() - began
+        for site in sites:
+            decisions = Decisions(site)
+            decisions.keep(signed)
+            decisions.accept(terms, "bench")
+            stack.enter_context(serving(site))
 
-        def watch(*_: Any) -> None:
-            family = [each for p in processes for each in (psutil.Process(p.pid), *psutil.Process(p.pid).children())]
+        def watch(_: Any) -> None:
+            family = [each for each in psutil.Process().children() if "flare.server" not in str(each.cmdline())]
             peak[0] = max(peak[0], sum(each.memory_info().rss for each in family) / 2**20 / count)
 
-        try:
-            run = StudyRun(folder, RunOptions(for_sites=300.0, in_all=300.0, after_enough=60.0), watch)
-            run.to_end()
-        finally:
-            stop(processes)
-        seconds = folder.status().round_seconds  # type: ignore[union-attr]
-        out, back = message_sizes(document, folder.transcript)
+        StudyRun(folder, RunOptions(for_sites=300.0, in_all=300.0, after_enough=60.0), watch).to_end()
+        in_all = time.perf_counter() - began
+        status = folder.status()
+        assert status is not None
+        seconds = status.round_seconds
+        out, back = message_sizes(terms)
         print(
-            f"| {count} processes | {len(seconds) + 1} | {statistics.median(seconds):.3f} | {max(seconds):.3f} | {out:,} | "
-            f"{back:,} | {peak[0]:.0f} | {started:.0f} |", flush=True,
+            f"| {count} sites | {len(seconds) + 1} | {1000 * statistics.median(seconds):.1f} | {1000 * max(seconds):.1f} | "
+            f"{out:,} | {back:,} | {peak[0]:.0f} | {in_all - sum(seconds):.1f} |", flush=True,
         )  # fmt: skip
 
 
-def message_sizes(document: Any, folder: Path) -> tuple[int, int]:
-    """Bytes of a question to one site and of its answer."""
-    query = Query(document.id, 1, {"iterate": np.zeros(document.plan.n_coefficients * document.plan.basis.size)})
-    known = next(iter(folder.glob("round-000001.bin")), None)
-    assert known is not None
-    assert Transcript(folder).rounds()
-    size = document.plan.n_coefficients * document.plan.basis.size
-    release = Release(document.id, 1, document.plan.silos[0].name, np.zeros(size), np.zeros(size), True)
+def message_sizes(terms: StudyTerms) -> tuple[int, int]:
+    """Bytes of a question to one site and of its answer, without signatures."""
+    query = Query(name_study(terms), 1, {"iterate": np.zeros(R)})
+    release = Release(name_study(terms), 1, terms.silos[0].name, np.zeros(R), np.zeros(R), True)
     return len(query.encode()), len(release.encode())
 
 
 def in_process(count: int) -> None:
-    """The same plan over silos in this process."""
-    terms = tuple(SiloTerms(f"silo{index:04d}", N, 1.0, 1e-3, float(POINTS)) for index in range(count))
-    document = make_document(
-        StudyTerms("published", (0.0, 1.0), (-3.0, 3.0), terms, name="bench", min_silos=count, n_basis=R)
-    )
+    """The same study over silos in this process."""
+    stated = tuple(SiloTerms(f"silo{index:04d}", N, 1.0, 1e-3, float(POINTS)) for index in range(count))
+    terms = StudyTerms("published", (0.0, 1.0), (-3.0, 3.0), stated, n_basis=R, name="bench")
     options: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-3, "points_per_curve": POINTS}
-    silos = [Silo(curves(index), name=each.name, **options) for index, each in enumerate(terms)]
+    silos = [Silo(curves(index), name=each.name, **options) for index, each in enumerate(stated)]
     ticks = [time.perf_counter()]
-    run_study(document.terms, InProcessTransport(silos), document.id, lambda *_: ticks.append(time.perf_counter()))
-    seconds = np.diff(ticks)[1:]
-    print(f"| {count} silos in process | {len(ticks) - 1} | {np.median(seconds):.3f} | {seconds.max():.3f} | | | | |")
+    run_study(terms, InProcessTransport(silos), name_study(terms), lambda *_: ticks.append(time.perf_counter()))
+    ms = 1000 * np.diff(ticks)[1:]
+    print(f"| {count} silos in process | {len(ticks) - 1} | {np.median(ms):.1f} | {ms.max():.1f} | | | | |")
 
 
 def main() -> None:
@@ -126,7 +149,7 @@ def main() -> None:
     parser.add_argument("sites", type=int, nargs="*", default=[3])
     parser.add_argument("--in-process", type=int, default=0)
     arguments = parser.parse_args()
-    print("| sites | rounds | median s a round | longest | bytes out | bytes back | MB a site | set-up s |")
+    print("| sites | rounds | median ms a round | longest | bytes out | bytes back | MB a site | start-up s |")
     print("|---|---|---|---|---|---|---|---|")
     with ended_politely():
         for count in arguments.sites:

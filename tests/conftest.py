@@ -96,11 +96,11 @@ def chromium() -> str:
 def flare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """One FLARE server and three sites as real processes with mutual TLS, for all tests of a session."""
     pytest.importorskip("nvflare", reason="the extra dpfda[federated] is not installed")
-    from world import FlareWorld
+    from world import World
 
-    world = FlareWorld(tmp_path_factory.mktemp("flare"))
+    world = World(tmp_path_factory.mktemp("flare"))
     try:
-        yield world
+        yield world.start()
     finally:
         world.close()
 

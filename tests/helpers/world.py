@@ -1,41 +1,47 @@
-"""A real deployment for tests: one server, three sites, mutual TLS, separate processes on 127.0.0.1."""
+"""A real consortium for tests: a server and three sites with data and ledgers, as processes with mutual TLS on 127.0.0.1."""
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import dataclasses
 import itertools
-import json
 import os
-import shutil
-import socket
 import sys
+import threading
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from dpfda.cli.commands.federate_demo import free_ports
-from dpfda.errors import BudgetExceeded, ProtocolError, TransportError
-from dpfda.federation.flare.job import write_job
-from dpfda.federation.flare.processes import start_server, start_site, stop, wait_until
-from dpfda.federation.flare.provision import provision
-from dpfda.federation.flare.session import CoordinatorSession
-from dpfda.federation.hardening import harden_site
+from dpfda.cli.commands.federate_demo import free_port
+from dpfda.errors import TransportError
+from dpfda.federation.audit_log import AuditLog
+from dpfda.federation.carried import CarriedTransport
+from dpfda.federation.consortium import ConsortiumFolder
+from dpfda.federation.decisions import Decisions
+from dpfda.federation.enrolment import request_enrolment, take_papers
+from dpfda.federation.flare.launch import make_command, make_environment, start_process, stop_process
+from dpfda.federation.flare.settings import encode_settings
+from dpfda.federation.flare.supervisor import Supervisor
+from dpfda.federation.folder import SiteFolder
 from dpfda.federation.policy import Allowed, SitePolicy
-from dpfda.federation.site import FOLDER, SiteFolder
-from dpfda.federation.study import ServerAddress, StudyDocument, make_document
-from dpfda.privacy.ledger.ledger import Ledger
-from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.terms import CovariateTerms, StudyTerms
+from dpfda.federation.proposal import sign_terms
+from dpfda.federation.rounds import Closing
+from dpfda.federation.seal import write_seal
+from dpfda.federation.server_link import ServerLink
+from dpfda.federation.signed import INVITATION
+from dpfda.federation.signing import QUERY, Subject, sign_message
+from dpfda.federation.site_ledger import create_ledger, open_ledger
+from dpfda.federation.study import name_study
+from dpfda.federation.wire import StudyWire
+from dpfda.protocol.messages import Query
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 
 HERE = Path(__file__).parent
 SITES = ("alpha", "beta", "gamma")
-PUPPET = "flare_puppet.PuppetController"
+PASSPHRASE = b"a passphrase for tests"
 _NUMBERS = itertools.count()
-ERRORS = {error.__name__: error for error in (BudgetExceeded, ProtocolError, TransportError)}
 
 
 @contextlib.contextmanager
@@ -49,6 +55,15 @@ def environment(**values):
             os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
 
 
+def wait_until(condition, seconds=30.0, step=0.05):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(step)
+    return bool(condition())
+
+
 def write_table(path, curves, columns=()):
     """A CSV that reads back as these very curves."""
     with path.open("w") as file:
@@ -58,204 +73,200 @@ def write_table(path, curves, columns=()):
             file.write(",".join([f"s{owner:07d}", repr(float(x)), repr(float(y)), *extra]) + "\n")
 
 
-@dataclass
-class Deployment:
-    """Kits, processes and an administrator's session."""
+def enrol(consortium, root, name):
+    """A site's folder with its keys and papers."""
+    request = request_enrolment(root, name)
+    papers, _ = consortium.sign(request, name, "clinic", PASSPHRASE)
+    folder = SiteFolder(root)
+    take_papers(folder, papers, lambda fingerprints: fingerprints == consortium.fingerprints())
+    return folder
 
-    root: Path
-    sites: tuple[str, ...] = SITES
-    processes: dict = field(default_factory=dict)
-    session: CoordinatorSession | None = None
 
-    def make(self):
-        self.address = ServerAddress("127.0.0.1", *free_ports(2))
-        provision("test", list(self.sites), self.address, self.root, extra_classes=(PUPPET,))
-        self.tap = self.root / "tap.bin"
-        for name in self.sites:
-            harden_site(self.kit(name))
-            self.folder(name).root.mkdir(parents=True, exist_ok=True)
-        return self
+def set_policy(folder, policy, *, new_ledger=True):
+    """What `dpfda site policy` does."""
+    if new_ledger:
+        create_ledger(policy)
+    policy.save(folder.policy_path)
+    write_seal(folder)
+    return policy
+
+
+def accept(folder, terms, consortium):
+    """What `dpfda site inbox --add` and `accept --yes` do, without a look at the data."""
+    decisions = Decisions(folder)
+    decisions.keep(sign_terms(terms, consortium.signing_key()))
+    decisions.accept(terms, "ledger")
+
+
+class Site:
+    """One site of the world: its folder, and its client and silo processes."""
+
+    def __init__(self, world, name):
+        self.world, self.name = world, name
+        self.folder = enrol(world.consortium, world.root / "sites" / name, name)
+        self._stop, self._thread, self.said = threading.Event(), None, []
 
     def start(self):
-        self.start_server()
-        for name in self.sites:
-            self.start_site(name)
-        self.connect_session()
-        wanted = set(self.sites)
-        assert wait_until(lambda: set(self.session.sites()) >= wanted, 60), "the sites did not connect"
+        self._stop.clear()
+        command = make_command("dpfda.federation.silo_main", str(self.folder.root), "--simulation")
+        supervisor = Supervisor(self.folder, command, self.said.append)
+        self._thread = threading.Thread(target=supervisor.run, args=(self._stop,), name=self.name)
+        self._thread.start()
         return self
 
-    def start_server(self):
-        path = os.pathsep.join(filter(None, [str(HERE / "tap"), str(HERE), os.environ.get("PYTHONPATH")]))
-        with environment(PYTHONPATH=path, DPFDA_TAP=str(self.tap), HOME=str(self.root)):
-            self.processes["server"] = start_server(self.root / "server", self.root / "server.log")
-
-    def start_site(self, name):
-        with environment(HOME=str(self.root)):
-            self.processes[name] = start_site(self.kit(name), name, self.root / f"{name}.log")
-
-    def connect_session(self):
-        self.session = CoordinatorSession(self.root / "lead")
-        self.session.connect(60)
-
     def stop(self):
-        if self.session is not None:
-            self.session.close()
-        stop(list(self.processes.values()))
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
 
-    def kit(self, name):
-        return self.root / "kits" / name
-
-    def folder(self, name):
-        return SiteFolder(self.kit(name) / "local" / FOLDER)
-
-    def log(self, name):
-        return self.folder(name).audit.lines()
-
-    def configure(self, site, curves, document, *, silo=None, columns=(), **policy):
-        """Give a site data and a policy, and let it accept a study."""
-        folder, silo = self.folder(site), silo or site
-        place = self.root / "data" / f"{site}-{time.monotonic_ns()}"
+    def configure(self, curves, terms, *, columns=(), **policy):
+        """Give the site data, a policy and a ledger, and let it accept these terms and no others."""
+        place = self.world.root / "data" / f"{self.name}-{time.monotonic_ns()}"
         place.mkdir(parents=True)
         if curves is not None:
             write_table(place / "table.csv", curves, columns)
-        mine = document.terms.silo(silo)
+        mine = terms.silo(self.name)
         defaults = {
             "epsilon": mine.epsilon, "delta": mine.delta, "total_epsilon": mine.epsilon, "total_delta": mine.delta,
-            "ledger": str(place / "ledger"), "seed": None, "allow": Allowed(), "name": silo,
+            "ledger": str(place / "ledger"), "seed": None, "allow": Allowed(),
         }  # fmt: skip
         data = {"source": str(place / "table.csv"), "id": "pid", "x": "t", "y": "value", "duplicates": "keep"}
         data |= policy.pop("data", {})
-        rules = SitePolicy(data, **(defaults | policy))
-        if not os.path.lexists(rules.ledger_place):
-            Ledger.create(rules.ledger_place, rules.total_epsilon, rules.total_delta)
-        rules.save(folder.policy_path)
-        shutil.rmtree(folder.root / "studies", ignore_errors=True)
-        folder.accept(document)
-        return folder.policy()
+        made = SitePolicy(data, **(defaults | policy))
+        set_policy(self.folder, made, new_ledger=not Path(made.ledger_place).exists())
+        accept(self.folder, terms, self.world.consortium)
+        return made
 
-    def submit(self, name, **job):
-        place = self.root / "jobs" / name
-        shutil.rmtree(place, ignore_errors=True)
-        arguments = job.pop("arguments", {})
-        return self.session.submit(write_job(place, name, self.sites, arguments, **job))
+    def log(self):
+        return AuditLog(self.folder.audit).lines()
 
 
-class Puppet:
-    """The coordinator's job process on a string, see flare_puppet.py."""
+class World:
+    """The coordinator's side, on a string: tests say what it sends, honest or not."""
 
-    def __init__(self, world):
-        self.world = world
-        path = str(world.root / "puppet.sock")
-        self.job = world.submit("puppet", controller=PUPPET, arguments={"socket_path": path})
-        assert wait_until(lambda: Path(path + ".ready").exists(), 60), "the job did not start"
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(path)
-        self._stream = self._socket.makefile("rwb")
-
-    def __call__(self, op, **command):
-        self._stream.write(json.dumps({"op": op, **command}).encode() + b"\n")
-        self._stream.flush()
-        reply = json.loads(self._stream.readline())
-        if "error" in reply:
-            raise ERRORS[reply["error"]](reply["text"])
-        return reply
-
-    def raw(self, site, message, task="dpfda_ask", form="bytes"):
-        return self("raw", task=task, data=base64.b64encode(message).decode(), site=site, form=form)
-
-    def close(self):
-        with contextlib.suppress(OSError):
-            self._stream.write(b'{"op": "stop"}\n')
-            self._stream.flush()
-            self._socket.close()
-
-
-class RemoteTransport:
-    """The real FlareTransport in the coordinator's job process, driven from here."""
-
-    def __init__(self, puppet, clients, prepare=lambda terms, run: run, min_sites=None):
-        self._puppet, self._clients, self._prepare, self._min_sites = puppet, clients, prepare, min_sites
-        self._names = {}
-
-    def open(self, terms, run):
-        self._names = {run: self._prepare(terms, run)}
-        minimum = self._min_sites or len(terms.silos)
-        if self._names[run] != run:  # the site knows the study by its id, which holds a name of its own
-            terms = dataclasses.replace(terms, name=self._names[run].rpartition("-")[0])
-        self._puppet(
-            "open",
-            terms=base64.b64encode(terms.encode()).decode(),
-            run=self._names[run],
-            clients=self._clients,
-            min_sites=minimum,
+    def __init__(self, root, sites=SITES):
+        self.root = root
+        self.consortium = ConsortiumFolder.create(
+            root / "consortium", "lipids", "127.0.0.1", free_port(), PASSPHRASE, "127.0.0.1"
         )
+        self.key = self.consortium.signing_key()
+        self.sites = {name: Site(self, name) for name in sites}
+        self.tap = root / "tap.bin"
+        self.server = None
 
-    def gather(self, query):
-        asked = Query(self._names.get(query.run, query.run), query.round, query.arrays)
-        reply = self._puppet("gather", query=base64.b64encode(asked.encode()).decode())
-        releases = {name: Release.decode(base64.b64decode(data)) for name, data in reply["releases"]}
-        return {name: _renamed(release, query.run) for name, release in releases.items()}
+    def start(self):
+        self.start_server()
+        for site in self.sites.values():
+            site.start()
+        assert wait_until(lambda: self.connected() >= set(self.sites), 90), "the sites did not connect"
+        self._warm_up()
+        return self
 
+    def _warm_up(self):
+        """One round, so that no test waits for compiled code to be loaded."""
+        terms = study([SiloTerms(name, 20, 1.0, 1e-3, 4.0) for name in self.sites])
+        for seed, site in enumerate(self.sites.values()):
+            site.configure(curves(20, seed), terms)
+        transport = self.transport(terms, seconds=120.0)
+        transport.open(terms, name_study(terms))
+        transport.gather(Query(name_study(terms), 0, {"iterate": np.zeros(4)}))
 
-def _renamed(release, run):
-    return dataclasses.replace(release, run=run)
-
-
-class FlareWorld:
-    """What the fixture `flare` hands to tests."""
-
-    def __init__(self, root):
-        self.deployment = Deployment(root).make().start()
-        self.puppet = Puppet(self.deployment)
+    def start_server(self):
+        settings = self.consortium.settings()
+        root = str(Path(sys.modules["dpfda"].__file__).parents[1])
+        command = [sys.executable, "-P", "-u", str(HERE / "tapped_server.py"), str(self.tap), encode_settings(settings)]
+        more = make_environment(settings.authority, {"PYTHONPATH": root})
+        self.server = start_process(command, self.root, self.consortium.log, more)
+        assert wait_until(lambda: self._listens(settings.socket), 60), self.consortium.log.read_text()
 
     def close(self):
-        self.puppet.close()
-        self.deployment.stop()
+        for site in self.sites.values():
+            site.stop()
+        if self.server is not None:
+            stop_process(self.server)
+
+    def link(self):
+        return ServerLink(self.consortium.settings().socket)
+
+    def connected(self):
+        return {name for name, contact in self.link().look().items() if contact.connected}
+
+    def send(self, site, message, seconds=30.0):
+        """Any bytes to one site; its answer, or None."""
+        return self.link().ask([site], message, Closing(1, 0.0, seconds)).given.get(site)
+
+    def invite(self, site, terms, *, run=None, seconds=30.0, key=None):
+        signed = sign_terms(terms, key or self.key)
+        subject = Subject(terms.digest(), run or name_study(terms), INVITATION)
+        return self.send(site, sign_message(QUERY, subject, signed, key or self.key), seconds)
+
+    def ask(self, site, study, query, *, seconds=30.0, **subject):
+        """A signed question; `subject` overrides what the signature says it is about."""
+        about = {"terms": study.digest(), "run": name_study(study), "round": getattr(query, "round", 0)} | subject
+        payload = query if isinstance(query, bytes) else query.encode()
+        return self.send(site, sign_message(QUERY, Subject(**about), payload, self.key), seconds)
+
+    def transport(self, terms, *, quorum=None, seconds=30.0):
+        """The coordinator's real transport."""
+        wire = StudyWire(self.consortium.questions(), terms)
+        return CarriedTransport(self.link(), wire, Closing(quorum or len(terms.silos), 5.0, seconds))
 
     def connect(self, silos):
         """A transport to real site processes that hold what these silos hold (contract suite)."""
-        clients = dict(zip([silo.name for silo in silos], SITES, strict=False))
-        for silo in silos:
-            if not hasattr(silo, "durable_copy"):
-                silo.durable_copy = self.deployment.root / "ledgers" / f"{silo.name}-{time.monotonic_ns()}"
-                silo.durable_copy.parent.mkdir(exist_ok=True)
-                place = f"{silo.durable_copy}.simulation" if silo._seed is not None else silo.durable_copy
-                silo.ledger = Ledger.create(place, silo.ledger.epsilon, silo.ledger.delta)
+        return Renaming(self, silos)
 
-        def prepare(terms, run):
-            document = document_for(terms, run)
-            for silo in silos:
-                if silo.name in clients and silo.name in {each.name for each in terms.silos}:
-                    self.deployment.configure(
-                        clients[silo.name], silo._curves, document, silo=silo.name, seed=silo._seed,
-                        epsilon=10.0, delta=0.1, ledger=str(silo.durable_copy),
-                        total_epsilon=silo.ledger.epsilon, total_delta=silo.ledger.delta,
-                    )  # fmt: skip
-            return document.id
-
-        return RemoteTransport(self.puppet, clients, prepare)
-
-    def transport(self, clients=None, **options):
-        """A transport to the sites as they are configured."""
-        return RemoteTransport(self.puppet, clients or {name: name for name in SITES}, **options)
+    @staticmethod
+    def _listens(path):
+        with contextlib.suppress(TransportError):
+            ServerLink(path).look()
+            return True
+        return False
 
 
-def document_for(terms, run):
-    """A study of these terms, named after the run."""
-    return StudyDocument(dataclasses.replace(terms, name="".join(c if c.isalnum() else "-" for c in run)))
+class Renaming:
+    """Runs of the contract suite have names of their own; at a site the run is the study's id. Bits do not depend on it."""
+
+    def __init__(self, world, silos):
+        self._world, self._silos, self._inner = world, {silo.name: silo for silo in silos}, None
+
+    def open(self, terms, run):
+        self._run, self._terms = run, dataclasses.replace(terms, name=f"{run.replace(' ', '-')}-{next(_NUMBERS)}")
+        for name in {silo.name for silo in terms.silos} & set(self._silos):
+            silo, site = self._silos[name], self._world.sites[name]
+            if hasattr(silo, "policy"):
+                accept(site.folder, self._terms, self._world.consortium)
+                continue
+            total = {"total_epsilon": silo.epsilon, "total_delta": silo.delta, "epsilon": 100.0, "delta": 0.1}
+            silo.policy = site.configure(silo._curves, self._terms, seed=silo._seed, **total)
+            silo.ledger = open_ledger(silo.policy)
+        self._inner = self._world.transport(self._terms, seconds=5.0)
+        self._inner.open(self._terms, name_study(self._terms))
+        self._inner._closing = dataclasses.replace(
+            self._inner._closing, deadline=2.0
+        )  # refusals come when a round closes
+
+    def gather(self, query):
+        known = name_study(self._terms) if query.run == self._run else query.run
+        releases = self._inner.gather(Query(known, query.round, query.arrays))
+        return {name: dataclasses.replace(release, run=query.run) for name, release in releases.items()}
 
 
-def study(sites, *, method="published", covariates=(), **options):
-    """A study by the library's own plan builder."""
-    chosen = {"n_basis": 4, "domain": (0.0, 1.0), "y_bounds": (-5.0, 5.0)} | options
-    return make_document(
-        StudyTerms(method, silos=tuple(sites), covariates=tuple(covariates), name=f"test{next(_NUMBERS)}", **chosen)
-    )
+def study(sites, *, model="mean", method="published", covariates=(), **options):
+    """Terms with a name that no other test has."""
+    chosen = {"n_basis": 4, "domain": (0.0, 1.0), "y_bounds": (-5.0, 5.0), "name": f"test{next(_NUMBERS)}"} | options
+    if isinstance(chosen.get("constants"), dict):
+        chosen["constants"] = PublishedConstants(**chosen["constants"])
+    assert (model == "vcm") == bool(covariates)
+    return StudyTerms(method, silos=tuple(sites), covariates=tuple(covariates), **chosen)
 
 
 def covariate(name, low, high):
     return CovariateTerms(name, (low, high))
+
+
+def three(n=60, epsilon=1.0, delta=1e-3, points=4.0):
+    return tuple(SiloTerms(name, n, epsilon, delta, points) for name in SITES)
 
 
 def curves(n, seed, *, points=4, columns=0, offset=0.0):
@@ -272,7 +283,3 @@ def curves(n, seed, *, points=4, columns=0, offset=0.0):
         y = y + design @ np.ones(columns)
     made = Curves.from_long(ids, x, y, design)
     return made.with_intercept() if columns else made
-
-
-if __name__ == "__main__":
-    sys.exit("a module for tests")

@@ -42,8 +42,9 @@ COMMANDS: dict[str, Entry] = {
     ),
     "budget": Entry("dpfda.cli.commands.budget", "Set, show and verify the privacy budget of a data set.", BUDGET),
     "audit": Entry("dpfda.cli.commands.audit", "Attack this installation and test every privacy claim.", BUDGET),
+    "consortium": Entry("dpfda.cli.commands.consortium", "Enrol the sites that may take part in studies.", SITES),
     "study": Entry("dpfda.cli.commands.study", "Coordinate a study across sites that keep their data.", SITES),
-    "site": Entry("dpfda.cli.commands.site", "Take part in a study: policy, promise, log.", SITES),
+    "site": Entry("dpfda.cli.commands.site", "Take part in studies: policy, promise, log.", SITES),
     "federate-demo": Entry(
         "dpfda.cli.commands.federate_demo", "A whole study here: a server, three sites, real data.", SITES
     ),

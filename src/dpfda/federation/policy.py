@@ -16,7 +16,8 @@ from dpfda._typing import Interval
 from dpfda.errors import InvalidInput
 from dpfda.federation import toml_tables as tables
 from dpfda.federation.files import write_json
-from dpfda.federation.study import StudyDocument
+from dpfda.federation.study import name_study
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import StudyTerms
 
 if TYPE_CHECKING:
@@ -59,7 +60,6 @@ class SitePolicy:
     ledger: str
     allow: Allowed = field(default_factory=Allowed)
     seed: int | None = None
-    name: str | None = None
 
     def save(self, path: Path) -> None:
         """A copy that only the owner can read: a database URL may hold a password."""
@@ -67,15 +67,17 @@ class SitePolicy:
 
     @staticmethod
     def load(path: Path) -> SitePolicy:
-        """The copy that `dpfda site join` made."""
+        """The copy that `dpfda site policy` made."""
         try:
             fields = json.loads(path.read_bytes())
+            values: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in fields["allow"].items()
+            }
+            return SitePolicy(**{**fields, "allow": Allowed(**values)})
         except FileNotFoundError:
-            raise InvalidInput(f"There is no policy at {path}; run dpfda site join first.") from None
-        values: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in fields["allow"].items()
-        }
-        return SitePolicy(**{**fields, "allow": Allowed(**values)})
+            raise InvalidInput(f"There is no policy at {path}; run dpfda site policy first.") from None
+        except (ValueError, TypeError, KeyError, AttributeError):
+            raise InvalidInput(f"{path} cannot be read; run dpfda site policy again.") from None
 
     @property
     def ledger_place(self) -> str:
@@ -114,14 +116,12 @@ class SitePolicy:
         reading = Reading(Domain(*terms.domain), terms.y_bounds, covariates=covariates, rows="never refuse", **options)
         return load_curves(self.source(), reading, n=n)
 
-    def objections(self, document: StudyDocument, site: str) -> list[str]:
-        """Why this study may not run here, in sentences; empty if it may."""
-        found = [*_find_objections(self.allow, document)]
-        if document.id not in (self.allow.studies or (document.id,)):
-            found.append("The policy does not list this study.")
-        if site not in {silo.name for silo in document.terms.silos}:
+    def objections(self, terms: StudyTerms, site: str) -> list[str]:
+        """Why these terms may not run here, in sentences; empty if they may."""
+        found = [*_find_objections(self.allow, terms)]
+        if site not in {silo.name for silo in terms.silos}:
             return [*found, f"The study has no site {site!r}."]
-        stated = document.terms.silo(site)
+        stated = terms.silo(site)
         if stated.epsilon > self.epsilon or stated.delta > self.delta:
             found.append(
                 f"The study costs ({stated.epsilon:g}, {stated.delta:g}), the policy promises at most "
@@ -130,14 +130,14 @@ class SitePolicy:
         return found
 
 
-def _find_objections(allow: Allowed, document: StudyDocument) -> list[str]:
+def _find_objections(allow: Allowed, terms: StudyTerms) -> list[str]:
     """The terms that go beyond what the policy allows."""
-    terms, plan = document.terms, document.plan
-    found = []
+    plan, found = make_plan(terms), []
     for word, value, listed in (
         ("method", terms.method, allow.methods),
         ("model", terms.model, allow.models),
         ("basis", terms.basis, allow.bases),
+        ("study", name_study(terms), allow.studies),
         *(("covariate", each.name, allow.covariates) for each in terms.covariates),
     ):
         if listed is not None and value not in listed:
@@ -206,7 +206,7 @@ def _read_allowed(table: Any) -> Allowed:
 
 
 def _resolve(folder: Path, location: str) -> str:
-    """Absolute, since the FLARE client runs in another folder."""
+    """Absolute, since the silo's process runs in another folder."""
     scheme, mark, rest = location.partition(":///")
     if mark and scheme.split("+")[0] in ("sqlite", "duckdb"):
         return f"{scheme}:///{folder.absolute() / rest}"

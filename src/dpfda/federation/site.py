@@ -1,143 +1,153 @@
-"""The site's border: every message of the coordinator comes in here, and what goes out is a code and a `Release`.
+"""The site's border: every question of the coordinator comes in here, and what goes out is a `Release` or nothing.
 
-The order is fixed: bound the size, parse, look up the study that this site accepted, check it against the policy as it is
-now, and only then ask the `Silo`, which checks again and hands out only what its ledger has recorded. Whatever happens is
-written to the site's own log; the coordinator sees a code.
+A question arrives with the coordinator's signature checked. The order is fixed: the terms must be accepted and the policy
+must allow them, both as they are NOW; the run must be the one that the terms stand for; then the question is parsed, and the
+`Silo` checks it again and hands out only what its ledger has recorded. Whatever happens is written to the site's own log;
+outside, every refusal looks the same.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpfda.errors import InvalidInput, LedgerError, ProtocolError
+from dpfda.errors import InvalidInput, ProtocolError
 from dpfda.federation.audit_log import AuditLog
-from dpfda.federation.exchange import MAX_MESSAGE, OK, UNAVAILABLE, Answer, Invitation
-from dpfda.federation.files import make_private_folder
+from dpfda.federation.decisions import Decisions
+from dpfda.federation.folder import SiteFolder
 from dpfda.federation.ledger_record import check_against_log, record_position
 from dpfda.federation.policy import SitePolicy
-from dpfda.federation.study import StudyDocument
-from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.federation.seal import check_seal
+from dpfda.federation.signed import INVITATION
+from dpfda.federation.signing import Subject
+from dpfda.federation.site_ledger import open_ledger
+from dpfda.federation.study import name_study
 from dpfda.protocol.messages import Query
+from dpfda.protocol.terms import StudyTerms
 from dpfda.silo.silo import Silo
 
-FOLDER = "dpfda"
+_MOST_ALIKE = 20  # lines of one process that say the same: the coordinator cannot fill a site's disk
+_MOST_STUDIES = 20  # whose data are held at a time
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
-class SiteFolder:
-    """Where a site keeps its policy, the studies that it accepted, and its log: `local/dpfda` in its kit."""
+@dataclass
+class _Open:
+    """An accepted study with its data, and the state of the files that allow it."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.policy_path = root / "policy.json"
-        self.audit = AuditLog(root / "audit.jsonl")
-
-    def policy(self) -> SitePolicy:
-        """The policy as it is now."""
-        return SitePolicy.load(self.policy_path)
-
-    def accept(self, document: StudyDocument) -> None:
-        """Remember the terms that this study id stands for."""
-        document.save(make_private_folder(self.root / "studies") / f"{document.id}.json")
-
-    def studies(self) -> list[StudyDocument]:
-        """Every accepted study."""
-        return [StudyDocument.load(path) for path in sorted((self.root / "studies").glob("*.json"))]
-
-    def study(self, identity: str) -> StudyDocument:
-        """An accepted study, or a refusal."""
-        for path in (self.root / "studies").glob("*.json"):
-            if path.stem == identity:  # never built from the coordinator's text
-                return StudyDocument.load(path)
-        raise ProtocolError(f"This site has not accepted a study {identity!r}.")
+    terms: StudyTerms
+    silo: Silo
+    stamp: Stamp
 
 
 class Site:
-    """Answers the coordinator's messages for one site, one job after another."""
+    """Answers the coordinator's questions for one site, about all the studies that it has accepted."""
 
-    def __init__(self, folder: SiteFolder, name: str, job: str = "") -> None:
-        self._folder = folder
-        self._name = name
-        self._job = job
-        self._silos: dict[str, Silo] = {}
+    def __init__(self, folder: SiteFolder, *, simulation: bool = False) -> None:
+        self._folder, self._simulation = folder, simulation
+        self._audit = AuditLog(folder.audit)
+        self._open: dict[str, _Open] = {}
+        self._said: Counter[tuple[Any, ...]] = Counter()
 
-    def invite(self, message: bytes) -> Answer:
-        """Check whether this site takes part; spends nothing."""
-        return self._guard("invitation", message, self._invite)
-
-    def answer(self, message: bytes) -> Answer:
-        """Answer one query."""
-        return self._guard("query", message, self._answer)
-
-    def refuse(self, event: str, reason: str) -> Answer:
-        """Refuse without looking further."""
-        return self._guard(event, b"", lambda _message, _facts: _raise(ProtocolError(reason)))
-
-    def _guard(self, event: str, message: Any, handle: Callable[[bytes, dict[str, Any]], bytes]) -> Answer:
-        """The only place where errors become answers. It catches all of them: none may reach the coordinator."""
-        facts: dict[str, Any] = {"job": self._job}
+    def answer(self, subject: Subject, payload: bytes) -> bytes:
+        """Answer one question, or raise; an error never leaves the silo's process."""
+        event = "invitation" if subject.round == INVITATION else "query"
+        facts: dict[str, Any] = {"terms": subject.terms, "round": subject.round}
         try:
-            if not isinstance(message, bytes) or len(message) > MAX_MESSAGE:
-                raise ProtocolError("The message is not bytes of an allowed length.")
-            payload = handle(message, facts)
+            if event == "invitation":
+                return self._invite(subject, payload, facts)
+            return self._answer(subject, payload, facts)
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            self._folder.audit.append(event, **facts, outcome=UNAVAILABLE, reason=reason)
-            return Answer(UNAVAILABLE)
-        self._folder.audit.append(event, **facts)
-        return Answer(OK, payload)
+            self._note(event, **facts, outcome="refused", reason=f"{type(error).__name__}: {error}")
+            raise
 
-    def _invite(self, message: bytes, facts: dict[str, Any]) -> bytes:
-        invitation = Invitation.decode(message)
-        facts["study"] = invitation.study
-        self._join(invitation.study, invitation.terms)
-        facts.update(outcome="joined", **record_position(self._silos[invitation.study].ledger))
-        return b""
+    def _invite(self, subject: Subject, payload: bytes, facts: dict[str, Any]) -> bytes:
+        """Keep the offer for the owner; if it is accepted, join and show the acceptance."""
+        decisions = Decisions(self._folder)
+        terms, new = decisions.keep(payload)
+        if terms.digest() != subject.terms:
+            raise ProtocolError("The invitation holds other terms than it names.")
+        facts["study"] = name_study(terms)
+        if new:
+            self._note("offer", study=facts["study"], terms=subject.terms, outcome="kept")
+        opened = self._join(subject)
+        self._note("invitation", **facts, outcome="joined", **record_position(opened.silo.ledger))
+        return decisions.acceptance(subject.terms)
 
-    def _answer(self, message: bytes, facts: dict[str, Any]) -> bytes:
-        query = Query.decode(message)
-        facts.update(study=query.run, round=query.round, query=query.digest())
-        if query.run not in self._silos:  # this process came in later than the study began
-            self._join(query.run, None)
-        silo = self._silos[query.run]
-        before = silo.ledger.position().debits
-        release = silo.release(query)
-        record = record_position(silo.ledger)
-        facts.update(
-            outcome="released" if record["ledger_debits"] > before else "replayed", head=release.head, **record
-        )
+    def _answer(self, subject: Subject, payload: bytes, facts: dict[str, Any]) -> bytes:
+        opened = self._join(subject)
+        query = Query.decode(payload)
+        facts.update(study=name_study(opened.terms), query=query.digest())
+        if (query.run, query.round) != (subject.run, subject.round):
+            raise ProtocolError("The question is about another round than its signature.")
+        before = opened.silo.ledger.position().debits
+        release = opened.silo.release(query)
+        record = record_position(opened.silo.ledger)
+        outcome = "released" if record["ledger_debits"] != before else "replayed"
+        self._note("query", **facts, outcome=outcome, head=release.head, **record)
         return release.encode()
 
-    def _join(self, study: str, digest: str | None) -> None:
-        policy = self._folder.policy()
-        name = policy.name or self._name
-        document = self._folder.study(study)
-        if digest is not None and digest != document.terms.digest():
-            raise ProtocolError("The coordinator's terms are not those that this site accepted.")
-        objections = policy.objections(document, name)
+    def _join(self, subject: Subject) -> _Open:
+        """The study of these terms, if the owner accepts it and the policy allows it at this moment."""
+        stamp, known = self._stamp(subject.terms), self._open.get(subject.terms)
+        if known is None or known.stamp != stamp:
+            self._open.pop(subject.terms, None)
+            known = self._open_study(subject.terms, stamp)
+        if subject.run != name_study(known.terms):
+            raise ProtocolError("These terms stand for one run, and this is another.")
+        return known
+
+    def _open_study(self, digest: str, stamp: Stamp) -> _Open:
+        check_seal(self._folder)
+        decisions, policy = Decisions(self._folder), SitePolicy.load(self._folder.policy_path)
+        terms = decisions.accepted(digest)
+        refuse_seed(policy, simulation=self._simulation)
+        objections = policy.objections(terms, decisions.site)
         if objections:
             raise ProtocolError(" ".join(objections))
-        silo = open_silo(policy, document, name, self._folder.audit)
-        check_against_log(silo.ledger, self._folder.audit)
-        silo.join(document.terms, document.id)
-        self._silos[study] = silo
+        silo = open_silo(policy, terms, decisions.site, self._audit)
+        check_against_log(silo.ledger, self._audit)
+        silo.join(terms, name_study(terms))
+        while len(self._open) >= _MOST_STUDIES:
+            del self._open[next(iter(self._open))]  # it can be opened again; the ledger has its state
+        self._open[digest] = _Open(terms, silo, stamp)
+        return self._open[digest]
+
+    def _stamp(self, digest: str) -> Stamp:
+        """Changes when the policy, its seal, the terms, the decision or the papers change."""
+        folder, name = self._folder, f"{digest}.json"
+        paths = (folder.policy_path, folder.seal, folder.address_path, folder.terms / name, folder.acceptances / name)
+        return tuple(map(_stamp_file, paths))
+
+    def _note(self, event: str, **facts: Any) -> None:
+        """Write a line to the site's log, unless it says what many before it said."""
+        about = facts["round"] if facts["outcome"] == "released" else facts.get("reason")
+        key = (event, facts.get("terms"), facts["outcome"], about)
+        self._said[key] += 1
+        if self._said[key] <= _MOST_ALIKE:
+            self._audit.append(event, **facts)
 
 
-def open_silo(policy: SitePolicy, document: StudyDocument, name: str, audit: AuditLog | None = None) -> Silo:
-    """The site's data behind its ledger, with the promise that this study states; notes on the data go to `audit`."""
-    terms = document.terms.silo(name)
-    loaded = policy.load_curves(document.terms, terms.n)
+def refuse_seed(policy: SitePolicy, *, simulation: bool) -> None:
+    """A seed voids every promise: it needs the owner's word on the command line, not only a line in a file."""
+    if policy.seed is not None and not simulation:
+        raise InvalidInput(
+            "The policy has a seed, which voids every promise; remove [simulation], or add --simulation."
+        )
+
+
+def open_silo(policy: SitePolicy, terms: StudyTerms, name: str, audit: AuditLog | None = None) -> Silo:
+    """The site's data behind its ledger, with the promise that these terms state; notes on the data go to `audit`."""
+    mine, ledger = terms.silo(name), open_ledger(policy)
+    loaded = policy.load_curves(terms, mine.n)
     curves = loaded.curves
     if audit is not None and loaded.owner_notes:
-        audit.append("data", study=document.id, notes="; ".join(loaded.owner_notes))
-    ledger = open_ledger(policy)
-    promise: dict[str, Any] = {
-        "epsilon": terms.epsilon,
-        "delta": terms.delta,
-        "points_per_curve": terms.points_per_curve,
-    }
+        audit.append("data", study=name_study(terms), notes="; ".join(loaded.owner_notes))
+    promise: dict[str, Any] = {"epsilon": mine.epsilon, "delta": mine.delta, "points_per_curve": mine.points_per_curve}
     if policy.seed is None:
         return Silo(curves, name=name, ledger=ledger, **promise)
     silo = Silo(curves, name=name, random_state=policy.seed, **promise)
@@ -145,23 +155,27 @@ def open_silo(policy: SitePolicy, document: StudyDocument, name: str, audit: Aud
     return silo
 
 
-def open_ledger(policy: SitePolicy) -> Ledger:
-    """The ledger with the policy's total budget, which cannot be changed later. It is made by `dpfda budget init`."""
-    place = policy.ledger_place
-    if "://" not in place and not os.path.lexists(place):
-        raise LedgerError(
-            f"There is no ledger {policy.ledger_shown}, and it is never made in passing: make it once with: dpfda budget "
-            f"init --ledger {policy.ledger_shown} --epsilon {policy.total_epsilon:g} --delta {policy.total_delta:g} (if "
-            "there was one, see dpfda budget restore)"
-        )
-    ledger = Ledger.open(place)
-    if (ledger.epsilon, ledger.delta) != (policy.total_epsilon, policy.total_delta):
-        raise InvalidInput(
-            f"The ledger {policy.ledger_shown} has the total budget ({ledger.epsilon:g}, {ledger.delta:g}), the policy "
-            f"states ({policy.total_epsilon:g}, {policy.total_delta:g}); a budget cannot be changed, correct the policy."
-        )
-    return ledger
+def check_ready(folder: SiteFolder, *, simulation: bool) -> SitePolicy:
+    """Before every start: the folder, its seal, the decisions, the log, the policy and the ledger."""
+    folder.check()
+    check_seal(folder)
+    decisions, policy = Decisions(folder), SitePolicy.load(folder.policy_path)
+    decisions.check()
+    AuditLog(folder.audit).verify()
+    refuse_seed(policy, simulation=simulation)
+    ledger = open_ledger(policy)
+    ledger.verify()
+    check_against_log(ledger, AuditLog(folder.audit))
+    for offer in decisions.offers():
+        objections = policy.objections(offer.terms, decisions.site) if offer.decision == "accepted" else []
+        if objections:
+            raise InvalidInput(f"The policy does not allow {offer.study}, which was accepted: " + " ".join(objections))
+    return policy
 
 
-def _raise(error: Exception) -> bytes:
-    raise error
+def _stamp_file(path: Path) -> tuple[int, int, int] | None:
+    try:
+        facts = os.lstat(path)
+    except FileNotFoundError:
+        return None
+    return facts.st_mtime_ns, facts.st_size, facts.st_ino

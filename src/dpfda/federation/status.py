@@ -1,4 +1,4 @@
-"""How far a study is: written by the coordinator's job after every round, read by `dpfda study status`."""
+"""How far a study is: written by `dpfda study run` after every round, read by `dpfda study status`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpfda.federation.carried import ANSWERED
 from dpfda.federation.files import write_json
-from dpfda.federation.study import StudyDocument
+from dpfda.federation.study import name_study
+from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.terms import StudyTerms
+
+UNDER_WAY = ("inviting", "running")
 
 
 @dataclass
 class Status:
-    """Public facts only: codes of sites, rounds, times on the coordinator's clock."""
+    """Public facts only: what sites answered, rounds, times on the coordinator's clock."""
 
     study: str
-    job: str
     rounds: int
     done: int
     phase: str = "inviting"
@@ -29,21 +33,22 @@ class Status:
     began_round: float = 0.0
 
     @staticmethod
-    def begin(document: StudyDocument, job: str, done: int) -> Status:
-        """At the start of a job."""
+    def begin(terms: StudyTerms, done: int) -> Status:
+        """At the start of a run."""
+        plan = make_plan(terms)
         sites = {
             silo.name: {"weight": silo.weight, "state": "invited", "answered": 0, "last_round": None}
-            for silo in document.plan.silos
+            for silo in plan.silos
         }
-        return Status(document.id, job, len(document.plan.rounds), done, sites=sites)
+        return Status(name_study(terms), len(plan.rounds), done, sites=sites)
 
     def note(self, codes: Mapping[str, str], *, asked: bool) -> None:
-        """What the sites answered: a code, or nothing."""
-        self.phase = "running"
+        """What the sites answered: that they did, or a word why not."""
+        self.phase = "running" if asked else self.phase
         for name, code in codes.items():
             site = self.sites[name]
-            site["state"] = {"ok": "answering", "": "absent"}.get(code, code)
-            if asked and code == "ok":
+            site["state"] = ("answering" if asked else "joined") if code == ANSWERED else code
+            if asked and code == ANSWERED:
                 site["answered"] += 1
                 site["last_round"] = self.done
 
@@ -55,13 +60,13 @@ class Status:
         self.done, self.began_round = done, now
 
     def end(self, phase: str, message: str = "") -> None:
-        """The job is over."""
+        """The run is over."""
         self.phase, self.message = phase, message
 
     @property
     def absent(self) -> list[str]:
         """Sites that did not answer the last question."""
-        return [name for name, site in self.sites.items() if site["state"] == "absent"]
+        return [name for name, site in self.sites.items() if site["state"] not in ("invited", "joined", "answering")]
 
 
 class StatusFile:
@@ -77,7 +82,7 @@ class StatusFile:
         write_json(self._path, asdict(status), sync=False)
 
     def read(self) -> Status | None:
-        """The last status, or None before the first job."""
+        """The last status, or None before the first run."""
         try:
             return Status(**json.loads(self._path.read_bytes()))
         except FileNotFoundError:

@@ -1,104 +1,109 @@
-"""The coordinator's folder of a study: what `dpfda study init` makes and the other study commands use."""
+"""The coordinator's folder of one study, beside its `study.toml`: signed terms, acceptances, transcript, lock."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import zipfile
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dpfda.errors import InvalidInput
-from dpfda.federation.files import make_private_folder, write_json
-from dpfda.federation.joining import STUDY_FILE
-from dpfda.federation.status import Status, StatusFile
-from dpfda.federation.study import ServerAddress, StudyDocument, make_document, make_estimator, read_study
+from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.federation.consortium import ConsortiumFolder
+from dpfda.federation.files import make_private_folder, write_atomically, write_json
+from dpfda.federation.lock import read_lock
+from dpfda.federation.proposal import open_terms, sign_terms
+from dpfda.federation.status import UNDER_WAY, Status, StatusFile
+from dpfda.federation.study import make_estimator, name_study, read_study
 from dpfda.methods.run import run_study
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.statement import statement
+from dpfda.protocol.terms import StudyTerms
 from dpfda.transports.checkpoint import ReplayTransport, Transcript
 
 
 class StudyFolder:
-    """Everything of one study on the coordinator's machine. It holds private keys: only its owner can enter."""
+    """Everything of one study on the coordinator's machine: public values and private releases, no keys."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
-        self.study_path = self.root / STUDY_FILE
-        self.server, self.lead, self.kits = self.root / "server", self.root / "lead", self.root / "kits"
-        self.transcript = self.root / "transcript"
-        self.status_file = StatusFile(self.transcript / "status.json")
+        self.terms_path, self.place_path = self.root / "terms.json", self.root / "consortium.json"
+        self.transcript, self.acceptances = self.root / "transcript", self.root / "acceptances"
+        self.lock = self.root / "lock"
+        self.status_file = StatusFile(self.root / "status.json")
 
     @staticmethod
     def of(study: Path) -> StudyFolder:
         """The folder beside a `study.toml`, or the folder itself."""
         return StudyFolder(study if study.is_dir() else study.with_suffix(".study"))
 
-    def document(self) -> StudyDocument:
-        """The frozen study."""
-        return StudyDocument.load(self.study_path)
+    def consortium(self) -> ConsortiumFolder:
+        """Whose sites are asked."""
+        try:
+            return ConsortiumFolder(Path(json.loads(self.place_path.read_bytes())["folder"]))
+        except FileNotFoundError:
+            raise InvalidInput(f"There is no study at {self.root}; run dpfda study propose first.") from None
+
+    def terms(self) -> StudyTerms:
+        """The proposed terms, as they were signed."""
+        key = self.consortium().signing_key().public_key()
+        try:
+            return open_terms(self.terms_path.read_bytes(), key)
+        except ProtocolError as error:
+            raise InvalidInput(f"{self.terms_path} was changed: {error}") from None
 
     def status(self) -> Status | None:
-        """How far it is."""
+        """What the last run wrote."""
         return self.status_file.read()
+
+    def true_status(self) -> Status | None:
+        """The same, corrected if the run that wrote it is gone without a word."""
+        found = self.status()
+        if found is not None and found.phase in UNDER_WAY and read_lock(self.lock)[0] != "running":
+            found.end("killed", "The run ended without a word; nothing is lost: run dpfda study resume.")
+        return found
 
     def rounds_done(self) -> int:
         """Rounds on record."""
         return Transcript(self.transcript).rounds()
 
-    def address(self) -> ServerAddress:
-        """Where the server listens."""
-        return ServerAddress(**json.loads((self.root / "server.json").read_bytes()))
+    def keep_acceptances(self, found: dict[str, bytes]) -> None:
+        """The sites' own signatures under these terms."""
+        make_private_folder(self.acceptances)
+        for site, data in found.items():
+            write_atomically(self.acceptances / f"{site}.json", data)
 
     def load_estimator(self) -> Any:
         """The fitted estimator, computed again from the transcript."""
-        document = self.document()
-        outcome = run_study(document.terms, ReplayTransport(self.transcript), document.id)
-        estimator = make_estimator(document.terms)
-        estimator.terms_, estimator.plan_ = document.terms, document.plan
-        promise = statement(document.plan, private=outcome.private)
-        return estimator.remember(document.plan.basis, document.plan.scaling, outcome, promise)
+        terms = self.terms()
+        plan, outcome = make_plan(terms), run_study(terms, ReplayTransport(self.transcript), name_study(terms))
+        estimator = make_estimator(terms)
+        estimator.terms_, estimator.plan_ = terms, plan
+        return estimator.remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
 
 
-def check_unchanged(study: Path) -> StudyFolder:
-    """The folder of a `study.toml` whose terms are still those that the sites were given."""
-    folder = StudyFolder.of(study)
-    document = folder.document()
-    if study.is_file() and make_document(read_study(study)[0]).id != document.id:
+def propose_study(study: Path) -> StudyFolder:
+    """Sign the terms of a `study.toml`; nothing is sent yet."""
+    file, folder = read_study(study), StudyFolder.of(study)
+    consortium = ConsortiumFolder(file.consortium)
+    members = consortium.members()
+    missing = [silo.name for silo in file.terms.silos if silo.name not in members]
+    if missing:
         raise InvalidInput(
-            f"{study.name} has changed since dpfda study init; changed terms are another study: put them into another file."
+            f"Not enrolled in the consortium: {', '.join(missing)}; enrol them first, or correct [[sites]]."
         )
+    if folder.root.exists():
+        raise InvalidInput(f"{folder.root} exists: this study was already proposed; other terms are another study.")
+    make_private_folder(folder.root)
+    write_json(folder.place_path, {"folder": str(consortium.root)})
+    write_atomically(folder.terms_path, sign_terms(file.terms, consortium.signing_key()))
     return folder
 
 
-def init_study(study: Path, extra_classes: tuple[str, ...] = ()) -> tuple[StudyFolder, StudyDocument]:
-    """Freeze the terms, make the PKI, pack a kit for every site."""
-    from dpfda.federation.flare.provision import provision
-
-    terms, address = read_study(study)
-    document, folder = make_document(terms), StudyFolder.of(study)
-    if folder.root.exists():
-        raise InvalidInput(f"{folder.root} exists: this study was already created; remove the folder to start over.")
-    make_private_folder(folder.root)
-    try:
-        document.save(folder.study_path)
-        write_json(folder.root / "server.json", asdict(address))
-        provision(terms.name, [site.name for site in terms.silos], address, folder.root, extra_classes=extra_classes)
-        for site in terms.silos:
-            _pack(folder.kits / site.name, document)
-    except BaseException:
-        shutil.rmtree(folder.root, ignore_errors=True)
-        raise
-    return folder, document
-
-
-def _pack(kit: Path, document: StudyDocument) -> None:
-    """A zip for one site; it holds the site's private key, so it goes to that site alone."""
-    document.save(kit / STUDY_FILE)
-    target = kit.with_suffix(".zip")
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(kit.rglob("*")):
-            if path.is_file():
-                archive.write(path, path.relative_to(kit))
-    target.chmod(0o600)
-    shutil.rmtree(kit)
+def check_unchanged(study: Path) -> StudyFolder:
+    """The folder of a `study.toml` whose terms are still those that were proposed."""
+    folder = StudyFolder.of(study)
+    terms = folder.terms()
+    if study.is_file() and read_study(study).terms.digest() != terms.digest():
+        raise InvalidInput(
+            f"{study.name} has changed since dpfda study propose; other terms are another study: put them into another file."
+        )
+    return folder

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 
 import psutil
 import pytest
@@ -13,26 +11,25 @@ from numpy.testing import assert_array_equal
 pytest.importorskip("nvflare")
 
 from hospitals import PATIENT, Study
-from world import environment
+from world import wait_until
 
 from dpfda.errors import TransportError
-from dpfda.federation.flare.processes import wait_until
-from dpfda.federation.flare.run_study import RunOptions
+from dpfda.federation.running import RunOptions
+from dpfda.federation.server_link import ServerLink
 
 pytestmark = pytest.mark.slow
 ROUNDS = 50
-HASTY = RunOptions(for_sites=90.0, for_late_sites=8.0, after_enough=8.0, in_all=25.0)
-HELD = RunOptions(for_sites=120.0, for_late_sites=15.0, after_enough=8.0, in_all=180.0)
+HASTY = RunOptions(for_sites=90.0, for_late_sites=8.0, after_enough=2.0, in_all=10.0)
+QUICK = RunOptions(for_sites=90.0, for_late_sites=15.0, after_enough=1.0, in_all=90.0)
 
 
 @pytest.fixture
 def study(tmp_path):
-    with environment(HOME=str(tmp_path)):
-        made = Study(tmp_path, 2, n=160, c_t=8.0, rounds=ROUNDS)
-        try:
-            yield made
-        finally:
-            made.stop()
+    made = Study(tmp_path, 2, n=160, c_t=8.0, rounds=ROUNDS)
+    try:
+        yield made
+    finally:
+        made.stop()
 
 
 def check_partial(study, absent):
@@ -52,44 +49,49 @@ def test_a_frozen_site_is_left_out_and_used_again_when_it_thaws(study):
     site = study.sites["south"]
     frozen = study.in_round(3, lambda: site.signal(signal.SIGSTOP))
     thawed = study.in_round(8, lambda: (frozen.join(), site.signal(signal.SIGCONT)))
-    study.to_end(PATIENT)
+    study.to_end(QUICK)
     thawed.join(60)
     assert "south" in check_partial(study, "south")[0]
 
 
-def test_a_site_that_withdraws_may_come_back(study):
-    """`dpfda site run` ended as by Ctrl-C, and started again after some rounds without it."""
-    south = str(study.sites["south"].kit)
-    command = [sys.executable, "-m", "dpfda.cli.main", "--quiet", "site", "run", south]
-    started = [subprocess.Popen(command)]
-    assert wait_until((study.sites["south"].kit / "site.pid").exists, 60)
-    study.sites["north"].start()
-    study.sites["middle"].start()
-
-    def withdraw():
-        started[0].send_signal(signal.SIGINT)
-        study.hold_until_back("south", lambda: (started[0].wait(60), started.append(subprocess.Popen(command))))
-
-    leaving = study.in_round(3, withdraw)
+def come_back(study, leave, return_):
+    """Leave in round 3; once a round went on without the site, hold the others back until it has returned."""
+    leave()
+    study.wait_until_missed("south")
+    study.sites["middle"].signal(signal.SIGSTOP)
     try:
-        study.to_end(HELD)
-        leaving.join(60)
+        return_()
+        link = ServerLink(study.consortium.settings().socket)
+        assert wait_until(lambda: link.look()["south"].connected, 90), "the site did not come back"
     finally:
-        for process in started:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-    assert [process.wait(30) for process in started] == [0, 0]
-    assert not [each for each in psutil.process_iter(["cmdline"]) if south in (each.info["cmdline"] or ())]
+        study.sites["middle"].signal(signal.SIGCONT)
+
+
+def test_a_site_that_withdraws_may_come_back(study):
+    """`dpfda site run` ended as by Ctrl-C, and started again after some rounds without it; nothing of it is left over."""
+    south = study.start().sites["south"]
+    first = south.process
+
+    def leave():
+        first.send_signal(signal.SIGINT)
+        first.wait(30)
+
+    leaving = study.in_round(3, lambda: come_back(study, leave, south.start))
+    study.to_end(QUICK)
+    leaving.join(60)
+    assert first.returncode == 0
     assert "south" in check_partial(study, "south")[0]
+    study.stop()
+    folder = str(south.folder.root)
+    assert not [each for each in psutil.process_iter(["cmdline"]) if folder in (each.info["cmdline"] or ())]
 
 
 def test_a_site_killed_in_the_first_round_comes_back(study):
     """kill -9 of everything that the site runs; whether it is back in time for that round depends on the machine."""
     south = study.start().sites["south"]
-    striking = study.in_round(0, lambda: (south.kill(), study.hold_until_back("south", south.start)))
-    study.to_end(HELD)
+    striking = study.in_round(0, lambda: (south.kill(), south.start()))
+    study.to_end(PATIENT)
     striking.join(60)
-    assert "south" in study.present()[-1]
     assert all(len(names) >= 2 for names in study.present())
     study.check_ledgers()
     assert_array_equal(study.coefficients(), study.expected())
@@ -99,7 +101,7 @@ def test_below_the_minimum_the_study_stops_and_can_be_resumed(study):
     study.start()
     away = [study.sites[name] for name in ("middle", "south")]
     frozen = study.in_round(3, lambda: [site.signal(signal.SIGSTOP) for site in away])
-    with pytest.raises(TransportError, match=r"1 of 3 sites answered, the minimum is 2; missing: .*dpfda study resume"):
+    with pytest.raises(TransportError, match=r"1 of 3 sites answered, the minimum is 2; missing: "):
         study.to_end(HASTY)
     frozen.join(60)
     before = study.folder.rounds_done()

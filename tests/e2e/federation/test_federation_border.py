@@ -1,37 +1,29 @@
-"""What crosses the border, and who gets in: canaries at the sites, and clients with invalid certificates."""
+"""What crosses the border: canaries at the sites. Who gets in is in test_transport_without_jobs.py."""
 
 from __future__ import annotations
 
 import json
 import pickle
 import re
-import shutil
-import socket
-import ssl
 import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("nvflare")
 
-from installed import installed
 from nvflare.fuel.utils import fobs
-from world import SITES, Deployment, curves, environment, study
+from world import SITES, curves, study, three
 
 from dpfda.curves.curves import Curves
 from dpfda.errors import TransportError
-from dpfda.federation.flare.processes import start_site, stop, wait_until
-from dpfda.federation.flare.provision import provision
-from dpfda.federation.study import ServerAddress
+from dpfda.federation.study import name_study
 from dpfda.methods.run import run_study
-from dpfda.protocol.published_constants import PublishedConstants
-from dpfda.protocol.terms import SiloTerms
 
 VALUE, MARK = 3.14159265358979, "CANARYMARK"
 EXTRA_ROWS, DROPPED = 71_327, 82_719  # of one site: further points of one subject, rows outside the domain
-TERMS = tuple(SiloTerms(name, 60, 1.0, 1e-3, 4.0) for name in SITES)
 
 
 def with_canaries(seed):
@@ -54,8 +46,8 @@ def needles(world, counts):
     numbers = [VALUE, 0.271828182845904]
     forms = [struct.pack("<d", value) for value in numbers] + [repr(value).encode() for value in numbers]
     forms += [struct.pack(">d", value) for value in numbers] + [struct.pack("<f", value) for value in numbers]
-    places = [str(world.kit(name) / "local" / "dpfda").encode() for name in SITES]
-    places += [str(world.root / "data").encode(), b"ledger.simulation", b"audit.jsonl", b"policy.json"]
+    places = [str(world.root / "sites").encode(), str(world.root / "data").encode()]
+    places += [b"ledger.simulation", b"audit.jsonl", b"policy.json"]
     texts = [
         MARK.encode(),
         b"s0000001",
@@ -88,7 +80,7 @@ def leaks(world, count):
     counts = [f"{count} rows", f"read {count:,} rows", json.dumps({"points": count}), f"mean {float(count)}"]
     counts += [np.array([count]).tobytes(), pickle.dumps({"n": count}), fobs.dumps({"n": count})]
     counts += [fobs.dumps({"mean": count / 60}), np.array([1.0, count]).tobytes()]
-    place = world.folder("beta").policy_path
+    place = world.root / "sites" / "beta" / "policy.json"
     texts = [
         str(FileNotFoundError(2, "No such file", str(place))),
         f"{world.root / 'data' / 'x'}: no such column {MARK}",
@@ -98,7 +90,7 @@ def leaks(world, count):
 
 def test_a_leak_would_be_found(tmp_path):
     """A control of the test below: every leak is caught, and every needle is caught by itself."""
-    world, count = Deployment(tmp_path), 71_331
+    world, count = SimpleNamespace(root=tmp_path), 71_331
     searched = needles(world, (count,))
     for leak in leaks(world, count):
         assert any(found(needle, b"{" + leak + b"}") for needle in searched), leak
@@ -112,8 +104,8 @@ class Heard:
     def __init__(self, inner):
         self._inner, self.values = inner, []
 
-    def open(self, plan, run):
-        self._inner.open(installed(plan), run)
+    def open(self, terms, run):
+        self._inner.open(terms, run)
 
     def gather(self, query):
         releases = self._inner.gather(query)
@@ -123,74 +115,26 @@ class Heard:
 
 def test_nothing_but_releases_crosses(flare):
     """All that arrives at the server is recorded before it is decoded; its folder and its answers are searched, too."""
-    world = flare.deployment
-    document = study(TERMS, constants=PublishedConstants(C_T=1.0))
-    for index, terms in enumerate(TERMS):
-        policy = world.configure(terms.name, with_canaries(index), document)
+    terms, start = study(three(), constants={"C_T": 1.0}), flare.tap.stat().st_size
+    for index, site in enumerate(flare.sites.values()):
+        policy = site.configure(with_canaries(index), terms)
     rows = uneven_table(Path(policy.data["source"]), 60)  # the last site
-    start = world.tap.stat().st_size
-    heard = Heard(flare.transport())
-    outcome = run_study(document.terms, heard, document.id)
-    assert outcome.private
-    broken = study(TERMS, constants=PublishedConstants(C_T=1.0))
-    for terms in TERMS:  # a site whose reader fails with the mark in its message
-        policy = world.configure(terms.name, None, broken, data={"x": MARK})
+    heard = Heard(flare.transport(terms))
+    assert run_study(terms, heard, name_study(terms)).private
+    broken = study(three(), constants={"C_T": 1.0})
+    for site in flare.sites.values():  # a site whose reader fails with the mark in its message
+        policy = site.configure(None, broken, data={"x": MARK})
         Path(policy.data["source"]).write_text(f"pid,t,value\n{MARK},{MARK},{MARK}\n")
     with pytest.raises(TransportError):
-        flare.transport().open(installed(broken.plan), broken.id)
-    assert any(MARK in str(line.get("reason")) for line in world.log("alpha")), "the site itself must know"
-    crossed = world.tap.read_bytes()[start:]
-    assert document.id.encode() in crossed, "the tap must see the messages"
+        flare.transport(broken, seconds=2.0).open(broken, name_study(broken))
+    assert any(MARK in str(line.get("reason")) for line in flare.sites["alpha"].log()), "the site itself must know"
+    replies = repr([flare.send(name, b"nonsense", 0.5) for name in SITES]).encode() + repr(flare.link().look()).encode()
+    crossed = flare.tap.read_bytes()[start:]
+    assert name_study(terms).encode() in crossed, "the tap must see the messages"
     assert heard.values
     assert all(struct.pack("<d", value) in crossed for value in heard.values), "the tap must see every double"
-    replies = "".join(flare.puppet.raw(name, b"nonsense")["everything"] for name in SITES).encode()
-    server = b"".join(path.read_bytes() for path in (world.root / "server").rglob("*") if path.is_file())
-    server += (world.root / "server.log").read_bytes()
-    status = repr(world.session._ask("get_system_info")).encode() + repr(world.session._ask("list_jobs")).encode()
-    points = rows - DROPPED
-    for needle in needles(world, (rows, points, DROPPED, EXTRA_ROWS, EXTRA_ROWS + 4)):
-        for place, text in (("wire", crossed), ("replies", replies), ("server", server), ("status", status)):
-            if needle == b"Traceback (most" and place == "server":
-                continue  # the server's own
+    folder = flare.consortium.root
+    server = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    for needle in needles(flare, (rows, rows - DROPPED, DROPPED, EXTRA_ROWS, EXTRA_ROWS + 4)):
+        for place, text in (("wire", crossed), ("replies", replies), ("server", server)):
             assert not found(needle, text), (needle, place)
-
-
-def test_clients_with_invalid_certificates_stay_outside(flare, tmp_path):
-    world = flare.deployment
-    intruders = Deployment(tmp_path, sites=("alpha", "delta"))
-    provision("test", ["alpha", "delta"], ServerAddress("127.0.0.1", world.address.port, 1), tmp_path)
-    impostor = tmp_path / "impostor"
-    shutil.copytree(world.kit("alpha"), impostor, ignore=shutil.ignore_patterns("*-*-*-*-*"))
-    (impostor / "local" / "dpfda" / "policy.json").unlink(missing_ok=True)
-    config = impostor / "startup" / "fed_client.json"
-    config.write_text(config.read_text().replace('"alpha"', '"delta"'))
-    (tmp_path / "kits" / "delta" / "local" / "dpfda").mkdir()
-    with environment(HOME=str(tmp_path)):
-        processes = [
-            start_site(intruders.kit("delta"), "delta", tmp_path / "another-root.log"),
-            start_site(impostor, "delta", tmp_path / "another-name.log"),
-        ]
-    try:
-        _handshake_fails(world.address.port, None)
-        _handshake_fails(world.address.port, intruders.kit("delta") / "startup")
-        assert not wait_until(lambda: "delta" in world.session.sites(), 10)
-        assert set(world.session.sites()) == set(SITES)
-    finally:
-        stop(processes, grace=1.0)
-    assert flare.puppet.raw("alpha", b"")["code"] == "unavailable", "the real site is still connected"
-
-
-def _handshake_fails(port, certificates):
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if certificates is not None:
-        context.load_cert_chain(certificates / "client.crt", certificates / "client.key")
-
-    def attempt():
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as plain, context.wrap_socket(plain) as secure:
-            secure.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            if not secure.recv(100):
-                raise ConnectionError
-
-    with pytest.raises((ssl.SSLError, ConnectionError)):
-        attempt()

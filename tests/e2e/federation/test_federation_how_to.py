@@ -1,4 +1,4 @@
-"""docs/how-to/run-a-study.md, followed literally by a coordinator and three data managers, each in a folder of their own."""
+"""docs/how-to/run-a-study.md, followed literally by a coordinator and three data stewards, each in a folder of their own."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ pytest.importorskip("nvflare")
 
 from world import environment
 
-from dpfda.cli.commands.federate_demo import free_ports
+from dpfda.cli.commands.federate_demo import free_port
 
 PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "run-a-study.md").read_text()
 COMMAND = [sys.executable, "-m", "dpfda.cli.main"]
+SUBJECTS = {"north": 400, "middle": 300, "south": 200}
 
 
 def block(language, beginning):
@@ -30,11 +31,11 @@ def block(language, beginning):
     return found
 
 
-def typed(beginning, folder, answer=""):
-    """Type the commands of a block, as they stand on the page."""
+def typed(beginning, folder, answer="", change=lambda line: line):
+    """Type the commands of a block, as they stand on the page (at another site: with its name for `north`)."""
     said = ""
     for line in block("", beginning).strip().splitlines():
-        words = line.split()
+        words = change(line).split()
         assert words[0] == "dpfda"
         done = subprocess.run(
             [*COMMAND, *words[1:]], cwd=folder, input=answer, capture_output=True, text=True, timeout=240, check=False
@@ -50,45 +51,54 @@ def write_visits(path, n, seed):
     path.write_text("pid,age,hdl\n" + "".join(f"p{pid},{age:.3f},{hdl:.2f}\n" for pid, age, hdl in rows))
 
 
+def enrol(root, coordinator, name, seed):
+    steward, rename = root / f"steward-{name}", lambda line: line.replace("north", name)
+    steward.mkdir()
+    write_visits(steward / "visits.csv", SUBJECTS[name], seed)
+    typed("dpfda site enrol", steward, change=rename)
+    shutil.copy(steward / f"{name}.request", coordinator)
+    spelled = typed("dpfda consortium sign", coordinator, change=rename)
+    shutil.copy(coordinator / f"{name}.papers", steward)
+    shown = typed("dpfda site take", steward, "y\n", rename)
+    compared = re.findall(r"(?:CA|coordinator):\s+([0-9a-f ]+)", shown)
+    assert len(compared) == 2
+    assert all(" ".join(digits.split()) in " ".join(spelled.split()) for digits in compared)
+    policy = block("toml", "[data]")
+    (steward / "site.toml").write_text(policy.replace("epsilon = 1.0", "epsilon = 2.0") if name == "south" else policy)
+    typed("dpfda site policy", steward, change=rename)
+    return steward, rename
+
+
 @pytest.mark.slow
 def test_the_page_works_as_written(tmp_path):
-    clara, running = tmp_path / "clara", []
-    clara.mkdir()
-    ports = dict(zip(("8102", "8103"), map(str, free_ports(2)), strict=True))  # those of the page may be taken here
-    terms = re.sub("8102|8103", lambda port: ports[port.group()], block("toml", 'name = "lipid"'))
-    (clara / "lipid.toml").write_text(terms)
+    coordinator, running, stewards = tmp_path / "coordinator", [], {}
+    coordinator.mkdir()
+    (coordinator / "ca.pass").write_text("correct horse battery\n")
+    (coordinator / "lipid.toml").write_text(block("toml", "consortium ="))
     with environment(HOME=str(tmp_path)):
-        assert "lipid.study/kits/north.zip" in typed("dpfda study init", clara).replace("\n", "")
+        port = f" --port {free_port()} --listen 127.0.0.1"  # that of the page may be taken here
+        typed("dpfda consortium init", coordinator, change=lambda line: line + port)
         try:
-            for seed, (name, n) in enumerate((("north", 400), ("middle", 300), ("south", 200))):
-                dan = tmp_path / f"dan-{name}"
-                dan.mkdir()
-                shutil.copy(
-                    clara / "lipid.study" / "kits" / f"{name}.zip", dan / "north.zip"
-                )  # the page calls it north
-                write_visits(dan / "visits.csv", n, seed)
-                policy = block("toml", "[data]")
-                (dan / "site.toml").write_text(
-                    policy.replace("epsilon = 1.0", "epsilon = 2.0") if name == "south" else policy
+            for seed, name in enumerate(SUBJECTS):
+                stewards[name] = enrol(tmp_path, coordinator, name, seed)
+                words = stewards[name][1](block("", "dpfda site run")).split()
+                running.append(
+                    subprocess.Popen([*COMMAND, *words[1:]], cwd=stewards[name][0], stderr=subprocess.DEVNULL)
                 )
-                said = typed("dpfda site join", dan, "y\n")
-                assert "are about to promise" in said
-                words = block("", "dpfda site run").split()
-                running.append(subprocess.Popen([*COMMAND, *words[1:]], cwd=dan, stderr=subprocess.DEVNULL))
+            assert "lipid.study/terms.json" in typed("dpfda study propose", coordinator).replace("\n", "")
+            for steward, rename in stewards.values():
+                shutil.copy(coordinator / "lipid.study" / "terms.json", steward)
+                assert "are about to promise" in typed("dpfda site inbox", steward, "y\n", rename)
             began = time.monotonic()
-            typed("dpfda study run", clara)
+            typed("dpfda study run", coordinator)
             print(f"the study itself took {time.monotonic() - began:.0f} s")
-            assert (
-                "finished"
-                in subprocess.run(
-                    [*COMMAND, "study", "status", "lipid.toml"], cwd=clara, capture_output=True, text=True, check=True
-                ).stdout
-            )
-            typed("dpfda study resume", clara)  # nothing is left to do
-            typed("dpfda study result", clara)
-            assert (clara / "lipid.html").stat().st_size > 1000
-            assert (clara / "lipid.json").exists()
-            assert "unbroken" in typed("dpfda site status", tmp_path / "dan-north")
+            status = typed("dpfda study status", coordinator, change=lambda line: line.replace(" --watch", ""))
+            assert "finished" in status
+            typed("dpfda study resume", coordinator)  # nothing is left to do
+            typed("dpfda study result", coordinator)
+            assert (coordinator / "lipid.html").stat().st_size > 1000
+            assert (coordinator / "lipid.json").exists()
+            assert "unbroken" in typed("dpfda site status", stewards["north"][0])
         finally:
             for process in running:
                 process.send_signal(signal.SIGINT)

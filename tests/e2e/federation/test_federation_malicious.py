@@ -1,7 +1,12 @@
-"""A malicious coordinator against real site processes: refused, logged, nothing spent, the site alive."""
+"""A malicious coordinator against real site processes: refused, logged, nothing spent, the site alive.
+
+It holds the coordinator's signing key, so its signatures are good. What other members and a malicious server can do without
+that key is in test_transport_without_jobs.py.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -9,27 +14,30 @@ import pytest
 
 pytest.importorskip("nvflare")
 
-from world import SITES, curves, study
+from world import curves, study, three, wait_until
 
-from dpfda.federation.exchange import Invitation
-from dpfda.federation.flare.processes import wait_until
-from dpfda.federation.hardening import CONTROLLER, EXECUTOR
-from dpfda.federation.site import open_ledger
+from dpfda.federation.decisions import Decisions
+from dpfda.federation.keys import make_signing_key
+from dpfda.federation.proposal import sign_terms
+from dpfda.federation.signed import INVITATION
+from dpfda.federation.signing import QUERY, Subject, sign_document, sign_message
+from dpfda.federation.site_ledger import open_ledger
+from dpfda.federation.study import name_study
 from dpfda.protocol.messages import Query
-from dpfda.protocol.published_constants import PublishedConstants
-from dpfda.protocol.terms import SiloTerms
+from dpfda.protocol.plans.registry import make_plan
 
 SITE, R = "alpha", 4
-TERMS = tuple(SiloTerms(name, 60, 1.0, 1e-3, 4.0) for name in SITES)
+SHORT = 0.7  # seconds: a refusal comes when its round closes
 
 
 def new_victim(flare):
     """A site that has answered rounds 0 and 1 of an honest study."""
-    document = study(TERMS, constants=PublishedConstants(C_T=1.0))
-    policy = flare.deployment.configure(SITE, curves(60, 1), document)
+    terms = study(three(), constants={"C_T": 1.0})
+    policy = flare.sites[SITE].configure(curves(60, 1), terms)
+    victim = Victim(flare, terms, policy)
     for round_ in (0, 1):
-        assert flare.puppet.raw(SITE, ask(document, round_).encode())["code"] == "ok"
-    return Victim(flare, document, policy)
+        assert flare.ask(SITE, terms, ask(terms, round_)) is not None
+    return victim
 
 
 @pytest.fixture(scope="module")
@@ -38,159 +46,149 @@ def victim(flare):
 
 
 class Victim:
-    def __init__(self, flare, document, policy):
-        self.flare, self.document, self.policy = flare, document, policy
+    def __init__(self, flare, terms, policy):
+        self.flare, self.terms, self.policy = flare, terms, policy
 
     def debits(self):
         return open_ledger(self.policy).spent().debits
 
     def lines(self):
-        return self.flare.deployment.log(SITE)
+        return self.flare.sites[SITE].log()
 
     def alive(self):
         """An honest question is still answered (by the stored release: nothing more is spent)."""
-        return self.flare.puppet.raw(SITE, ask(self.document, 1).encode())["code"] == "ok" and self.debits() == 2
+        return self.flare.ask(SITE, self.terms, ask(self.terms, 1)) is not None and self.debits() == 2
+
+    def refuses(self, query, **subject):
+        """Whether there is no answer, and a line in the site's own log says why."""
+        before = len(self.lines())
+        if self.flare.ask(SITE, self.terms, query, seconds=SHORT, **subject) is not None:
+            return False
+        assert wait_until(lambda: len(self.lines()) > before, 10), "the site's log says nothing"
+        return {line["outcome"] for line in self.lines()[before:]} == {"refused"}
 
 
-def ask(document, round_, value=0.0, size=R):
-    return Query(document.id, round_, {"iterate": np.full(size, value)})
+def ask(terms, round_, value=0.0, size=R):
+    return Query(name_study(terms), round_, {"iterate": np.full(size, value)})
 
 
 ATTACKS = {
-    "another iterate": lambda d: ask(d, 1, 0.5).encode(),
-    "an earlier round again, changed": lambda d: ask(d, 0, 0.5).encode(),
-    "NaN": lambda d: ask(d, 2, np.nan).encode(),
-    "infinity": lambda d: ask(d, 2, np.inf).encode(),
-    "1e308": lambda d: ask(d, 2, 1e308).encode(),
-    "too long": lambda d: ask(d, 2, size=R + 1).encode(),
-    "empty": lambda d: Query(d.id, 2, {}).encode(),
-    "another array": lambda d: Query(d.id, 2, {"iterate": np.zeros(R), "clip": np.ones(1)}).encode(),
-    "unknown study": lambda d: Query("another-study", 0, {"iterate": np.zeros(R)}).encode(),
-    "a path as study": lambda d: Query("../policy", 0, {"iterate": np.zeros(R)}).encode(),
-    "more rounds than planned": lambda d: ask(d, len(d.plan.rounds)).encode(),
-    "a far round": lambda d: ask(d, 2**31 - 1).encode(),
-    "garbage": lambda d: b"\x80\x04\x95cposix\nsystem\n.",
-    "nothing": lambda d: b"",
-    "a huge message": lambda d: b"dpfda\x01" + b"\0" * 9_000_000,
+    "another iterate": lambda t: ask(t, 1, 0.5),
+    "an earlier round again, changed": lambda t: ask(t, 0, 0.5),
+    "NaN": lambda t: ask(t, 2, np.nan),
+    "infinity": lambda t: ask(t, 2, np.inf),
+    "1e308": lambda t: ask(t, 2, 1e308),
+    "too long": lambda t: ask(t, 2, size=R + 1),
+    "empty": lambda t: Query(name_study(t), 2, {}),
+    "another array": lambda t: Query(name_study(t), 2, {"iterate": np.zeros(R), "clip": np.ones(1)}),
+    "another run in the question": lambda t: Query("another-study", 0, {"iterate": np.zeros(R)}),
+    "a path as run": lambda t: Query("../policy", 0, {"iterate": np.zeros(R)}),
+    "more rounds than planned": lambda t: ask(t, len(make_plan(t).rounds)),
+    "a far round": lambda t: ask(t, 2**31 - 1),
+    "garbage": lambda t: b"\x80\x04\x95cposix\nsystem\n.",
+    "nothing": lambda t: b"",
+    "a huge message": lambda t: b"dpfda\x01" + b"\0" * 8_000_000,
 }
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_bad_question_is_refused_and_logged(victim, attack):
-    before, lines = victim.debits(), len(victim.lines())
-    reply = victim.flare.puppet.raw(SITE, ATTACKS[attack](victim.document))
-    assert reply["code"] == "unavailable"
-    assert victim.debits() == before == 2
-    assert [line["outcome"] for line in victim.lines()[lines:]] == ["unavailable"]
-    assert victim.alive()
+    assert victim.refuses(ATTACKS[attack](victim.terms))
+    assert victim.debits() == 2
 
 
-@pytest.mark.parametrize("form", ["text", "array", "missing"])
-def test_what_is_not_bytes_is_refused(victim, form):
-    assert victim.flare.puppet.raw(SITE, b"hello", form=form)["code"] == "unavailable"
-    assert victim.alive()
+SUBJECTS = {
+    "another run": {"run": "another-run"},
+    "a second run of the same terms": {"run": "second"},
+    "terms of nobody": {"terms": "0" * 64},
+    "another round than the question's": {"round": 3},
+}
 
 
-def test_changed_terms_and_unknown_tasks_are_refused(victim):
-    puppet, document = victim.flare.puppet, victim.document
-    wrong = Invitation(document.id, "0" * 64).encode()
-    assert puppet.raw(SITE, wrong, task="dpfda_invite")["code"] == "unavailable"
-    assert "not the plan that this site accepted" in victim.lines()[-1]["reason"]
-    assert puppet.raw(SITE, Invitation("nobody", "0").encode(), task="dpfda_invite")["code"] == "unavailable"
-    assert puppet.raw(SITE, ask(document, 2).encode(), task="give_me_everything")["code"] == "unavailable"
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_signature_about_something_else_is_refused(victim, name):
+    assert victim.refuses(ask(victim.terms, 2), **SUBJECTS[name])
     assert victim.debits() == 2
     assert victim.alive()
 
 
-SHELL = {"topic": "sys.shell", "body": "cat /etc/passwd", "headers": {"require_authz": "false"}}
-COMMANDS = {
-    "shell": SHELL,
-    "system information": {"topic": "sys.info", "body": "", "headers": {}},
-    "environment": {"topic": "sys.report_env", "body": "", "headers": {}},
-    "error texts": {"topic": "info.show_errors", "body": "", "headers": {}},
-    "statistics": {"topic": "info.show_stats", "body": "", "headers": {}},
-    "status": {"topic": "train.check_status", "body": "", "headers": {}},
-    "log level": {"topic": "train.configure_job_log", "body": "DEBUG", "headers": {}},
-    "shut down": {"topic": "train.shutdown", "body": "", "headers": {}},
-    "deploy into the policy folder": {
-        "topic": "train.deploy", "body": "x", "headers": {"job_id": "local", "job_meta": {"a": 1}, "app_name": "app"},
-    },
-    "delete the policy folder": {"topic": "train.delete_run", "body": "", "headers": {"job_id": "local"}},
-    "a path as job id": {"topic": "train.start_job", "body": {}, "headers": {"job_id": "../../x", "job_meta": {}}},
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_server_that_skips_permission_checks_cannot_command_a_site(victim, name):
-    """FLARE lets the server waive its permission check; our site does not have these commands at all."""
-    lines = len(victim.lines())
-    command = json.loads(json.dumps(COMMANDS[name]))
-    reply = victim.flare.puppet("command", site=SITE, **command)
-    assert reply["body"] in ("'refused'", "'invalid_request'"), reply
-    assert any(line["event"] == "command" and line["outcome"] == "refused" for line in victim.lines()[lines:])
-    assert (victim.flare.deployment.folder(SITE).policy_path).exists()
-    assert victim.alive()
-
-
-@pytest.mark.parametrize("topic", ["show_errors", "show_stats", "configure_job_log", "check_status"])
-def test_nor_a_sites_job_process(victim, topic):
-    reply = victim.flare.puppet("job_command", topic=topic, body="DEBUG", site=SITE)
-    assert reply["body"] == "None"
-    assert victim.alive()
-
-
-def test_jobs_with_code_other_classes_or_arguments_are_refused(victim):
-    """Real jobs, submitted by the lead; each runs into the site's own files or into our executor."""
-    world, document = victim.flare.deployment, victim.document
-    document.save(world.root / "study.json")
-    state = {"study": str(world.root / "study.json"), "in_all": 6.0}
-    honest = {"path": EXECUTOR, "args": {}}
-    jobs = {
-        "another-class": {"executor": {"path": "nvflare.app_common.np.np_trainer.NPTrainer", "args": {}}},
-        "raise-eps": {"executor": {"path": EXECUTOR, "args": {"epsilon": 100.0, "policy": "/tmp/mine.json"}}},
-        "own-code": {"executor": honest},
-    }
-    ids = {}
-    for name, job in jobs.items():
-        place = world.root / "transcripts" / name
-        if name == "own-code":
-            ids[name] = _submit_with_code(world, state | {"folder": str(place)})
-        else:
-            ids[name] = world.submit(name, controller=CONTROLLER, arguments=state | {"folder": str(place)}, **job)
-    for name, job in ids.items():
-        assert wait_until(lambda job=job: world.session.is_over(job), 60), name
-        assert world.session.state(job) != "FINISHED:COMPLETED"
-        assert not list((world.root / "transcripts" / name).glob("round-*")), name
+def test_terms_that_nobody_accepted_are_kept_for_the_owner_and_not_answered(flare, victim):
+    """An offer costs nothing and gives nothing; the same terms with one changed value are other terms."""
+    dearer = dataclasses.replace(victim.terms, silos=three(epsilon=50.0))
+    other = dataclasses.replace(victim.terms, y_bounds=(-6.0, 6.0))
+    decisions = Decisions(flare.sites[SITE].folder)
+    for terms in (dearer, other):
+        assert flare.invite(SITE, terms, seconds=SHORT) is None
+        assert wait_until(lambda terms=terms: decisions.find(name_study(terms)).decision == "open", 10)
+        assert flare.ask(SITE, terms, ask(terms, 0), seconds=SHORT) is None
     assert victim.debits() == 2
-    reasons = " ".join(str(line.get("reason")) for line in victim.lines())
-    assert "BYOC not permitted" in reasons
-    assert "passes arguments to the executor" in reasons
-    assert "names the class 'nvflare.app_common.np.np_trainer.NPTrainer'" in reasons
     assert victim.alive()
+
+
+def test_terms_that_cannot_be_are_not_even_kept(flare, victim):
+    """Fields out of range, unknown fields, another schema: signed all the same."""
+    fields, folder = json.loads(victim.terms.encode()), flare.sites[SITE].folder
+    before = {path.name for path in folder.terms.iterdir()}
+    for change in ({"n_basis": 10_000}, {"bins": 0}, {"schema": 1}, {"name": "../x"}, {"y": "[bold]x"}, {"silos": []}):
+        document = sign_document("terms", fields | change, flare.key)
+        message = sign_message(QUERY, Subject("1" * 64, "run", INVITATION), document, flare.key)
+        assert flare.send(SITE, message, SHORT) is None
+    assert {path.name for path in folder.terms.iterdir()} == before
+    assert victim.alive()
+
+
+def test_an_invitation_that_names_other_terms_is_refused(flare, victim):
+    other = dataclasses.replace(victim.terms, y_bounds=(-7.0, 7.0))
+    subject = Subject(victim.terms.digest(), name_study(victim.terms), INVITATION)
+    message = sign_message(QUERY, subject, sign_terms(other, flare.key), flare.key)
+    assert flare.send(SITE, message, SHORT) is None
+    assert flare.invite(SITE, victim.terms) is not None
+
+
+def test_another_signing_key_gets_nothing_and_leaves_no_line(flare, victim):
+    """Not the coordinator's signature: refused before anything is parsed, and the audit log cannot be filled with it."""
+    lines, stranger = len(victim.lines()), make_signing_key()
+    assert flare.invite(SITE, victim.terms, seconds=SHORT, key=stranger) is None
+    assert len(victim.lines()) == lines
+    assert "signature of this query is wrong" in flare.sites[SITE].folder.log.read_text()
+    assert victim.alive()
+
+
+def test_repeated_refusals_do_not_fill_the_disk(flare):
+    victim = new_victim(flare)
+    before = len(victim.lines())
+    link_closes = 0.05
+    for _ in range(40):
+        flare.ask(SITE, victim.terms, ask(victim.terms, 1, 0.5), seconds=link_closes)
+    assert wait_until(lambda: len(victim.lines()) - before >= 20, 20)
+    assert victim.alive()
+    assert len(victim.lines()) - before <= 22
 
 
 def test_rounds_go_forward_only(flare):
     victim = new_victim(flare)
-    puppet, document = victim.flare.puppet, victim.document
-    assert puppet.raw(SITE, ask(document, 4).encode())["code"] == "ok"  # a site may have missed rounds
-    assert puppet.raw(SITE, ask(document, 3).encode())["code"] == "unavailable"
-    assert puppet.raw(SITE, ask(document, 1).encode())["code"] == "ok"  # the stored answer of round 1, for nothing
+    terms = victim.terms
+    assert flare.ask(SITE, terms, ask(terms, 4)) is not None  # a site may have missed rounds
+    assert victim.refuses(ask(terms, 3))
+    assert flare.ask(SITE, terms, ask(terms, 1)) is not None  # the stored answer of round 1, for nothing
     assert victim.debits() == 3
 
 
-def test_a_policy_that_became_stricter_holds_from_the_next_job_on(flare):
-    document = study(TERMS, constants=PublishedConstants(C_T=1.0))
-    flare.deployment.configure(SITE, curves(60, 1), document, epsilon=0.5)
-    reply = flare.puppet.raw(SITE, Invitation(document.id, document.plan.digest()).encode(), task="dpfda_invite")
-    assert reply["code"] == "unavailable"
-    assert "promises at most" in flare.deployment.log(SITE)[-1]["reason"]
+def test_a_policy_that_became_stricter_holds_from_the_next_question_on(flare):
+    """The ledger, the acceptance and the running processes are the same; only the policy has changed."""
+    from world import set_policy
+
+    victim = new_victim(flare)
+    set_policy(flare.sites[SITE].folder, dataclasses.replace(victim.policy, epsilon=0.5), new_ledger=False)
+    assert victim.refuses(ask(victim.terms, 2))
+    assert "promises at most" in victim.lines()[-1]["reason"]
+    set_policy(flare.sites[SITE].folder, victim.policy, new_ledger=False)
+    assert flare.ask(SITE, victim.terms, ask(victim.terms, 2)) is not None
 
 
-def _submit_with_code(world, arguments):
-    from dpfda.federation.flare.job import write_job
-
-    folder = write_job(world.root / "jobs" / "code", "code", world.sites, arguments)
-    custom = folder / "app_client" / "custom"
-    custom.mkdir()
-    (custom / "thief.py").write_text("import os\n")
-    return world.session.submit(folder)
+def test_a_withdrawn_acceptance_holds_from_the_next_question_on(flare):
+    victim = new_victim(flare)
+    Decisions(flare.sites[SITE].folder).decline(victim.terms)
+    assert victim.refuses(ask(victim.terms, 2))
+    assert flare.ask(SITE, victim.terms, ask(victim.terms, 1), seconds=SHORT) is None, "not even what is on record"
+    assert victim.debits() == 2

@@ -14,12 +14,15 @@ from numpy.testing import assert_array_equal
 
 pytest.importorskip("nvflare")
 
-from world import curves, environment
+from world import PASSPHRASE, curves, enrol, environment
 
-from dpfda.cli.commands.federate_demo import free_ports
+from dpfda.cli.commands.federate_demo import free_port
+from dpfda.federation.consortium import ConsortiumFolder
+from dpfda.federation.study import name_study
 from dpfda.federation.workspace import StudyFolder
 from dpfda.methods.run import run_study
 from dpfda.privacy.ledger.ledger import Ledger
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.silo.silo import Silo
 from dpfda.transports.checkpoint import Transcript
 from dpfda.transports.in_process import InProcessTransport
@@ -78,17 +81,16 @@ def write_policies(root, url):
 
 
 def write_study(root):
-    port, admin_port = free_ports(2)
     sites = "".join(f'[[sites]]\nname = "{name}"\nn = {N}\nepsilon = 1.0\ndelta = 1e-3\n' for name in SITES)
     (root / "sources.toml").write_text(
-        'name = "sources"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [-5, 5]\nn_basis = 4\n'
-        f"[server]\nport = {port}\nadmin_port = {admin_port}\n{sites}"
+        'consortium = "consortium"\nname = "sources"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [-5, 5]\nn_basis = 4\n'
+        + sites
     )
 
 
 @pytest.mark.slow
 def test_every_kind_of_source_in_one_study(tmp_path, postgres_url):
-    """Join with its dry run, run, result, by the commands; the bits are those of the same curves in this process."""
+    """Accept with its dry run, run, result, by the commands; the bits are those of the same curves in this process."""
     command = [sys.executable, "-m", "dpfda.cli.main"]
 
     def dpfda(*words):
@@ -98,33 +100,38 @@ def test_every_kind_of_source_in_one_study(tmp_path, postgres_url):
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    sites = []
+    sites, folder = [], StudyFolder.of(tmp_path / "sources.toml")
     with environment(HOME=str(tmp_path)):
         held = write_policies(tmp_path, postgres_url)
         write_study(tmp_path)
-        dpfda("study", "init", "sources.toml")
-        folder = StudyFolder.of(tmp_path / "sources.toml")
+        consortium = ConsortiumFolder.create(
+            tmp_path / "consortium", "lipids", "127.0.0.1", free_port(), PASSPHRASE, "127.0.0.1"
+        )
+        for name in SITES:
+            enrol(consortium, tmp_path / name, name)
+            dpfda("site", "policy", name, f"{name}.toml", "--new-ledger", "--simulation")
+        dpfda("study", "propose", "sources.toml")
         try:
             for name in SITES:
-                kit = str(folder.kits / f"{name}.zip")
-                said = dpfda("site", "join", kit, "--policy", f"{name}.toml", "--yes", "--simulation")
-                assert "You" in said
+                dpfda("site", "inbox", name, "--add", "sources.study/terms.json")
+                said = dpfda("site", "accept", name, "sources", "--yes", "--simulation")
                 assert "are about to promise" in said
                 assert str(N) in said
-                sites.append(subprocess.Popen([*command, "--quiet", "site", "run", kit], cwd=tmp_path))
+                run = [*command, "--quiet", "site", "run", name, "--simulation"]
+                sites.append(subprocess.Popen(run, cwd=tmp_path, stdin=subprocess.DEVNULL))
             dpfda("study", "run", "sources.toml")
             assert "NOT PRIVATE" in dpfda("study", "result", "sources.toml")
-            assert "unbroken" in dpfda("site", "log", str(folder.kits / "postgres"), "--verify")
+            assert "unbroken" in dpfda("site", "log", "postgres", "--verify")
         finally:
             for process in sites:
                 process.send_signal(signal.SIGTERM)
             assert [process.wait(30) for process in sites] == [0] * len(sites)
-    document = folder.document()
+    terms = folder.terms()
+    plan, rounds = make_plan(terms), len(make_plan(terms).rounds)
     silos = [Silo(data, name=name, epsilon=1.0, delta=1e-3, random_state=SEED) for name, data in held.items()]
-    outcome = run_study(document.terms, InProcessTransport(silos), document.id)
-    expected = document.plan.scaling.to_user_units(outcome.coefficients)[0]
+    outcome = run_study(terms, InProcessTransport(silos), name_study(terms))
+    expected = plan.scaling.to_user_units(outcome.coefficients)[0]
     assert_array_equal(folder.load_estimator().coef_, expected)
-    rounds = len(document.plan.rounds)
     assert Transcript(folder.transcript).answers() == dict.fromkeys(SITES, rounds)
     for ledger in tmp_path.glob("*.simulation"):
         assert Ledger.open(ledger).spent().debits == rounds

@@ -50,8 +50,8 @@ def test_mistakes_in_a_toml_file_are_sentences(tmp_path: Path) -> None:
 
 def test_a_status_tells_who_answered_and_reads_back(tmp_path: Path) -> None:
     sites = {name: {"weight": 1.0, "state": "invited", "answered": 0, "last_round": None} for name in ("a", "b")}
-    status = Status("study-1", "job-1", rounds=3, done=0, sites=sites)
-    status.note({"a": "ok", "b": ""}, asked=True)
+    status = Status("study-1", rounds=3, done=0, sites=sites)
+    status.note({"a": "ok", "b": "absent"}, asked=True)
     status.advance(1)
     file = StatusFile(tmp_path / "status.json")
     assert file.read() is None

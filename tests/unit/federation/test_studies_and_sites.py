@@ -1,9 +1,8 @@
-"""Terms, policy, log, checkpoint and hardening without any federation library."""
+"""Terms in a file, policy, log and checkpoint without any federation library."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
@@ -12,13 +11,12 @@ from numpy.testing import assert_array_equal
 from dpfda import Curves, Silo
 from dpfda.errors import InvalidInput, LedgerError, ProtocolError, TransportError
 from dpfda.federation.audit_log import AuditLog
-from dpfda.federation.exchange import CODES, Invitation
-from dpfda.federation.hardening import find_unsafe_settings, harden_site
-from dpfda.federation.joining import STUDY_FILE, check_study
 from dpfda.federation.policy import Allowed, SitePolicy, read_policy
-from dpfda.federation.study import StudyDocument, make_document, read_study
+from dpfda.federation.site_ledger import create_ledger, open_ledger
+from dpfda.federation.study import name_study, read_study
 from dpfda.methods.run import run_study
 from dpfda.protocol.messages import Query
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.transports.checkpoint import CheckpointTransport, ReplayTransport, Transcript
@@ -27,9 +25,9 @@ from dpfda.transports.in_process import InProcessTransport
 SITES = (SiloTerms("a", 40, 1.0, 1e-3, 3.0), SiloTerms("b", 50, 1.0, 1e-3, 3.0))
 
 
-def document(**options):
-    terms = {"n_basis": 3, "method": "published", "constants": PublishedConstants(C_T=1.0)} | options
-    return make_document(StudyTerms(domain=(0.0, 1.0), y_bounds=(-5.0, 5.0), silos=SITES, name="s", **terms))
+def make_terms(**options):
+    given = {"n_basis": 3, "method": "published", "constants": PublishedConstants(C_T=1.0), "name": "s"} | options
+    return StudyTerms(domain=(0.0, 1.0), y_bounds=(-5.0, 5.0), silos=SITES, **given)
 
 
 def silos(seed=3):
@@ -42,31 +40,10 @@ def silos(seed=3):
     return made
 
 
-def test_a_document_survives_its_file_and_a_changed_one_does_not(tmp_path):
-    made, path = document(), tmp_path / "study.json"
-    made.save(path)
-    assert StudyDocument.load(path).id == made.id
-    fields = json.loads(path.read_text())
-    fields["step"] = 7.0
-    path.write_text(json.dumps(fields))
-    with pytest.raises(InvalidInput, match="must hold exactly"):
-        StudyDocument.load(path)
-
-
 def test_the_id_follows_the_terms():
-    assert document().id == document().id
-    assert document().id != document(n_basis=4).id
-
-
-def test_a_smuggled_plan_is_not_accepted(tmp_path):
-    """Terms as agreed, with a plan beside them."""
-    honest = document()
-    honest.save(tmp_path / STUDY_FILE)
-    assert check_study(tmp_path) == honest
-    smuggled = {**json.loads(honest.terms.encode()), "plan": honest.plan.to_dict()}
-    (tmp_path / STUDY_FILE).write_text(json.dumps(smuggled))
-    with pytest.raises(InvalidInput, match="must hold exactly"):
-        check_study(tmp_path)
+    assert name_study(make_terms()) == name_study(make_terms())
+    assert name_study(make_terms()) != name_study(make_terms(n_basis=4))
+    assert name_study(make_terms()).startswith("s-")
 
 
 @pytest.mark.parametrize(
@@ -78,15 +55,15 @@ def test_a_smuggled_plan_is_not_accepted(tmp_path):
         ({"y_bounds": (0.0, 1.0)}, "y_bounds"),
         ({"max_rounds": 2}, "rounds"),
         ({"max_basis": 2}, "basis functions"),
-        ({"studies": ("another",)}, "does not list"),
+        ({"studies": ("another",)}, "does not allow the study"),
     ],
 )
 def test_objections_of_a_policy(allow, words):
     policy = SitePolicy({}, 1.0, 1e-3, 1.0, 1e-3, "ledger", Allowed(**allow))
-    assert words in " ".join(policy.objections(document(), "a"))
-    assert not dataclasses.replace(policy, allow=Allowed()).objections(document(), "a")
-    assert "promises at most" in " ".join(dataclasses.replace(policy, epsilon=0.9).objections(document(), "a"))
-    assert "no site" in " ".join(policy.objections(document(), "c"))
+    assert words in " ".join(policy.objections(make_terms(), "a"))
+    assert not dataclasses.replace(policy, allow=Allowed()).objections(make_terms(), "a")
+    assert "promises at most" in " ".join(dataclasses.replace(policy, epsilon=0.9).objections(make_terms(), "a"))
+    assert "no site" in " ".join(policy.objections(make_terms(), "c"))
 
 
 POLICY = '[data]\nsource = "t.csv"\nid = "i"\nx = "x"\ny = "y"\n[promise]\nepsilon = 1\ndelta = 1e-3\n'
@@ -101,6 +78,17 @@ def test_a_policy_survives_its_copy(tmp_path):
     policy.save(tmp_path / "copy.json")
     assert SitePolicy.load(tmp_path / "copy.json") == policy
     assert (tmp_path / "copy.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_ledger_is_made_on_purpose_and_never_by_opening(tmp_path):
+    policy = SitePolicy({}, 1.0, 1e-3, 3.0, 1e-3, str(tmp_path / "l"))
+    with pytest.raises(LedgerError, match="once, on purpose"):
+        open_ledger(policy)
+    assert not (tmp_path / "l").exists()
+    create_ledger(policy)
+    assert open_ledger(policy).spent().debits == 0
+    with pytest.raises(InvalidInput, match="a budget cannot be changed"):
+        open_ledger(dataclasses.replace(policy, total_epsilon=4.0))
 
 
 @pytest.mark.parametrize(
@@ -119,14 +107,40 @@ def test_mistakes_in_a_policy_are_one_sentence(tmp_path, text, words):
         read_policy(tmp_path / "site.toml")
 
 
-def test_mistakes_in_a_study_are_one_sentence(tmp_path):
+STUDY = 'consortium = "c"\nname = "s"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [0, 1]\n'
+SITE = '[[sites]]\nname = "a"\nn = 100\nepsilon = 1.0\ndelta = 1e-3\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (STUDY + "sites = []\n", "at least one"),
+        (STUDY.replace('"s"', '"a b"') + SITE, "name"),
+        (STUDY.replace('consortium = "c"\n', "") + SITE, "lacks 'consortium'"),
+        (STUDY + SITE.replace('"a"', '"../a"'), "site's name"),
+        (STUDY + SITE.replace("epsilon", "epsilom"), "did you mean 'epsilon'"),
+        (STUDY.replace('"mean"', '"vcm"') + SITE, "covariates"),
+        (STUDY + "min_sites = 2\n" + SITE, "min_sites"),
+        (STUDY + "max_rounds = 1\n" + SITE, "max_rounds"),
+        (STUDY + 'sites = "a"\n', "tables"),
+        (STUDY + SITE.replace("1.0", '"1"'), "epsilon"),
+    ],
+)
+def test_mistakes_in_a_study_are_one_sentence(tmp_path, text, words):
     path = tmp_path / "study.toml"
-    path.write_text('name = "s"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [0, 1]\nsites = []\n')
-    with pytest.raises(InvalidInput, match="at least one"):
+    path.write_text(text)
+    with pytest.raises(InvalidInput, match=words):
         read_study(path)
-    path.write_text('name = "a b"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [0, 1]\nsites = []\n')
-    with pytest.raises(InvalidInput, match="name must be"):
-        read_study(path)
+
+
+def test_a_study_file_gives_terms_and_the_place_of_the_consortium(tmp_path):
+    (tmp_path / "study.toml").write_text(
+        STUDY.replace('"mean"', '"vcm"') + SITE + "[covariates]\nbmi = {bounds=[10,70]}\n"
+    )
+    file = read_study(tmp_path / "study.toml")
+    assert file.consortium == tmp_path / "c"
+    assert file.terms.functions == ("intercept", "bmi")
+    assert file.terms.min_silos == 1
 
 
 def test_the_log_notices_every_change(tmp_path):
@@ -151,7 +165,8 @@ def test_the_log_notices_every_change(tmp_path):
 
 
 def test_a_checkpoint_replays_and_goes_on(tmp_path):
-    study, folder = document(), tmp_path / "transcript"
+    terms, folder = make_terms(), tmp_path / "transcript"
+    run, rounds = name_study(terms), len(make_plan(terms).rounds)
 
     class Dying(InProcessTransport):
         def gather(self, query):
@@ -160,51 +175,28 @@ def test_a_checkpoint_replays_and_goes_on(tmp_path):
             return super().gather(query)
 
     with pytest.raises(TransportError, match="killed"):
-        run_study(study.terms, CheckpointTransport(Dying(silos()), folder), study.id)
+        run_study(terms, CheckpointTransport(Dying(silos()), folder), run)
     assert Transcript(folder).rounds() == 3
     with pytest.raises(TransportError, match="no result yet"):
-        ReplayTransport(folder).open(study.terms, study.id)
+        ReplayTransport(folder).open(terms, run)
     resumed = silos()
-    outcome = run_study(study.terms, CheckpointTransport(InProcessTransport(resumed), folder), study.id)
-    whole = run_study(study.terms, InProcessTransport(silos()), study.id)
+    outcome = run_study(terms, CheckpointTransport(InProcessTransport(resumed), folder), run)
+    whole = run_study(terms, InProcessTransport(silos()), run)
     assert_array_equal(outcome.coefficients, whole.coefficients)
-    assert [silo.ledger.spent().debits for silo in resumed] == [len(study.plan.rounds) - 3] * 2
-    assert_array_equal(run_study(study.terms, ReplayTransport(folder), study.id).coefficients, whole.coefficients)
-    assert Transcript(folder).answers() == {"a": len(study.plan.rounds), "b": len(study.plan.rounds)}
+    assert [silo.ledger.spent().debits for silo in resumed] == [rounds - 3] * 2
+    assert_array_equal(run_study(terms, ReplayTransport(folder), run).coefficients, whole.coefficients)
+    assert Transcript(folder).answers() == {"a": rounds, "b": rounds}
 
 
 def test_a_checkpoint_of_another_question_or_a_damaged_one_is_refused(tmp_path):
-    study = document()
-    run_study(study.terms, CheckpointTransport(InProcessTransport(silos()), tmp_path), study.id)
+    terms = make_terms()
+    run = name_study(terms)
+    run_study(terms, CheckpointTransport(InProcessTransport(silos()), tmp_path), run)
     with pytest.raises(ProtocolError, match="another question"):
-        Transcript(tmp_path).recorded(Query(study.id, 0, {"iterate": np.ones(3)}))
+        Transcript(tmp_path).recorded(Query(run, 0, {"iterate": np.ones(3)}))
     with pytest.raises(ProtocolError, match="another study"):
-        CheckpointTransport(InProcessTransport(silos()), tmp_path).open(study.terms, "other")
+        CheckpointTransport(InProcessTransport(silos()), tmp_path).open(terms, "other")
     path = tmp_path / "round-000000.bin"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(TransportError, match="damaged"):
-        Transcript(tmp_path).recorded(Query(study.id, 0, {"iterate": np.zeros(3)}))
-
-
-def test_unsafe_defaults_are_found(tmp_path):
-    (tmp_path / "local").mkdir()
-    (tmp_path / "startup").mkdir()
-    key = tmp_path / "startup" / "client.key"
-    key.write_text("secret")
-    assert len(find_unsafe_settings(tmp_path)) == 3
-    harden_site(tmp_path)
-    assert find_unsafe_settings(tmp_path) == []
-    authorization = tmp_path / "local" / "authorization.json"
-    authorization.write_text(authorization.read_text().replace('"byoc": "none"', '"byoc": "any"'))
-    (tmp_path / "local" / "custom").mkdir()
-    key.chmod(0o644)
-    assert len(find_unsafe_settings(tmp_path)) == 3
-
-
-def test_only_codes_cross():
-    assert CODES == ("ok", "unavailable")
-    with pytest.raises(ProtocolError):
-        Invitation.decode(b"{}")
-    with pytest.raises(ProtocolError):
-        Invitation.decode(b"[" * 5000)
-    assert Invitation.decode(Invitation("s", "d").encode()) == Invitation("s", "d")
+        Transcript(tmp_path).recorded(Query(run, 0, {"iterate": np.zeros(3)}))

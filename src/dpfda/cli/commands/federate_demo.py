@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import tempfile
+import threading
 import time
 import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +27,7 @@ DATASET = "nafld-lipid"
 SITES = {"north": 0.5, "middle": 0.3, "south": 0.2}
 _SPLIT_SEED = 20261115
 _GRID = 8
+_PASSPHRASE = b"of a consortium that ends with the demo"
 
 
 @app.command(epilog=example("dpfda federate-demo"))
@@ -33,64 +38,106 @@ def federate_demo(
 ) -> None:
     """Three hospitals estimate the mean of a blood lipid over age without showing each other a single row.
 
-    Starts one server and three sites as separate processes on 127.0.0.1, runs a study from kits to result, shows it
-    beside the pooled fit without privacy and the private fit of one site alone, and cleans up.
+    Enrols three sites in a consortium, starts the server and the sites as separate processes on 127.0.0.1, runs a study
+    from signed terms to the result, shows it beside the pooled fit without privacy and the private fit of one site alone,
+    and cleans up.
     """
-    from dpfda.federation.flare.provision import require_flare
+    from dpfda.federation.flare.launch import ended_politely, require_flare
 
     require_flare()
-    from dpfda.federation.flare.processes import ended_politely
-
     with tempfile.TemporaryDirectory(prefix="dpfda-demo-") as folder, ended_politely():
         run_demo(Path(folder), ctx.obj, epsilon, delta)
 
 
 def run_demo(root: Path, terminal: Terminal, epsilon: float, delta: float) -> Any:
     """From the tables of three sites to one private curve; the fitted estimator."""
-    from dpfda.federation.flare.processes import stop
-    from dpfda.federation.flare.run_study import RunOptions, StudyRun
-    from dpfda.federation.workspace import StudyFolder, init_study
+    from dpfda.federation.consortium import ConsortiumFolder
+    from dpfda.federation.running import RunOptions, Server, StudyRun
+    from dpfda.federation.study import name_study
+    from dpfda.federation.workspace import propose_study
 
     began = time.perf_counter()
     tables = _split_tables(root)
-    study = root / "lipid.toml"
-    study.write_text(_study_toml(tables, epsilon, delta))
-    folder, document = init_study(study)
-    terminal.say(f"Study {document.id}: kits made, {len(document.plan.rounds)} rounds planned.")
-    processes = []
-    try:
-        for name in tables:
-            processes.append(_start_site(folder, name, root, epsilon, delta, terminal))  # noqa: PERF401  (ended if one fails)
-        StudyRun(folder, RunOptions(for_sites=60.0), lambda *_: None).to_end()
-    finally:
-        stop(processes)
-    terminal.say(f"Finished in {time.perf_counter() - began:.0f} s, processes included.")
-    fitted = StudyFolder.of(study).load_estimator()
+    consortium = ConsortiumFolder.create(
+        root / "consortium", "demo", "127.0.0.1", free_port(), _PASSPHRASE, "127.0.0.1"
+    )
+    terminal.say("Consortium demo: CA, signing key and server are made.")
+    with contextlib.ExitStack() as stack:
+        starting = stack.enter_context(ThreadPoolExecutor(1)).submit(lambda: stack.enter_context(Server(consortium)))
+        folders = [_enrol(consortium, name, root) for name in tables]
+        study = root / "lipid.toml"
+        study.write_text(_study_toml(tables, epsilon, delta))
+        folder = propose_study(study)
+        terminal.say(f"Study {name_study(folder.terms())}: terms are signed and proposed.")
+        for own, table in zip(folders, tables.values(), strict=True):
+            subjects = _accept(own, folder.terms_path, root, epsilon, delta)
+            terminal.say(
+                f"Site {own.root.name}: {subjects:,} subjects, promises epsilon = {epsilon:g}, delta = {delta:g}."
+            )
+            stack.enter_context(_serving(own, terminal))
+            assert subjects == table["id"].nunique()
+        starting.result()
+        StudyRun(folder, RunOptions(for_sites=60.0), lambda _: None).to_end()
+        terminal.say(f"Finished in {time.perf_counter() - began:.0f} s, processes included.")
+    fitted = folder.load_estimator()
     _show(fitted, tables, folder, terminal, epsilon, delta)
     return fitted
 
 
-def _start_site(folder: Any, name: str, root: Path, epsilon: float, delta: float, terminal: Terminal) -> Any:
-    """What `dpfda site join` and `dpfda site run` do, for one site."""
-    from dpfda.federation.flare.processes import start_site
-    from dpfda.federation.joining import check_promise, check_ready, check_study, join, unpack
-    from dpfda.federation.policy import read_policy
-    from dpfda.privacy.ledger.ledger import Ledger
+def _enrol(consortium: Any, name: str, root: Path) -> Any:
+    """What `dpfda site enrol`, `dpfda consortium sign` and `dpfda site take` do, for one site."""
+    from dpfda.federation.enrolment import request_enrolment, take_papers
+    from dpfda.federation.folder import SiteFolder
 
+    request = request_enrolment(root / name, name)
+    papers, _ = consortium.sign(request, name, "demo", _PASSPHRASE)
+    folder = SiteFolder(root / name)
+    take_papers(folder, papers, lambda fingerprints: fingerprints == consortium.fingerprints())
+    return folder
+
+
+def _accept(folder: Any, terms: Path, root: Path, epsilon: float, delta: float) -> int:
+    """What `dpfda site policy`, `inbox` and `accept` do, for one site; the number of its subjects."""
+    from dpfda.federation.decisions import Decisions
+    from dpfda.federation.policy import read_policy
+    from dpfda.federation.promise import check_promise
+    from dpfda.federation.seal import write_seal
+    from dpfda.federation.site_ledger import create_ledger
+
+    decisions, name = Decisions(folder), folder.root.name
     policy = root / f"{name}.toml"
     policy.write_text(
         f'[data]\nsource = "{name}.csv"\nid = "id"\nx = "x"\ny = "y"\nduplicates = "keep"\n\n'
         f"[promise]\nepsilon = {epsilon!r}\ndelta = {delta!r}\n\n[budget]\nepsilon = {epsilon!r}\ndelta = {delta!r}\n"
     )
-    kit = unpack(folder.kits / f"{name}.zip")
     rules = read_policy(policy)
-    Ledger.create(rules.ledger_place, epsilon, delta, note="made for the demonstration")
-    promise = check_promise(check_study(kit), rules, name)
-    join(kit, promise)
-    check_ready(kit, name)
-    subjects = promise.document.terms.silo(name).n
-    terminal.say(f"Site {name}: {subjects:,} subjects, promises epsilon = {epsilon:g}, delta = {delta:g}.")
-    return start_site(kit, name, kit / "site.log")
+    create_ledger(rules)
+    rules.save(folder.policy_path)
+    write_seal(folder)
+    offered, _ = decisions.keep(terms.read_bytes())
+    promise = check_promise(offered, rules, name)
+    decisions.accept(offered, rules.ledger_shown)
+    return promise.terms.silo(name).n
+
+
+@contextlib.contextmanager
+def _serving(folder: Any, terminal: Terminal) -> Iterator[None]:
+    """What `dpfda site run` does: the silo's and the FLARE client's process, while this lasts."""
+    from dpfda.federation.flare.launch import make_command
+    from dpfda.federation.flare.supervisor import Supervisor
+    from dpfda.federation.site import check_ready
+
+    check_ready(folder, simulation=False)
+    stop = threading.Event()
+    command = make_command("dpfda.federation.silo_main", str(folder.root))
+    supervisor = Supervisor(folder, command, terminal.detail)
+    thread = threading.Thread(target=supervisor.run, args=(stop,), name=folder.root.name)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def _split_tables(root: Path) -> dict[str, pd.DataFrame]:
@@ -113,11 +160,10 @@ def _split_tables(root: Path) -> dict[str, pd.DataFrame]:
 def _study_toml(tables: dict[str, pd.DataFrame], epsilon: float, delta: float) -> str:
     from dpfda.curves.datasets import get_dataset_info
 
-    info, (port, admin_port) = get_dataset_info(DATASET), free_ports(2)
+    info = get_dataset_info(DATASET)
     lines = [
-        'name = "lipid-demo"', 'model = "mean"', f"domain = {list(info.domain)}", f"y_bounds = {list(info.y_bounds)}",
-        'x = "age"', 'y = "lipid"', "min_sites = 2", "", "[server]", 'host = "127.0.0.1"', f"port = {port}",
-        f"admin_port = {admin_port}",
+        'consortium = "consortium"', 'name = "lipid-demo"', 'model = "mean"', f"domain = {list(info.domain)}",
+        f"y_bounds = {list(info.y_bounds)}", 'x = "age"', 'y = "lipid"', "min_sites = 2",
     ]  # fmt: skip
     for name, table in tables.items():
         lines += ["", "[[sites]]", f'name = "{name}"', f"n = {table['id'].nunique()}", f"epsilon = {epsilon!r}"]
@@ -125,15 +171,11 @@ def _study_toml(tables: dict[str, pd.DataFrame], epsilon: float, delta: float) -
     return "\n".join(lines) + "\n"
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody uses now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def _show(

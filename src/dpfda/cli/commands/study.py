@@ -12,45 +12,51 @@ from dpfda.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from dpfda.federation.status import Status
-    from dpfda.federation.study import StudyDocument
     from dpfda.federation.workspace import StudyFolder
+    from dpfda.protocol.terms import StudyTerms
 
 app = new_app(group=True)
 
 _Study = Annotated[Path, typer.Argument(help="The study's TOML file.", metavar="STUDY.TOML")]
-_Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait for the sites to connect.")]
-_Late = Annotated[float, typer.Option("--late", help="Seconds to wait for further sites once the minimum is there.")]
+_Wait = Annotated[float, typer.Option("--wait", help="Seconds to wait until enough sites have joined.")]
+_Late = Annotated[float, typer.Option("--late", help="Seconds to wait for further sites once the minimum has joined.")]
 _Patience = Annotated[float, typer.Option("--patience", help="Seconds to wait for slow sites in a round.")]
 
 
-@app.callback(epilog=example("dpfda study init lipid.toml", "dpfda study run lipid.toml"))
+@app.callback(epilog=example("dpfda study propose lipid.toml", "dpfda study run lipid.toml"))
 def study() -> None:
     """Coordinate a study across sites: each keeps its data and its promise, only privatised messages travel."""
 
 
-@app.command(epilog=example("dpfda study init lipid.toml"))
-def init(ctx: typer.Context, study: _Study) -> None:
-    """Freeze the study's public terms and make a start-up kit for every site."""
-    from dpfda.federation.flare.provision import require_flare
-    from dpfda.federation.workspace import init_study
+@app.command(epilog=example("dpfda study propose lipid.toml"))
+def propose(ctx: typer.Context, study: _Study) -> None:
+    """Sign the study's terms. Sites get them as a file or, while a server runs, over the wire; each decides by itself."""
+    from dpfda.federation.flare.launch import require_flare
 
     require_flare()
-    with ctx.obj.waiting("Making certificates and kits"):
-        folder, document = init_study(study)
-    terms, out = document.terms, ctx.obj.out
-    out.print(f"Study {document.id}: {terms.model} of {terms.y} over {terms.x}, {len(document.plan.rounds)} rounds.")
+    from dpfda.federation.study import name_study
+    from dpfda.federation.workspace import propose_study
+    from dpfda.protocol.plans.registry import make_plan
+
+    folder = propose_study(study)
+    terms, out = folder.terms(), ctx.obj.out
+    rounds = len(make_plan(terms).rounds)
+    out.print(f"Study {name_study(terms)}: {terms.model} of {terms.y} over {terms.x}, {rounds} rounds.", markup=False)
     for site in terms.silos:
-        promise = f"{site.n:,} subjects, epsilon = {site.epsilon:g}, delta = {site.delta:g}"
-        out.print(f"  {folder.kits / (site.name + '.zip')}  ->  site {site.name} ({promise})")
+        out.print(
+            f"  {site.name}: {site.n:,} subjects, epsilon = {site.epsilon:g}, delta = {site.delta:g}", markup=False
+        )
+    sent = _send(folder, terms)
+    told = f" Sent to {', '.join(sent)}." if sent else ""
     ctx.obj.say(
-        "Give each site its own kit over a safe channel: it holds that site's private key. The site runs dpfda site join, "
-        f"then dpfda site run; you run dpfda study run {study}."
+        f"The signed terms are {folder.terms_path}; nothing in them is secret.{told} dpfda study run sends them to every "
+        "connected site, too. Each site's owner looks at them (dpfda site inbox) and accepts or declines."
     )
 
 
 @app.command(epilog=example("dpfda study run lipid.toml"))
 def run(ctx: typer.Context, study: _Study, wait: _Wait = 600.0, late: _Late = 20.0, patience: _Patience = 5.0) -> None:
-    """Start the server, wait for the sites, run the study to its end."""
+    """Offer the terms, wait until enough sites have joined, run the study to its end."""
     from dpfda.errors import InvalidInput
     from dpfda.federation.workspace import check_unchanged
 
@@ -75,24 +81,31 @@ def status(
     ctx: typer.Context,
     study: _Study,
     watch: Annotated[bool, typer.Option("--watch", help="Keep showing until the study is over.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """How far the study is: rounds, sites, weights."""
+    import json
     import time
+    from dataclasses import asdict
 
     from rich.live import Live
 
     from dpfda.federation.workspace import StudyFolder
 
     folder = StudyFolder.of(study)
-    document = folder.document()
+    terms = folder.terms()
+    if json_:
+        now = folder.true_status()
+        typer.echo(json.dumps({"phase": "not begun"} if now is None else asdict(now)))
+        return
     if not watch:
-        ctx.obj.out.print(_table(document, folder.status(), folder.rounds_done()))
+        ctx.obj.out.print(_table(terms, folder.true_status(), folder.rounds_done()))
         return
     with Live(console=ctx.obj.out, refresh_per_second=4) as live:
         while True:
-            now = folder.status()
-            live.update(_table(document, now, folder.rounds_done()))
-            if now is not None and now.phase in ("finished", "stopped"):
+            now = folder.true_status()
+            live.update(_table(terms, now, folder.rounds_done()))
+            if now is not None and now.phase in ("finished", "stopped", "killed"):
                 return
             time.sleep(0.5)
 
@@ -117,9 +130,7 @@ def result(
     outputs.check()
     folder = StudyFolder.of(study)
     fitted = folder.load_estimator()
-    document = make_result_document(
-        fitted, description(folder.document(), level), command=f"dpfda study result {study}"
-    )
+    document = make_result_document(fitted, description(folder.terms(), level), command=f"dpfda study result {study}")
     written = outputs.write(document)
     if json_ != "-":
         if fitted.privacy_.private:
@@ -129,11 +140,10 @@ def result(
         ctx.obj.say(f"Wrote {path}")
 
 
-def description(document: StudyDocument, level: float = 0.95) -> Any:
+def description(terms: StudyTerms, level: float = 0.95) -> Any:
     """The study's public description for the report."""
     from dpfda.report.document import StudyDescription
 
-    terms = document.terms
     covariates = tuple({"name": each.name, "bounds": each.bounds, "levels": each.levels} for each in terms.covariates)
     return StudyDescription(
         source=f"{len(terms.silos)} sites",
@@ -152,13 +162,14 @@ def print_cards(folder: StudyFolder, privacy: Any, terminal: Terminal) -> None:
     """One privacy card per site: what its patients were promised, and how often it answered."""
     from rich.table import Table
 
+    from dpfda.protocol.plans.registry import make_plan
     from dpfda.transports.checkpoint import Transcript
 
     answers = Transcript(folder.transcript).answers()
     table = Table(title="What every site promised its patients", title_justify="left", box=None, header_style="bold")
     for name in ("site", "subjects", "epsilon", "delta", "exact cost at most", "rounds answered"):
         table.add_column(name, justify="left" if name == "site" else "right")
-    rounds = len(folder.document().plan.rounds)
+    rounds = len(make_plan(folder.terms()).rounds)
     for silo in privacy.silos:
         table.add_row(
             silo.name, f"{silo.n:,}", f"{silo.epsilon:g}", f"{silo.delta:g}", f"epsilon = {silo.epsilon_spent:.4g}",
@@ -169,43 +180,81 @@ def print_cards(folder: StudyFolder, privacy: Any, terminal: Terminal) -> None:
         terminal.out.print("[bold red]NOT PRIVATE[/bold red]: at least one site used a seed; this is a simulation.")
 
 
+def _send(folder: StudyFolder, terms: StudyTerms) -> list[str]:
+    """Hand the terms to the sites that are connected to a running server."""
+    from dpfda.federation.rounds import Closing
+    from dpfda.federation.running import running_link
+    from dpfda.federation.study import name_study
+    from dpfda.federation.wire import StudyWire
+
+    consortium = folder.consortium()
+    wire = StudyWire(consortium.questions(), terms)
+    with running_link(consortium) as link:
+        if link is None:
+            return []
+        connected = {name for name, contact in link.look().items() if contact.connected}
+        sites = [silo.name for silo in terms.silos if silo.name in connected]
+        if sites:
+            link.ask(sites, wire.write_invitation(terms, name_study(terms)), Closing(len(sites), 0.0, 2.0))
+        return sites
+
+
 def _to_end(folder: StudyFolder, terminal: Terminal, wait: float, late: float, patience: float) -> None:
     from rich.live import Live
 
-    from dpfda.federation.flare.provision import require_flare
-    from dpfda.federation.flare.run_study import RunOptions, StudyRun
+    from dpfda.federation.flare.launch import require_flare
 
     require_flare()
-    document, address = folder.document(), folder.address()
-    terminal.say(f"Study {document.id}; the server listens on {address.host}:{address.port}.")
+    from dpfda.federation.running import RunOptions, StudyRun
+    from dpfda.federation.study import name_study
+    from dpfda.protocol.plans.registry import make_plan
+
+    terms, address = folder.terms(), folder.consortium().address()
+    terminal.say(f"Study {name_study(terms)}; sites reach the server at {address.host}:{address.port}.")
     options = RunOptions(for_sites=wait, for_late_sites=late, after_enough=patience)
     with Live(console=terminal.out, refresh_per_second=4, transient=True) as live:
 
-        def show(now: Status | None, connected: list[str]) -> None:
+        def show(now: Status) -> None:
             if terminal.out.is_terminal and not terminal.quiet:
-                live.update(_table(document, now, folder.rounds_done(), connected))
+                live.update(_table(terms, now, now.done))
 
         StudyRun(folder, options, show).to_end()
-    terminal.say(f"Finished: {len(document.plan.rounds)} rounds. See dpfda study result.")
+    terminal.say(f"Finished: {len(make_plan(terms).rounds)} rounds. See dpfda study result.")
+    _tell_missed(folder, terms, terminal)
 
 
-def _table(document: StudyDocument, now: Status | None, done: int, connected: list[str] | None = None) -> Any:
+def _tell_missed(folder: StudyFolder, terms: StudyTerms, terminal: Terminal) -> None:
+    from dpfda.protocol.plans.registry import make_plan
+    from dpfda.transports.checkpoint import Transcript
+
+    answers, rounds = Transcript(folder.transcript).answers(), len(make_plan(terms).rounds)
+    for silo in terms.silos:
+        missed = rounds - answers.get(silo.name, 0)
+        if missed:
+            terminal.say(
+                f"{silo.name} missed {missed} of {rounds} rounds; the result is that of the sites that answered."
+            )
+
+
+def _table(terms: StudyTerms, now: Status | None, done: int) -> Any:
     from rich.table import Table
 
-    rounds = len(document.plan.rounds)
-    phase = "not begun" if now is None else now.phase
-    pace = ""
+    from dpfda.federation.study import name_study
+    from dpfda.protocol.plans.registry import make_plan
+
+    plan = make_plan(terms)
+    rounds, phase, pace = len(plan.rounds), "not begun" if now is None else now.phase, ""
     if now is not None and now.round_seconds:
         pace = f", {sorted(now.round_seconds)[len(now.round_seconds) // 2]:.2f} s a round"
-    table = Table(title=f"{document.id}: {phase}, round {done} of {rounds} ({rounds - done} left){pace}", box=None)
+    title = f"{name_study(terms)}: {phase}, round {done} of {rounds} ({rounds - done} left){pace}"
+    table = Table(title=title, box=None)
     for name in ("site", "weight", "state", "rounds answered"):
         table.add_column(name, justify="left" if name in ("site", "state") else "right")
-    total = sum(silo.weight for silo in document.plan.silos)
-    for silo in document.plan.silos:
+    total = sum(silo.weight for silo in plan.silos)
+    for silo in plan.silos:
         site = {} if now is None else now.sites.get(silo.name, {})
-        waiting = "connected" if connected and silo.name in connected else "not seen"
-        weight = "by noise" if document.plan.method == "adaptive" else f"{silo.weight / total:.3f}"
-        table.add_row(silo.name, weight, str(site.get("state", waiting)), str(site.get("answered", 0)))
+        weight = "by noise" if plan.method == "adaptive" else f"{silo.weight / total:.3f}"
+        table.add_row(silo.name, weight, str(site.get("state", "not asked")), str(site.get("answered", 0)))
     if now is not None and now.message:
         table.caption = now.message
     return table

@@ -1,50 +1,199 @@
-"""Keeps a site's FLARE client running until it is asked to stop."""
+"""Keeps a site's two processes running, the FLARE client and the silo, until it is asked to stop. It imports no FLARE.
+
+Before the client is started, a TLS preflight looks whether the server can be reached, and says in one sentence why not. A
+client that the server refuses ends by itself and is started again, with the newest certificate. Both processes end when the
+supervisor ends, however it ends.
+
+Started like this, client and silo run as the same user, so a client that was taken over could read the silo's files. Where
+the system allows it, start the two as services of different users (the silo without any network) instead.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import signal
+import os
+import shutil
+import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from dpfda.federation.flare.processes import start_site, stop, stop_leftover
+from dpfda.errors import DpfdaError, TransportError
+from dpfda.federation.contact import Contact
+from dpfda.federation.files import OWNER_ONLY
+from dpfda.federation.flare.launch import (
+    FAILED_EXIT,
+    REFUSED_EXIT,
+    make_command,
+    make_environment,
+    start_process,
+    stop_process,
+)
+from dpfda.federation.flare.settings import ClientSettings, ServerSettings, encode_settings
+from dpfda.federation.folder import SiteFolder, wipe
+from dpfda.federation.frames import connect
+from dpfda.federation.lock import Lock, read_lock
+from dpfda.federation.preflight import Finding, Papers, check_connection
 
-_PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
-_STEADY = 60.0  # after so many seconds a crash counts as a new one
+_PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+_STEADY = 60.0  # a process that ran so many seconds begins again with the shortest pause
+_LOOK = 0.2
+_AWAY = 15.0  # seconds without contact until the preflight looks for the cause
+_LARGEST_LOG = 10_000_000
+
+_ENDS = {
+    REFUSED_EXIT: "The server does not know this site's certificate (ask the coordinator to enrol or renew it)",
+    FAILED_EXIT: "The server did not complete the log-in",
+}
+
+Say = Callable[[str], None]
 
 
-def supervise(kit: Path, site: str, say: Callable[[str], None]) -> None:
-    """Start the client, and again whenever it dies, until SIGINT or SIGTERM."""
-    wanted = threading.Event()
-    stop_leftover(kit / "site.pid", kit)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: wanted.set())
-    crashes = 0
-    while not wanted.is_set():
-        began = time.monotonic()
-        process = start_site(kit, site, kit / "site.log")
-        _note(kit, process.pid)
+@dataclass
+class _Child:
+    """One process that is started again whenever it ends."""
+
+    name: str
+    start: Callable[[], subprocess.Popen[bytes] | None]
+    process: subprocess.Popen[bytes] | None = None
+    began: float = 0.0
+    due: float = 0.0
+    failures: int = 0
+
+    def look(self, say: Say) -> None:
+        """Start it when it is due; notice when it has ended."""
+        now = time.monotonic()
+        if self.process is not None and self.process.poll() is not None:
+            why = _ENDS.get(self.process.returncode, f"The {self.name} ended (code {self.process.returncode})")
+            stop_process(self.process)
+            self.process = None
+            self._postpone(now, now - self.began > _STEADY)
+            say(f"{why}; it starts again in {self.due - now:g} s.")
+        if self.process is None and now >= self.due:
+            self.began = now
+            self.process = self.start()
+            if self.process is None:
+                self._postpone(now, steady=False)
+
+    def stop(self) -> None:
+        """End it."""
+        if self.process is not None:
+            stop_process(self.process)
+            self.process = None
+
+    def _postpone(self, now: float, steady: bool) -> None:
+        self.failures = 0 if steady else self.failures + 1
+        self.due = now + _PAUSES[min(self.failures, len(_PAUSES) - 1)]
+
+
+@dataclass
+class Supervisor:
+    """`dpfda site run`: call `run` in a process of its own.
+
+    Parameters
+    ----------
+    folder : SiteFolder
+        The site's folder; locked while this runs.
+    silo_command : sequence of str
+        Starts the silo's process, which must serve `folder.run / "silo.sock"` and call `end_with_parent`.
+    say : callable
+        Gets a sentence for people whenever something changes.
+    silo_environment : mapping, optional
+        What the silo's process needs beyond the allowed variables, such as a database's password.
+    """
+
+    folder: SiteFolder
+    silo_command: Sequence[str]
+    say: Say
+    silo_environment: Mapping[str, str] = field(default_factory=dict)
+    _finding: Finding | None = None
+    _looked: float = 0.0
+
+    def run(self, stop: threading.Event) -> None:
+        """Keep both processes running until `stop` is set."""
+        with Lock(self.folder.lock):
+            self.folder.prepare()
+            self.folder.run.mkdir(mode=0o700)
+            self.folder.work.mkdir(mode=0o700)
+            children = [_Child("silo", self._start_silo), _Child("client", self._start_client)]
+            try:
+                while not stop.is_set():
+                    for child in children:
+                        child.look(self.say)
+                    self._explain_silence(children[1])
+                    rotate_log(self.folder.log)
+                    stop.wait(_LOOK)
+            finally:
+                for child in children:
+                    child.stop()
+                wipe(self.folder.run)  # it holds a copy of the site's key
+
+    def _start_silo(self) -> subprocess.Popen[bytes]:
+        environment = make_environment(more=self.silo_environment)
+        return start_process(self.silo_command, self.folder.work, self.folder.log, environment)
+
+    def _start_client(self) -> subprocess.Popen[bytes] | None:
+        """The client, if the server can be reached; FLARE itself would try without end and say nothing."""
         try:
-            while process.poll() is None and not wanted.is_set():
-                wanted.wait(0.2)
-        finally:
-            stop([process])
-        if wanted.is_set():
-            break
-        crashes = 0 if time.monotonic() - began > _STEADY else crashes + 1
-        pause = _PAUSES[min(crashes, len(_PAUSES) - 1)]
-        say(f"The client ended (see {kit / 'site.log'}); it starts again in {pause:g} s.")
-        wanted.wait(pause)
-    _note(kit, None)
+            settings = ClientSettings.of(self.folder)
+        except (DpfdaError, OSError) as error:  # a certificate that is being replaced, for instance
+            self.say(f"The client cannot start: {error}")
+            return None
+        if not self._check(settings):
+            return None
+        command = make_command("dpfda.federation.flare.client", encode_settings(settings))
+        return start_process(command, self.folder.work, self.folder.log, make_environment(settings.authority))
+
+    def _check(self, settings: ClientSettings) -> bool:
+        papers = Papers(settings.authority, settings.certificate, settings.key, settings.identity)
+        finding = check_connection(settings.host, settings.port, papers)
+        self._looked = time.monotonic()
+        if self._finding is None or finding.code != self._finding.code:
+            self.say(finding.sentence)
+        self._finding = finding
+        return finding.good
+
+    def _explain_silence(self, client: _Child) -> None:
+        """A client that runs but has no contact: say why, at most once per cause."""
+        now = time.monotonic()
+        if client.process is None or now - max(client.began, self._looked) < _AWAY:
+            return
+        contact = Contact.read(self.folder.contact)
+        if contact is not None and contact.state == "connected" and time.time() - contact.at < _AWAY:
+            self._looked = now
+            return
+        with contextlib.suppress(DpfdaError, OSError):
+            self._check(ClientSettings.of(self.folder))
 
 
-def _note(kit: Path, pid: Any) -> None:
-    path = kit / "site.pid"
-    if pid is None:
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
-        return
-    path.write_text(f"{pid}\n")
+def rotate_log(path: Path, largest: int = _LARGEST_LOG) -> None:
+    """Keep one older log; those who write to it append, so it can be emptied under them."""
+    if path.exists() and path.stat().st_size > largest:
+        older = path.with_name(path.name + ".1")
+        shutil.copyfile(path, older)
+        older.chmod(OWNER_ONLY)
+        os.truncate(path, 0)
+
+
+def start_server(settings: ServerSettings, log: Path, patience: float = 60.0) -> subprocess.Popen[bytes]:
+    """Start the coordinator's server and wait until studies can ask it; it ends when this process does."""
+    command = make_command("dpfda.federation.flare.server", encode_settings(settings))
+    process = start_process(command, settings.socket.parent, log, make_environment(settings.authority))
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline and process.poll() is None:
+        _, holder = read_lock(settings.lock)
+        if holder is not None and holder.pid == process.pid and _listens(settings.socket):
+            return process
+        time.sleep(0.05)
+    stop_process(process)
+    raise TransportError(f"The server did not start; {log} says why.")
+
+
+def _listens(path: Path) -> bool:
+    try:
+        connect(path).close()
+    except TransportError:
+        return False
+    return True

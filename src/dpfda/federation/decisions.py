@@ -1,0 +1,160 @@
+"""What a site was offered and what its owner decided: `terms/<digest>.json` and `acceptances/<digest>.json`.
+
+An offer is a document of the coordinator, with its signature; a decision is the site's own, with the site's signature and
+the digest of the terms. Both are checked each time they are read, so a file that somebody else put there decides nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.federation.files import write_atomically
+from dpfda.federation.folder import Address, SiteFolder
+from dpfda.federation.keys import read_public_text, read_signing_key
+from dpfda.federation.proposal import open_terms
+from dpfda.federation.seal import read_site_name
+from dpfda.federation.signing import (
+    DECLINE,
+    MAX_DOCUMENT,
+    open_acceptance,
+    open_document,
+    sign_acceptance,
+    sign_document,
+)
+from dpfda.federation.study import name_study
+from dpfda.protocol.terms import StudyTerms
+
+MOST_OPEN = 100  # offers without a decision: more are not kept
+Decision = Literal["open", "accepted", "declined"]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Terms that the coordinator signed, and what the owner said to them."""
+
+    terms: StudyTerms
+    decision: Decision
+
+    @property
+    def study(self) -> str:
+        """The study's id."""
+        return name_study(self.terms)
+
+    def is_called(self, words: str) -> bool:
+        """Whether its name is this, or its id or digest begins so."""
+        return self.terms.name == words or self.study.startswith(words) or self.terms.digest().startswith(words)
+
+
+class Decisions:
+    """The offers and decisions in one site's folder."""
+
+    def __init__(self, folder: SiteFolder) -> None:
+        self._folder = folder
+        self.site = read_site_name(folder)
+        self._coordinator = read_public_text(Address.read(folder.address_path).coordinator_key)
+        self._key = read_signing_key(folder.sign_key)
+
+    def keep(self, data: bytes) -> tuple[StudyTerms, bool]:
+        """Keep an offer, from a file or a message; its terms, and whether it is new."""
+        if len(data) > MAX_DOCUMENT:
+            raise ProtocolError("The terms are too long.")
+        terms = open_terms(data, self._coordinator)
+        if self.site not in {silo.name for silo in terms.silos}:
+            raise ProtocolError(f"The terms have no site {self.site!r}.")
+        path = self._folder.terms / f"{terms.digest()}.json"
+        if path.exists():
+            return terms, False
+        if sum(offer.decision == "open" for offer in self.offers()) >= MOST_OPEN:
+            raise ProtocolError(f"More than {MOST_OPEN} offers await a decision; decline some of them first.")
+        write_atomically(path, data)
+        return terms, True
+
+    def offers(self) -> list[Offer]:
+        """Every offer, in the order of arrival."""
+        paths = sorted(self._folder.terms.glob("*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
+        return [Offer(terms, self._decision(terms)) for terms in map(self._read, paths)]
+
+    def find(self, words: str) -> Offer:
+        """The one offer whose name, id or digest begins so."""
+        found = [offer for offer in self.offers() if words and offer.is_called(words)]
+        if len(found) > 1:
+            raise InvalidInput(
+                f"{len(found)} offers begin so: {', '.join(offer.study for offer in found)}; give one of these ids."
+            )
+        if not found:
+            raise InvalidInput("There is no such offer; dpfda site inbox lists those that have arrived.")
+        return found[0]
+
+    def accepted(self, digest: str) -> StudyTerms:
+        """Terms that this site accepts now, or a refusal."""
+        path = self._folder.terms / f"{digest}.json"
+        if not path.is_file() or path.is_symlink():
+            raise ProtocolError("This site has not been offered these terms.")
+        terms = self._read(path)
+        self.acceptance(digest)
+        return terms
+
+    def acceptance(self, digest: str) -> bytes:
+        """The signed acceptance of these terms, or a refusal."""
+        data = self._decided(digest)
+        if data is None:
+            raise ProtocolError("The owner of this site has not accepted these terms.")
+        open_acceptance(data, digest, self.site, self._key.public_key())
+        return data
+
+    def accept(self, terms: StudyTerms, ledger: str) -> None:
+        """The owner said yes: sign it, durably."""
+        self._write(terms, sign_acceptance(terms.digest(), self.site, ledger, int(time.time()), self._key))
+
+    def decline(self, terms: StudyTerms) -> None:
+        """The owner said no, or no longer yes: nothing more is answered."""
+        body = {"terms": terms.digest(), "site": self.site, "at": int(time.time())}
+        self._write(terms, sign_document(DECLINE, body, self._key))
+
+    def check(self) -> None:
+        """Refuse to go on, by name, if an offer or a decision is not what its signature says."""
+        known = set()
+        for path in sorted(self._folder.terms.glob("*.json")):
+            known.add(self._read(path).digest())
+        for path in sorted(self._folder.acceptances.glob("*.json")):
+            if path.stem not in known:
+                raise InvalidInput(f"acceptances/{path.name} decides on terms that are not here; do not run this site.")
+            self._decision(self._read(self._folder.terms / path.name))
+
+    def _write(self, terms: StudyTerms, data: bytes) -> None:
+        write_atomically(self._folder.acceptances / f"{terms.digest()}.json", data)
+
+    def _read(self, path: Path) -> StudyTerms:
+        try:
+            terms = open_terms(path.read_bytes(), self._coordinator)
+        except ProtocolError as error:
+            raise InvalidInput(f"terms/{path.name} is not what the coordinator signed: {error}") from None
+        if terms.digest() != path.stem:
+            raise InvalidInput(f"terms/{path.name} holds other terms than its name says.")
+        return terms
+
+    def _decided(self, digest: str) -> bytes | None:
+        path = self._folder.acceptances / f"{digest}.json"
+        return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+
+    def _decision(self, terms: StudyTerms) -> Decision:
+        data, digest, public = self._decided(terms.digest()), terms.digest(), self._key.public_key()
+        if data is None:
+            return "open"
+        try:
+            open_acceptance(data, digest, self.site, public)
+        except ProtocolError:
+            pass
+        else:
+            return "accepted"
+        try:
+            body = open_document(DECLINE, data, public)
+        except ProtocolError:
+            body = {}
+        if (body.get("terms"), body.get("site")) != (digest, self.site):
+            raise InvalidInput(f"acceptances/{digest}.json was not signed by this site; do not run it.")
+        return "declined"

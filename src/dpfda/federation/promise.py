@@ -1,0 +1,84 @@
+"""What a site's owner looks at before promising anything: the terms, the policy, the data, the ledger. Nothing is spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpfda.errors import BudgetExceeded, InvalidInput
+from dpfda.federation.policy import SitePolicy
+from dpfda.federation.site_ledger import open_ledger
+from dpfda.federation.study import name_study
+from dpfda.methods.run import make_coordinator
+from dpfda.privacy.accounting import mu_squared, price
+from dpfda.privacy.ledger.ledger import Ledger, Spent
+from dpfda.protocol.messages import Query
+from dpfda.protocol.plan import Plan
+from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.terms import StudyTerms
+from dpfda.silo.silo import Silo
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a site is about to promise, in numbers. For the site only."""
+
+    terms: StudyTerms
+    site: str
+    policy: SitePolicy
+    rounds: int
+    exact_epsilon: float
+    spent: Spent
+    spent_after: float
+    owner_notes: tuple[str, ...]
+    begun: bool
+
+
+def check_promise(terms: StudyTerms, policy: SitePolicy, site: str) -> Promise:
+    """Policy, data, ledger and one round on the data; nothing is spent, nothing leaves, nothing is written."""
+    objections = policy.objections(terms, site)
+    if objections:
+        raise InvalidInput("The policy does not allow this study: " + " ".join(objections))
+    ledger, mine, plan = open_ledger(policy), terms.silo(site), make_plan(terms)
+    loaded = policy.load_curves(terms)
+    if loaded.curves.n != mine.n:
+        raise InvalidInput(
+            f"The study states n = {mine.n} for {site!r}, the data hold {loaded.curves.n} subjects; "
+            "agree on the number with the coordinator (it is public) or correct the data source."
+        )
+    trial = Silo(
+        loaded.curves, name=site, epsilon=mine.epsilon, delta=mine.delta, points_per_curve=mine.points_per_curve
+    )
+    _try_one_round(trial, terms)
+    events = plan.events(site)
+    try:
+        ledger.check(events, name_study(terms))
+    except BudgetExceeded as error:
+        raise InvalidInput(f"The ledger {policy.ledger_shown} cannot pay for this study: {error}") from None
+    begun, after = _price_after(ledger, plan, name_study(terms), site)
+    return Promise(
+        terms,
+        site,
+        policy,
+        len(plan.rounds),
+        price(events, mine.delta),
+        ledger.spent(),
+        after,
+        loaded.owner_notes,
+        begun,
+    )
+
+
+def _try_one_round(silo: Silo, terms: StudyTerms) -> None:
+    """Answer the first question against a ledger in memory and throw the answer away."""
+    silo.join(terms, "dry run")
+    question = make_coordinator(terms).question(0)
+    silo.release(Query("dry run", 0, {name: np.asarray(array) for name, array in question.items()}))
+
+
+def _price_after(ledger: Ledger, plan: Plan, run: str, site: str) -> tuple[bool, float]:
+    """Whether the study has begun here, and the mu^2 of the ledger once it is over."""
+    begun = any(entry.run == run for entry in ledger.log())
+    total = ledger.spent().mu_squared
+    return begun, total if begun else total + mu_squared(plan.events(site))

@@ -1,0 +1,450 @@
+"""A site's folder is its own (rules 3 and 4): what arrives there, or is changed there, is refused by name.
+
+B3, B4, B8, F2, F4, N1, N4, N5 and N7 of version 0.1, and more than 200 kinds of extra or changed files. What needs running
+processes (members and servers that send commands, a client started in a foreign environment) is in
+tests/e2e/federation/test_transport_without_jobs.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cryptography")
+pytest.importorskip("psutil")
+
+from typer.testing import CliRunner
+from world import PASSPHRASE, accept, curves, enrol, set_policy, study, three, write_table
+
+from dpfda.cli.main import app
+from dpfda.errors import DpfdaError, InvalidInput, ProtocolError
+from dpfda.federation.audit_log import AuditLog
+from dpfda.federation.consortium import ConsortiumFolder
+from dpfda.federation.decisions import Decisions
+from dpfda.federation.enrolment import take_papers
+from dpfda.federation.flare.launch import make_command, make_environment
+from dpfda.federation.keys import make_signing_key, read_signing_key
+from dpfda.federation.policy import SitePolicy
+from dpfda.federation.proposal import sign_terms
+from dpfda.federation.quiet import neutralise
+from dpfda.federation.signed import INVITATION
+from dpfda.federation.signing import Subject, sign_acceptance, sign_document
+from dpfda.federation.site import Site, check_ready
+from dpfda.federation.site_ledger import open_ledger
+from dpfda.federation.study import name_study
+from dpfda.protocol.messages import Query
+from dpfda.protocol.terms import CovariateTerms, StudyTerms
+
+TERMS = study(three(n=30), name="redteam", constants={"C_T": 1.0})
+OTHER = study(three(n=30), name="other", constants={"C_T": 1.0})
+
+
+class Made:
+    """A consortium, and a site that has accepted one study; `site` is as new for each test."""
+
+    def __init__(self, root):
+        self.root = root
+        self.consortium = ConsortiumFolder.create(root / "lipids", "lipids", "127.0.0.1", 8102, PASSPHRASE)
+        self.foreign = ConsortiumFolder.create(root / "foreign", "lipids", "127.0.0.1", 8102, PASSPHRASE)
+        self.site = enrol(self.consortium, root / "alpha", "alpha")
+        write_table(root / "table.csv", curves(30, 0, columns=1), ("dose",))
+        data = {"source": str(root / "table.csv"), "id": "pid", "x": "t", "y": "value", "duplicates": "keep"}
+        self.policy = SitePolicy(data, 1.0, 1e-3, 1.0, 1e-3, str(root / "alpha" / "ledger"))
+        set_policy(self.site, self.policy)
+        AuditLog(self.site.audit).append("policy", outcome="set")
+        AuditLog(self.site.audit).append("policy", outcome="set")
+        accept(self.site, TERMS, self.consortium)
+        check_ready(self.site, simulation=False)
+        shutil.copytree(root / "alpha", root / "pristine")
+
+    def renew(self):
+        shutil.rmtree(self.root / "alpha")
+        shutil.copytree(self.root / "pristine", self.root / "alpha")
+        return self
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return Made(tmp_path_factory.mktemp("redteam"))
+
+
+@pytest.fixture
+def made(world):
+    return world.renew()
+
+
+def ask(round_, value=0.0):
+    return Query(name_study(TERMS), round_, {"iterate": np.full(4, value)}).encode()
+
+
+def subject(round_, terms=TERMS, **changes):
+    return Subject(**({"terms": terms.digest(), "run": name_study(terms), "round": round_} | changes))
+
+
+def describe_tree(root):
+    return {
+        path.relative_to(root).as_posix(): (path.stat().st_mode, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def put(path, data=b"x", mode=0o600):
+    for parent in reversed(path.parents):
+        if not parent.exists():
+            parent.mkdir(mode=0o700)
+    path.write_bytes(data)
+    path.chmod(mode)
+
+
+# ---------------------------------------------------------------- 200 kinds of extra files
+
+CODE = (
+    "log_config.json", "privacy.json", "resources.json", "job_resources.json", "x__resources.json", "x__p_resources.json",
+    "x__j_resources.json", "comm_config.json", "comm_config.conf", "comm_config.yml", "comm_config.json.default",
+    "authorization.json", "fed_client.json", "signature.json", ".numba_config.yaml", "matplotlibrc", "sitecustomize.py",
+    "usercustomize.py", "_x.py", "start.sh", "sub_start.sh", "readme.txt", "conftest.py", "kernel.nbi", "kernel.1.nbc",
+    "x.pth", "pyvenv.cfg", ".env", "study.json", "plan.json",
+)  # fmt: skip
+PLACES = ("", "local/", "startup/", "config/", "custom/", "studies/")
+ODD = (
+    "policy.toml", "policy.json.bak", "policy.json~", "Policy.json", "site.key.bak", "SITE.KEY", "sign.key.pub",
+    "seal.json.1",
+    "ledger.sqlite", "ledger.simulation.bak", "ledger2", "audit.jsonl.1", "audit.jsonl.head.bak", "site.log.2", "lock.1",
+    "terms.json", "acceptance.json", "terms/x.json", f"terms/{'0' * 63}.json", f"terms/{'A' * 64}.json",
+    f"terms/{'0' * 64}.py", f"terms/sub/{'0' * 64}.json", f"terms/{'0' * 64}", f"acceptances/{'0' * 64}.json.bak",
+    "acceptances/all.json", "acceptances/../x\u202e.json", "\u200bpolicy.json", " policy.json", "policy.json ", "a\nb",
+    "\x1b[31mred", "dpfda/studies/x.json",
+)  # fmt: skip
+EXTRA = [place + name for name in CODE for place in PLACES] + list(ODD)
+
+
+@pytest.mark.parametrize("name", EXTRA)
+def test_an_extra_file_is_refused_by_name(made, name):
+    put(made.site.root / name)
+    with pytest.raises(InvalidInput, match="is not one of dpfda's files") as refusal:
+        check_ready(made.site, simulation=False)
+    parts = os.path.normpath(name).split("/")
+    assert any("/".join(parts[: index + 1]) in str(refusal.value) for index in range(len(parts)))
+
+
+def test_there_are_at_least_two_hundred_kinds():
+    assert len(set(EXTRA)) + len(KINDS) * len(CHANGED) >= 200
+
+
+# ---------------------------------------------------------------- changed files
+
+CHANGED = {
+    "site.key": "site.key", "sign.key": "sign.key", "site.crt": "site.crt", "ca.crt": "ca.crt",
+    "address.json": "address.json", "policy.json": "policy.json", "seal.json": "seal.json",
+    f"terms/{TERMS.digest()}.json": "terms/", f"acceptances/{TERMS.digest()}.json": "acceptances/",
+    "audit.jsonl": "audit log", "ledger": "ledger",
+}  # fmt: skip
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    if path.name == "ledger":  # most of an empty database is unused room; its rows are attacked in test_ledgers.py
+        data[0] ^= 1
+        path.write_bytes(bytes(data))
+        return
+    data[max(index for index, byte in enumerate(data) if byte not in b"\x00\n=-")] ^= 1  # the last that matters
+    path.write_bytes(bytes(data))
+
+
+def replace_by_link(path):
+    target = path.with_name("elsewhere")
+    shutil.move(path, path.parent.parent / target.name)
+    path.symlink_to(path.parent.parent / target.name)
+
+
+def replace_by_folder(path):
+    path.unlink()
+    path.mkdir(mode=0o700)
+
+
+def replace_by_pipe(path):
+    path.unlink()
+    os.mkfifo(path, 0o600)
+
+
+def add_a_name(path):
+    other = path.parents[2] / "second-name"
+    other.unlink(missing_ok=True)
+    os.link(path, other)
+
+
+KINDS = {
+    "one bit": flip,
+    "emptied": lambda path: path.write_bytes(b""),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: len(path.read_bytes()) // 2]),
+    "random": lambda path: path.write_bytes(os.urandom(300)),
+    "of the other consortium": lambda path: path.write_bytes(b'{"host":"evil.example"}'),
+    "a symbolic link": replace_by_link,
+    "a folder": replace_by_folder,
+    "a pipe": replace_by_pipe,
+    "two names": add_a_name,
+    "readable by others": lambda path: path.chmod(0o640),
+    "writable by others": lambda path: path.chmod(0o622),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_changed_file_is_refused_by_name(made, name, kind):
+    KINDS[kind](made.site.root / name)
+    with pytest.raises((DpfdaError, OSError)) as refusal:
+        check_ready(made.site, simulation=False)
+    words = (CHANGED[name], name, "seal.json") if name in ("sign.key", "site.crt") else (CHANGED[name], name)
+    assert any(word in str(refusal.value) for word in words), refusal.value
+
+
+# ---------------------------------------------------------------- B3, B4, B8, F2
+
+
+def test_b3_what_lies_in_run_is_gone_before_anything_starts(made):
+    for name in ("run/flare/local/log_config.json", "run/silo.sock", "run/empty/.numba_config.yaml"):
+        put(made.site.root / name)
+    made.site.prepare()
+    assert not made.site.run.exists()
+    made.site.run.symlink_to(made.root / "lipids")
+    made.site.prepare()
+    assert (made.root / "lipids" / "consortium.json").exists(), "a link is removed, never followed"
+
+
+def test_b4_a_study_that_nobody_accepted_is_not_answered(made):
+    """Terms in place, signed by the coordinator; an acceptance signed by anybody but the site decides nothing."""
+    site = Site(made.site)
+    put(made.site.terms / f"{OTHER.digest()}.json", sign_terms(OTHER, made.consortium.signing_key()))
+    with pytest.raises(ProtocolError, match="has not accepted"):
+        site.answer(subject(0, OTHER), ask(0))
+    own, coordinator = read_signing_key(made.site.sign_key), made.consortium.signing_key()
+    path = made.site.acceptances / f"{OTHER.digest()}.json"
+    forged = {
+        "signed by the coordinator": sign_acceptance(OTHER.digest(), "alpha", "x", 1, coordinator),
+        "for other terms": sign_acceptance(TERMS.digest(), "alpha", "x", 1, own),
+        "of another site": sign_acceptance(OTHER.digest(), "beta", "x", 1, own),
+        "of another kind": sign_document("decline", {"terms": OTHER.digest(), "site": "alpha", "at": 1}, own),
+    }
+    for document in forged.values():
+        put(path, document)
+        with pytest.raises(DpfdaError):
+            site.answer(subject(0, OTHER), ask(0))
+    assert open_ledger(made.policy).spent().debits == 0
+
+
+@pytest.mark.parametrize("key", ["stranger", "other consortium"])
+def test_b4_terms_that_the_coordinator_did_not_sign_are_no_offer(made, key):
+    signer = make_signing_key() if key == "stranger" else made.foreign.signing_key()
+    with pytest.raises(ProtocolError):
+        Decisions(made.site).keep(sign_terms(OTHER, signer))
+    put(made.site.terms / f"{OTHER.digest()}.json", sign_terms(OTHER, signer))
+    with pytest.raises(InvalidInput, match="not what the coordinator signed"):
+        check_ready(made.site, simulation=False)
+
+
+def test_b8_there_is_no_job_and_no_file_of_the_coordinator(made):
+    """From a coordinator come papers and terms, as single documents with closed fields; no module here runs jobs."""
+    from dpfda.federation import flare
+
+    names = {entry.name for entry in os.scandir(next(iter(flare.__path__)))}
+    assert not names & {"executor.py", "job.py", "controller.py", "launcher.py", "provision.py"}
+    put(made.site.root / "config" / "comm_config.json", b'{"comm_driver_path": "."}')
+    put(made.site.root / "config" / "_x.py", b"import os")
+    with pytest.raises(InvalidInput, match="config is not one of dpfda's files"):
+        made.site.prepare()
+
+
+def test_f2_a_new_folder_holds_no_script_and_no_readme(made):
+    enrol(made.consortium, made.root / "beta", "beta")
+    found = {path.name for path in (made.root / "beta").iterdir()}
+    assert found == {
+        "site.key",
+        "sign.key",
+        "site.crt",
+        "ca.crt",
+        "address.json",
+        "seal.json",
+        "terms",
+        "acceptances",
+    }
+
+
+# ---------------------------------------------------------------- F4
+
+
+def test_f4_papers_of_another_consortium_with_the_same_name_are_refused(made):
+    from dpfda.federation.enrolment import write_request
+
+    if "alpha" in made.foreign.members():
+        made.foreign.revoke("alpha")
+    papers, _ = made.foreign.sign(write_request(made.site, "alpha"), "alpha", "clinic", PASSPHRASE)
+    before = describe_tree(made.site.root)
+    with pytest.raises(InvalidInput, match="another consortium"):
+        take_papers(made.site, papers, lambda _: True)
+    assert describe_tree(made.site.root) == before
+
+
+def test_f4_saying_no_changes_nothing_on_disk(made):
+    Decisions(made.site).keep(sign_terms(OTHER, made.consortium.signing_key()))
+    before = describe_tree(made.root)
+    result = CliRunner().invoke(app, ["site", "accept", str(made.site.root), "other"], input="n\n")
+    assert result.exit_code == 1
+    assert "are about to promise" in result.stdout
+    assert describe_tree(made.root) == before
+
+
+def test_f4_a_second_offer_is_not_the_first_one(made):
+    decisions = Decisions(made.site)
+    decisions.keep(sign_terms(dataclasses.replace(TERMS, y_bounds=(-9.0, 9.0)), made.consortium.signing_key()))
+    assert [offer.decision for offer in decisions.offers()] == ["accepted", "open"]
+    with pytest.raises(InvalidInput, match="give one of these ids"):
+        decisions.find("redteam")
+
+
+# ---------------------------------------------------------------- N1
+
+
+def test_n1_no_process_is_told_where_compiled_code_lies(monkeypatch):
+    for name in (
+        "NUMBA_CACHE_DIR",
+        "NVFLARE_X",
+        "PYTHONPATH",
+        "PYTHONSTARTUP",
+        "LD_PRELOAD",
+        "MATPLOTLIBRC",
+        "FL_LOG_LEVEL",
+    ):
+        monkeypatch.setenv(name, "/tmp/evil")
+    assert "/tmp/evil" not in make_environment().values()
+
+
+def run(command, folder, settings):
+    return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("name", [".numba_config.yaml", "matplotlibrc", "numpy.py", "x"])
+def test_n1_a_silo_does_not_start_in_a_folder_that_holds_anything(made, tmp_path, name):
+    put(tmp_path / name, b"cache_dir: /tmp/evil")
+    command = make_command("dpfda.federation.silo_main", str(made.site.root))
+    done = run(command, tmp_path, make_environment())
+    assert done.returncode == 1
+    assert "must be started in an empty folder" in done.stderr
+
+
+def test_n1_a_silo_does_not_start_with_settings_in_its_environment(made, tmp_path):
+    command = make_command("dpfda.federation.silo_main", str(made.site.root))
+    settings = make_environment(more={"NUMBA_CACHE_DIR": str(tmp_path)})
+    done = run(command, tmp_path, settings)
+    assert done.returncode == 1
+    assert "NUMBA_CACHE_DIR" in done.stderr
+    assert sys.executable == command[0]
+
+
+# ---------------------------------------------------------------- N4, N5
+
+
+def test_n4_withdrawal_and_policy_hold_before_every_answer(made):
+    """Version 0.1 went on answering after study and policy were deleted, until its process ended."""
+    site, decisions = Site(made.site), Decisions(made.site)
+    assert site.answer(subject(0), ask(0))
+    decisions.decline(TERMS)
+    for round_ in (1, 0):  # not even what is on record
+        with pytest.raises(ProtocolError):
+            site.answer(subject(round_), ask(round_))
+    decisions.accept(TERMS, "ledger")
+    assert site.answer(subject(1), ask(1))
+    (made.site.acceptances / f"{TERMS.digest()}.json").unlink()
+    with pytest.raises(ProtocolError, match="has not accepted"):
+        site.answer(subject(2), ask(2))
+    decisions.accept(TERMS, "ledger")
+    made.site.policy_path.unlink()
+    with pytest.raises(InvalidInput, match=r"policy\.json"):
+        site.answer(subject(2), ask(2))
+    assert open_ledger(made.policy).spent().debits == 2
+
+
+def test_n5_a_policy_that_its_owner_did_not_set_is_refused(made):
+    """A seed and a huge promise in a file that lies there: dpfda did not write it, so nothing is answered."""
+    generous = dataclasses.replace(made.policy, seed=1, epsilon=1e4, total_epsilon=1e4)
+    site = Site(made.site, simulation=True)
+    generous.save(made.site.policy_path)
+    for check in (lambda: check_ready(made.site, simulation=True), lambda: site.answer(subject(0), ask(0))):
+        with pytest.raises(InvalidInput, match=r"policy\.json was changed by somebody else"):
+            check()
+
+
+def test_n5_a_seed_needs_the_owners_word_at_every_start(made, tmp_path):
+    set_policy(made.site, dataclasses.replace(made.policy, seed=1, ledger=str(tmp_path / "l")))
+    with pytest.raises(InvalidInput, match="--simulation"):
+        check_ready(made.site, simulation=False)
+    with pytest.raises(InvalidInput, match="--simulation"):
+        Site(made.site).answer(subject(0), ask(0))
+
+
+def test_one_run_for_one_acceptance(made):
+    """The same terms under another run would be paid for twice."""
+    site = Site(made.site)
+    for run in ("second", name_study(TERMS) + "x", name_study(OTHER)):
+        with pytest.raises(ProtocolError, match="one run"):
+            site.answer(subject(0, run=run), ask(0))
+    with pytest.raises(ProtocolError, match="other terms than it names"):
+        site.answer(subject(INVITATION), sign_terms(OTHER, made.consortium.signing_key()))
+
+
+# ---------------------------------------------------------------- N7
+
+HOSTILE = (
+    "[bold red]x[/]",
+    "a\nb",
+    "\x1b[2J",
+    "x\u202ey",
+    "\ud800",
+    "\x00",
+    "../x",
+    "'; DROP TABLE x",
+    "=cmd()",
+    "x" * 64,
+    "",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("field", ["name", "x", "y"])
+def test_n7_terms_hold_no_text_that_a_screen_would_obey(text, field):
+    with pytest.raises(InvalidInput):
+        dataclasses.replace(TERMS, **{field: text})
+    fields = json.loads(TERMS.encode()) | {field: text}
+    with pytest.raises(ProtocolError):
+        StudyTerms.decode(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode())
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if text])
+def test_n7_nor_do_covariates_and_levels(text):
+    for make in (lambda: CovariateTerms(text, (0.0, 1.0)), lambda: CovariateTerms("x", levels=("a", text))):
+        with pytest.raises(InvalidInput):
+            make()
+
+
+def test_n7_what_is_shown_is_neutralised(made):
+    assert neutralise("a\nb\x1b[31m\u202e\ud800") == "a?b?[31m??"
+    AuditLog(made.site.audit).append("query", outcome="refused", reason="[bold]x[/bold]\n     7 forged line\x1b[2J")
+    shown = CliRunner().invoke(app, ["site", "log", str(made.site.root)]).stdout
+    assert "[bold]x[/bold]?     7 forged line?[2J" in shown.replace("\n", "")
+
+
+def test_the_screen_shows_covariates_with_their_ranges(made):
+    covariates = (CovariateTerms("dose", (-1.0, 1.0)),)
+    offered = dataclasses.replace(OTHER, covariates=covariates, name="vcm")
+    Decisions(made.site).keep(sign_terms(offered, made.consortium.signing_key()))
+    shown = CliRunner().invoke(app, ["site", "accept", str(made.site.root), "vcm"], input="n\n").stdout
+    assert "covariate dose: a number in [-1.0, 1.0]" in " ".join(shown.split())
+    assert offered.digest() in shown.replace("\n", "")
