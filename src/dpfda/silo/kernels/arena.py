@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 _LINE = 8  # doubles in a cache line: a vector across two lines is read at half speed
 _HUGE = 1 << 21  # bytes of a huge page: one fault in place of 512
-_SMALL = 1 << 16  # bytes up to which a map of its own costs more than it gains
+_SMALL = 1 << 18  # bytes up to which a map of its own costs more than it gains
 
 
 class Arena:
