@@ -41,7 +41,9 @@ class AuditLog:
             file.write(json.dumps(line, sort_keys=True).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-            write_json(self._head, {"lines": line["seq"], "hash": line["hash"]}, sync=False)  # the line itself is durable
+            write_json(
+                self._head, {"lines": line["seq"], "hash": line["hash"]}, sync=False
+            )  # the line itself is durable
 
     def lines(self) -> list[dict[str, Any]]:
         """Every line in order; unreadable ones raise."""
