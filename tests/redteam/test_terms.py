@@ -269,6 +269,12 @@ def exact_delta(mu: float, epsilon: float) -> mpmath.mpf:
         return mpmath.ncdf(-e / m + m / 2) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
 
 
+@pytest.mark.parametrize(("mu", "epsilon"), [(8.328936952294886e-07, 5.902540987459131e-08)])
+def test_b7_points_at_which_version_0_1_was_below(mu, epsilon) -> None:
+    """Guard: `max(delta, ... _mills_difference ...)` in `gaussian_delta`."""
+    assert gaussian_delta(mu, epsilon) >= exact_delta(mu, epsilon)
+
+
 def test_b7_delta_is_never_below_its_exact_value() -> None:
     """Guard: `max(delta, ... _mills_difference ...)` in `gaussian_delta`."""
     rng = np.random.default_rng(7)
@@ -283,6 +289,22 @@ def test_b7_delta_is_never_below_its_exact_value() -> None:
 
 
 # ---------------------------------------------------------------- the generator
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"arrays": {}}, {"arrays": ""}, {"arrays": [["iterate", 1.0]]}, {"arrays": [["iterate", True]]}, {"more": 1},
+        {"arrays": [["b", 0], ["a", 0]]}, {"arrays": [["a", 0]] * 9}, {"round": 1.0}, {"round": True}, {"run": "\ud800"},
+    ],
+)  # fmt: skip
+def test_a_message_has_one_encoding(header) -> None:
+    """Found by the generator: `arrays` as {} or "" was read as none. Guard: `sound` in `messages._read_header`."""
+    fields = {"type": "query", "run": "run", "round": 0, "arrays": []} | header
+    text = ranges_json(fields)
+    size = 8 if "iterate" in text.decode() else 0
+    with pytest.raises(ProtocolError):
+        Query.decode(b"dpfda\x01" + len(text).to_bytes(4, "little") + text + bytes(size))
 
 
 def test_a_sample_of_the_hostile_generator_finds_nothing() -> None:

@@ -127,7 +127,9 @@ def _read_header(text: bytes) -> tuple[dict[str, Any], list[tuple[str, int]]]:
         sizes = [(name, size) for name, size in header["arrays"]]
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise ProtocolError("The message header cannot be read.") from None
-    sound = all(type(name) is str and type(size) is int and 0 <= size <= MAX_ENTRIES for name, size in sizes)
+    sound = type(header["arrays"]) is list
+    sound = sound and all(type(name) is str and type(size) is int and 0 <= size <= MAX_ENTRIES for name, size in sizes)
+    sound = sound and [name for name, _ in sizes] == sorted(name for name, _ in sizes)
     if not canonical or not sound or len(sizes) > MAX_ARRAYS or any(len(name) > MAX_NAME for name, _ in sizes):
         raise ProtocolError("The message header is malformed.")
     return header, sizes
