@@ -1,4 +1,4 @@
-"""A study across sites that share nothing but signed terms and privatised messages. Only `flare/` imports a federation library.
+"""A study across sites that share nothing but signed terms and privatised messages. Only `flare/` imports FLARE.
 
 | modules | what they are |
 |---|---|
@@ -9,5 +9,5 @@
 | `audit_log`, `site_status`, `serving` | the site's append-only log, what its owner sees, `dpfda site run` |
 | `keys`, `enrolment`, `register`, `consortium` | keys made where they are used, enrolment, who is enrolled |
 | `workspace`, `running`, `wire`, `carried`, `status` | the coordinator's folder of a study, and running it |
-| `signing`, `frames`, `rounds`, `server_link`, `hello`, `held`, `quiet`, `lock`, `contact`, `preflight` | what these are made of |
+| `signing`, `frames`, `rounds`, `server_link`, `hello`, `held`, `quiet`, `lock`, `contact`, `preflight` | their parts |
 """
