@@ -29,7 +29,7 @@ setup-system:    ## Chromium and PostgreSQL for the tests that need them (Debian
 demo: setup      ## a private mean curve of 15,205 real subjects, with a picture in out/
 	$(BIN)/dpfda demo
 
-demo-federated: setup  ## one server and three sites with real data and mutual TLS, from kits to result
+demo-federated: setup  ## one server and three sites with real data and mutual TLS, from enrolment to result
 	$(BIN)/dpfda federate-demo
 
 test: setup      ## the test suite with the docstrings' examples (tests marked slow are left to test-all)

@@ -1,11 +1,13 @@
-"""A study across sites that share nothing but privatised messages: terms, policies, logs. Imports no federation library.
+"""A study across sites that share nothing but signed terms and privatised messages. Only `flare/` imports FLARE.
 
-| module | what it is |
+| modules | what they are |
 |---|---|
-| `study` | the study's public terms, the frozen plan made of them, and the id derived from both |
-| `policy` | what a site allows: data source, promise, total budget, acceptable terms |
-| `site` | the site's border: every message in, every answer out, every line in the log |
-| `audit_log` | the site's append-only, hash-chained log |
-| `hardening` | the files in a start-up kit's `local/` folder that make a FLARE site safe, and the check that they do |
-| `exchange` | the few fixed messages that cross besides Query and Release |
+| `study`, `proposal` | terms in a file, the id that follows from them; terms as the coordinator signs them |
+| `folder`, `seal`, `decisions` | the site's folder: its files and no others, the site's seal, offers and decisions |
+| `policy`, `site_ledger`, `promise` | what a site allows, its ledger, what its owner is about to promise |
+| `site`, `silo_main`, `silo_service`, `signed` | the site's border, and the silo's process around it |
+| `audit_log`, `site_status`, `serving` | the site's append-only log, what its owner sees, `dpfda site run` |
+| `keys`, `enrolment`, `register`, `consortium` | keys made where they are used, enrolment, who is enrolled |
+| `workspace`, `running`, `wire`, `carried`, `status` | the coordinator's folder of a study, and running it |
+| `signing`, `frames`, `rounds`, `server_link`, `hello`, `held`, `quiet`, `lock`, `contact`, `preflight` | their parts |
 """
