@@ -84,7 +84,7 @@ def statistics(
         np.asarray(mu),
         (low + high) / 2,
         (high - low) / 2,
-        float(r if basis.sines and r % 2 == 1 else 2 * r - 1),  # largest |Phi|^2
+        basis.leverage(),  # largest |Phi|^2
     )
 
 

@@ -19,7 +19,7 @@ from benchmarks import limits
 from benchmarks.monte_carlo import engine, per_second, plain
 from benchmarks.table_rows import Row
 from dpfda import Curves, NotPrivateWarning, PrivateMean
-from dpfda.basis.basis import Fourier
+from dpfda.basis import Fourier
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 RAW_BYTES = 24  # id, x, y of a point

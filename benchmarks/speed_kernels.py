@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks import limits
 from benchmarks.table_rows import Row
-from dpfda.basis.basis import Fourier
+from dpfda.basis import Fourier
 from dpfda.privacy.clipping import EntrywiseBound
 from dpfda.silo.chunked_sums import ChunkedSums, sums_of_prepared
 from dpfda.silo.kernels.packed import PackedCurves

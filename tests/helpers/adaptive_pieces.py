@@ -6,7 +6,7 @@ import numpy as np
 from installed import installed
 
 from dpfda import Silo
-from dpfda.basis.moments import moment_features, uniform_moments
+from dpfda.basis.moments import uniform_moments
 from dpfda.curves.simulated import simulate_mean
 from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.pooling import Pooled
@@ -19,7 +19,7 @@ MEAN = Scaling((-4.0, 6.0), ((1.0, 1.0),), 1.0, 5.0)
 
 
 def exact_moments(basis, u, sd):
-    values = moment_features(basis, u).mean(axis=0) - uniform_moments(basis)
+    values = basis.moment_features(u).mean(axis=0) - uniform_moments(basis)
     return Pooled(values, np.full(values.size, sd), float(u.size))
 
 

@@ -35,11 +35,10 @@ def gradients(curves, basis, iterate):
 
 
 def moments(curves, basis, centre):
-    """Means of cos(k theta) and sin(k theta), k = 1..K, minus the centre; zero without points."""
+    """Means of the moment features, minus the centre; zero without points."""
     rows = []
     for u, _, _ in pieces(curves):
-        cosines, sines = basis.moments(u)
-        features = np.hstack([cosines[:, 1:], sines[:, 1:]]) if basis.sines else cosines[:, 1:]
+        features = basis.moment_features(u)
         rows.append((features - centre).mean(axis=0) if len(u) else np.zeros(centre.size))
     return finite_rows(np.array(rows).reshape(curves.n, centre.size))
 

@@ -18,7 +18,7 @@ import pytest
 
 import dpfda
 from dpfda._compile import KernelError
-from dpfda.basis.basis import Cosine, Fourier
+from dpfda.basis import Cosine, Fourier
 from dpfda.curves.tables import grouping, repeats
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
@@ -45,9 +45,9 @@ SOURCE = Path(dpfda.__file__).parent
 ENTRIES = {
     "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
     "curves/tables/repeats.py": {"_has_repeat"},
-    "silo/kernels/long_curves.py": {"_add_part"},
+    "silo/kernels/long_curves.py": {"_add_gram_part", "_add_part"},
     "silo/kernels/passes.py": {"_truncated_pass", "_whitened_pass"},
-    "silo/kernels/store.py": {"_all_inside", "_copy_groups", "_make_records", "_place_curves"},
+    "silo/kernels/store.py": {"_all_inside", "_copy_groups", "_make_gram_records", "_make_records", "_place_curves"},
     "silo/kernels/summary_passes.py": {"_level_pass", "_moment_pass"},
 }
 
@@ -303,8 +303,8 @@ def wrong_calls():
 
     identity, nothing, four, weights = np.eye(3), np.zeros(0), np.zeros(4), EllipsoidBound(np.ones(4), 1.0)
 
-    def truncated(packed=packed, iterate=iterate, scales=scales, bound=bound):
-        passes.truncated_pass(packed, frequencies, iterate, scales, bound)
+    def truncated(packed=packed, iterate=iterate, scales=scales, bound=bound, mixture=passes.NO_MIXTURE):
+        passes.truncated_pass(packed, frequencies, iterate, scales, bound, mixture)
 
     def white(whitener=identity, ball=ball, threshold=1.0, direction=None, remainder=None, norms=nothing):
         passes.whitened_pass(
@@ -323,7 +323,17 @@ def wrong_calls():
     def filled(u=curves.u, y=curves.y, design=curves.design, frequencies=frequencies):
         store.fill_store(u, y, design, layout, frequencies)
 
-    for right in (truncated, white, moments, sealed, filled):
+    no_waves = Frequencies(0.0, -1, False, (3, 4))
+
+    def gram_records(rows=64, moments=4, functions=3, longest=0, others=no_waves):
+        all_long = store.lay_out(curves.offsets, longest, 1, others.record)
+        room = store.store_in(store.Arena(all_long.sizes))
+        room.start[:] = all_long.start
+        store.fill_gram_records(
+            np.zeros((rows, moments)), np.zeros((rows, functions)), curves.y, all_long, others, room
+        )
+
+    for right in (truncated, white, moments, sealed, filled, gram_records):
         right()
     long = np.zeros(6)
     starts = packed.arrays.start
@@ -367,6 +377,16 @@ def wrong_calls():
         "offsets: negative": lambda: store.lay_out(np.array([-1, 3]), 4, 1, 7),
         "offsets: type": lambda: store.lay_out(np.array([0.0, 3.0]), 4, 1, 7),
         "longest: negative": lambda: store.lay_out(np.array([0, 3]), -1, 1, 7),
+        "frequencies: no functions": lambda: Frequencies(0.0, -1, False),
+        "frequencies: both": lambda: Frequencies(0.5, 3, False, (4, 6)),
+        "mixture: rows": lambda: truncated(mixture=np.eye(4)[:, :3].copy()),
+        "mixture: columns": lambda: truncated(mixture=np.ones((3, 4))),
+        "mixture: type": lambda: truncated(mixture=np.ones((3, 3), dtype=np.float32)),
+        "gram records: waves": lambda: gram_records(others=frequencies),
+        "gram records: short curves": lambda: gram_records(longest=4),
+        "gram records: rows": lambda: gram_records(rows=63),
+        "gram records: moments": lambda: gram_records(moments=5),
+        "gram records: functions": lambda: gram_records(functions=2),
         "frequencies: rate": lambda: Frequencies(float("nan"), 1, True),
         "frequencies: harmonics": lambda: Frequencies(1.0, -1, True),
         "frequencies: bool": lambda: Frequencies(1.0, True, True),
@@ -468,19 +488,20 @@ def test_numba_s_own_switch_cannot_turn_the_checks_off(tmp_path) -> None:
 
 KERNELS = """
 import numpy as np
-from dpfda.basis.basis import Fourier
+from dpfda.basis import Fourier
 from dpfda.silo.kernels import passes, summary_passes
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.kernels.room import room_for
 packed = PackedCurves.pack(np.full(24, 0.5), np.zeros(24), np.arange(0, 25, 3), np.ones((8, 1)), Fourier(5))._store
-arrays, five, room = packed.arrays, np.ones(5), room_for(4, 2)
+arrays, five, room, none = packed.arrays, np.ones(5), room_for(4, 2), np.zeros((0, 0))
 words = np.zeros((2, 5), np.int64)
 for name, call in {
     "level": lambda: summary_passes._level_pass(arrays._replace(start=arrays.start + 8), 0, 1, 8, words[0]),
     "lanes": lambda: passes._truncated_pass(
-        arrays, 0, 1, room, 0.5, 2, True, np.zeros((1, 5)), five, five, five, words[0], words[0], words[1]),
+        arrays, 0, 1, room, 0.5, 2, True, 8, np.zeros((1, 5)), five, none, five, five, words[0], words[0], words[1]),
     "radii": lambda: passes._truncated_pass(
-        arrays, 0, 1, room_for(5, 2), 0.5, 2, True, np.zeros((1, 5)), five, five[:4], five, words[0], words[0], words[1]),
+        arrays, 0, 1, room_for(5, 2), 0.5, 2, True, 8, np.zeros((1, 5)), five, none, five[:4], five,
+        words[0], words[0], words[1]),
 }.items():
     try:
         call()

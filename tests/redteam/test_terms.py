@@ -269,6 +269,12 @@ def exact_delta(mu: float, epsilon: float) -> mpmath.mpf:
         return mpmath.ncdf(-e / m + m / 2) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
 
 
+@pytest.mark.parametrize(("mu", "epsilon"), [(8.328936952294886e-07, 5.902540987459131e-08)])
+def test_b7_points_at_which_version_0_1_was_below(mu, epsilon) -> None:
+    """Guard: `max(delta, ... _mills_difference ...)` in `gaussian_delta`."""
+    assert gaussian_delta(mu, epsilon) >= exact_delta(mu, epsilon)
+
+
 def test_b7_delta_is_never_below_its_exact_value() -> None:
     """Guard: `max(delta, ... _mills_difference ...)` in `gaussian_delta`."""
     rng = np.random.default_rng(7)

@@ -67,7 +67,7 @@ class FittedFunctions:
         return _validate.vector("x", np.atleast_1d(_validate.numeric("x", x)))
 
     def to_skfda(self) -> Any:
-        """The fitted function(s) as scikit-fda's FDataBasis (Fourier bases) or FDataGrid (cosine)."""
+        """The fitted function(s) as scikit-fda's FDataBasis (Fourier bases, B-splines) or FDataGrid (others)."""
         check_is_fitted(self, "privacy_")
         return self._basis.to_fdata(self._coefficients)
 

@@ -21,8 +21,8 @@ class PrivateMean(CurveEstimator):
         PUBLIC range of x.
     y_bounds : (low, high)
         PUBLIC range of y; values outside are clamped.
-    basis : {"cosine", "fourier", "fourier-extension"}
-        Cosine for most curves, Fourier for periodic ones.
+    basis : {"cosine", "free-ends", "bspline", "fourier", "fourier-extension"}
+        Cosine for most curves, free ends or B-splines where slopes at the ends matter, Fourier for periodic curves.
     n_basis : int, optional
         Number of basis functions; chosen from public quantities when left out.
     alpha : float, optional

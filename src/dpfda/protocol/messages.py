@@ -102,6 +102,8 @@ class Release:
 
         Answers that were lost on the way leave a gap, which is allowed. False: the silo's ledger is older than `earlier`.
         """
+        if not earlier.head:  # no ledger wrote it
+            return True
         before, then = _count_of(earlier.head), _count_of(self.head)
         if then == before + 1:
             return self.head.partition(":")[2] == hashlib.sha256(earlier.encode()).hexdigest()

@@ -119,15 +119,15 @@ class LevelHistogram(Statistic):
 @register
 @dataclass(frozen=True)
 class DesignMoments(Statistic):
-    """Mean of cos(k theta) and sin(k theta) over a curve's points, minus what a uniform design has."""
+    """Means over a curve's points of the basis's moment features, minus what a uniform design has."""
 
     kind: ClassVar[str] = "design-moments"
 
     def width(self, dimensions: Dimensions) -> int:
-        return dimensions.basis.moment_count * (2 if dimensions.basis.sines else 1)
+        return dimensions.basis.moment_count
 
     def bound(self, dimensions: Dimensions) -> EllipsoidBound:
-        """The ellipsoid that holds all means of cosines and sines."""
+        """The ellipsoid that holds all such means."""
         return EllipsoidBound(*moment_bounds(dimensions.basis))
 
 

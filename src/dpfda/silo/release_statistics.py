@@ -166,7 +166,7 @@ def level_histogram(statistic: LevelHistogram, measurement: Measurement) -> Boun
 
 @measures(DesignMoments)
 def design_moments(statistic: DesignMoments, measurement: Measurement) -> BoundedSum:
-    """Each curve's mean of cos(k theta) and sin(k theta), minus what a uniform design would give."""
+    """Each curve's means of the basis's moment features, minus what a uniform design would give."""
     bound = statistic.bound(measurement.question.dimensions)
     centre = uniform_moments(measurement.question.plan.basis)
     return bound.total(measurement.words(DesignMomentSum(centre, bound)), measurement.n)

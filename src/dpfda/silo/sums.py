@@ -152,7 +152,7 @@ class WhitenedGradientSums:
 
 @dataclass(frozen=True, eq=False)
 class DesignMomentSum:
-    """Each curve's means of cos(k theta) and sin(k theta), minus `centre`, within an ellipsoid."""
+    """Each curve's means of the basis's moment features, minus `centre`, within an ellipsoid."""
 
     centre: Floats
     bound: EllipsoidBound

@@ -7,12 +7,14 @@ change beyond the sensitivity. Checked through the sums, so that it holds for an
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dpfda.audit.cases import NAME, Case, default_arrays, make_silo, ordinary_curves, single_cases
 from dpfda.audit.search import TOLERANCE, Subject, bounded, replaced
+from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
@@ -20,7 +22,23 @@ from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.silo.examination import Examiner
 
-CASES = [case for case in single_cases() if not case.name.startswith("published")]
+
+def with_basis(case: Case, name: str) -> Case:
+    """The same case with another basis of as many functions."""
+
+    def plan(silos):
+        planned = case.planner(silos)
+        return replace(planned, basis=make_basis(name, planned.basis.size))
+
+    return replace(case, name=f"{case.name}, {name}", planner=plan)
+
+
+CASES = [
+    with_basis(case, basis)
+    for basis in ("cosine", "free-ends", "bspline")
+    for case in single_cases()
+    if not case.name.startswith("published")
+]
 UNIT_ROUNDOFF = 2.0**-53
 
 

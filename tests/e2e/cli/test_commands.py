@@ -152,7 +152,7 @@ def test_settings_from_toml_print_back_and_run(table, capsys) -> None:
     assert "# Would spend at most epsilon = 0.5" in dry.out
     assert "# 60 subjects" in dry.out
     assert tomllib.loads(dry.out)["epsilon"] == 0.5
-    assert not list(table.parent.glob("*.ledger"))
+    assert Ledger.open(f"{table}.ledger").spent().debits == 0
     (table.parent / "again.toml").write_text(dry.out)
     assert dpfda(capsys, "fit", "again.toml", "--dry-run").out == dry.out
     assert dpfda(capsys, "fit", "again.toml").code == 0
@@ -306,3 +306,17 @@ def test_a_study_of_its_own_promise(table, capsys) -> None:
     fund(table)
     document = json.loads(dpfda(capsys, "fit", table, *COLUMNS, *PUBLIC, *PROMISE, "--json", "-").out)
     assert (document["privacy"]["epsilon"], document["privacy"]["delta"]) == (1.0, 1e-5)
+
+
+@pytest.mark.parametrize("basis", ["free-ends", "bspline"])
+def test_a_basis_by_name_reaches_report_and_exports(table, capsys, basis) -> None:
+    assert dpfda(capsys, "budget", "init", table, "--epsilon", 3, "--delta", 1e-5).code == 0
+    ran = dpfda(capsys, "fit", table, *ALL, "--basis", basis, "--report", "hdl.html", "--json", "hdl.json")
+    assert ran.code == 0, ran.err
+    document = read_document("hdl.json")
+    assert document["basis"]["name"] == basis
+    made = dpfda(capsys, "export", "hdl.json", "--coefficients", "c.json", "--grid", "g.csv")
+    assert made.code == 0, made.err
+    assert json.loads((table.parent / "c.json").read_text())["basis"]["name"] == basis
+    if importlib.util.find_spec("skfda"):
+        assert dpfda(capsys, "export", "hdl.json", "--skfda", "hdl.pickle").code == 0

@@ -13,6 +13,7 @@ pytest.importorskip("nvflare")
 from world import SITES, covariate, curves, study
 
 from dpfda.federation.site import open_silo
+from dpfda.federation.study import make_estimator
 from dpfda.methods.run import run_study
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.published_constants import PublishedConstants
@@ -72,7 +73,9 @@ def test_one_site_is_the_central_fit(flare, method):
     sites = (SiloTerms("alpha", 150, 1.0, 1e-3, 4.0),)
     document = study(sites, method=method)
     outcome, _ = federated(flare, document)
-    estimator = document.terms.estimator().set_params(epsilon=1.0, delta=1e-3, points_per_curve=4.0, random_state=11)
+    estimator = make_estimator(document.terms).set_params(
+        epsilon=1.0, delta=1e-3, points_per_curve=4.0, random_state=11
+    )
     silo = Silo(curves(150, 0), epsilon=1.0, delta=1e-3, name="alpha", points_per_curve=4.0)
     with pytest.warns(UserWarning, match="not private"):
         central = estimator.fit(silo)

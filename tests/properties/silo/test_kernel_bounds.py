@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kernel_sums import Packed
 
-from dpfda.basis.basis import Cosine, Fourier, FourierExtension
+from dpfda.basis import BSpline, Cosine, Fourier, FourierExtension, FreeEnds
 from dpfda.privacy.exact import Grid, no_words, sum_slack
 from dpfda.silo.kernels.packed import PackedCurves
 
@@ -20,7 +20,19 @@ ENTRY = st.one_of(st.sampled_from(SPECIAL), st.floats(-10, 10), st.floats(allow_
 POSITION = st.one_of(st.floats(0, 1), st.sampled_from([*SPECIAL, 0.25, 0.5, 0.75]))
 PUBLIC = st.one_of(st.floats(-5, 5), st.sampled_from([0.0, 1e6, -1e6, 1e-300]))
 RADIUS = st.one_of(st.floats(1e-3, 1e3), st.sampled_from([1e-100, 1e-30, 1e30, 1e100, 1.0, 0.5]))
-BASES = st.sampled_from([Fourier(1), Fourier(2), Fourier(5), Cosine(3), FourierExtension(3)])
+BASES = st.sampled_from(
+    [
+        Fourier(1),
+        Fourier(2),
+        Fourier(5),
+        Cosine(3),
+        FourierExtension(3),
+        FreeEnds(1),
+        FreeEnds(4),
+        BSpline(2),
+        BSpline(5),
+    ]
+)
 
 
 @st.composite
@@ -125,7 +137,7 @@ def test_a_whitened_gradient_near_overflow_stays_within_the_slack():
 @given(problems(), RADIUS)
 def test_moment_sums_and_levels(problem, radius):
     basis, curves, other, _, longest = problem
-    width = basis.moment_count * (2 if basis.sines else 1)
+    width = basis.moment_count
     packed = [pack(x, basis, longest) for x in (curves, other)]
     sums = [x.moments(np.full(width, 0.2), radius) for x in packed]
     allowed = Fraction(2 * radius) * (1 + Fraction(sum_slack(len(curves), max(width, 1))))

@@ -14,7 +14,7 @@ from dpfda.basis.basis import make_basis
 from dpfda.silo.prepared import PreparedCurves, curve_gradients, rowwise_product
 
 COLUMNS, SIZE = 3, 5
-BASIS = make_basis("fourier", SIZE)
+BASES = [make_basis(name, SIZE) for name in ("fourier", "free-ends", "bspline")]
 
 
 def prepared(rng, counts):
@@ -28,15 +28,16 @@ def cancelling_iterate(rng):
     return iterate * 1e6 / np.abs(iterate).max()
 
 
+@pytest.mark.parametrize("basis", BASES, ids=lambda basis: basis.name)
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 40))
-def test_a_row_is_the_same_alone_and_in_company(seed, n, longest):
+def test_a_row_is_the_same_alone_and_in_company(basis, seed, n, longest):
     rng = np.random.default_rng(seed)
     curves = prepared(rng, rng.integers(0, longest + 1, n))
     iterate = cancelling_iterate(rng)
-    together = curve_gradients(curves, BASIS, iterate)
+    together = curve_gradients(curves, basis, iterate)
     for position in {0, n // 2, n - 1}:
-        alone = curve_gradients(curves.batch(range(position, position + 1)), BASIS, iterate)
+        alone = curve_gradients(curves.batch(range(position, position + 1)), basis, iterate)
         assert_array_equal(alone[0], together[position])
 
 

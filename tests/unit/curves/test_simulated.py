@@ -135,7 +135,7 @@ def test_vcm_covariates_are_uniform_with_the_given_correlation() -> None:
 
 
 def test_coefficient_functions_can_be_pickled_and_lie_in_three_fourier_functions() -> None:
-    from dpfda.basis.basis import Fourier
+    from dpfda.basis import Fourier
 
     x = np.linspace(0, 1, 50)
     phi = Fourier(3).evaluate(x)

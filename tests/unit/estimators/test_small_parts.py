@@ -7,9 +7,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from dpfda import InvalidInput, PrivateMean
-from dpfda.basis import make_basis
+from dpfda.basis.basis import basis_names, make_basis
 from dpfda.curves.simulated import mean_1, simulate_mean, squared_l2_error
-from dpfda.estimators.base import BASES, METHODS, CurveEstimator
+from dpfda.estimators.base import METHODS, CurveEstimator
 from dpfda.estimators.estimated_error import estimate_error
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
@@ -52,7 +52,7 @@ def test_what_is_not_fitted_says_so() -> None:
 
 
 def test_the_words_for_method_and_basis_are_those_that_are_checked() -> None:
-    for name, allowed in (("method", METHODS), ("basis", BASES)):
+    for name, allowed in (("method", METHODS), ("basis", basis_names())):
         with pytest.raises(InvalidInput, match=allowed[0]):
             PrivateMean(1, 1e-5, domain=(0, 1), y_bounds=(-4, 4), **{name: "?"}).forecast(n=10, m=5)
 

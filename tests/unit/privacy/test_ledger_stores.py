@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpfda.cli.restoring import check_result
 from dpfda.errors import InvalidInput, LedgerError
-from dpfda.privacy import GaussianEvent, mu_squared
+from dpfda.privacy import GaussianEvent, Ledger, mu_squared
 from dpfda.privacy.ledger import chain, place, totals
 from dpfda.privacy.ledger.memory import Kept, MemoryStore, MemoryTransaction
 from dpfda.privacy.ledger.rows import State
@@ -118,3 +120,16 @@ def test_a_server_s_address_that_cannot_be_read_is_refused_without_its_password(
     with pytest.raises((InvalidInput, LedgerError)) as refused:
         SqlStore("postgresql://me:secret@host:notaport/db")
     assert "secret" not in str(refused.value)
+
+
+def test_a_result_that_cannot_be_read_is_refused(tmp_path) -> None:
+    (tmp_path / "r.json").write_text("{}")
+    with pytest.raises(InvalidInput, match="no result"):
+        check_result(Ledger.in_memory(1.0, 1e-5), tmp_path / "r.json")
+    ledger = Ledger.in_memory(1.0, 1e-5)
+    ledger.commit("run", 0, EVENT, "t:q", lambda head: head.encode())
+    heads = {"a": ledger.stored("run", 0, "t:q").decode()}
+    (tmp_path / "r.json").write_text(json.dumps({"repeat": {"run": "run", "heads": heads}}))
+    check_result(ledger, tmp_path / "r.json")
+    with pytest.raises(LedgerError, match="older"):
+        check_result(Ledger.in_memory(1.0, 1e-5), tmp_path / "r.json")

@@ -33,9 +33,9 @@ def plan_for(silos, scaling=MEAN, **kwargs) -> Plan:
 def test_all_events_together_cost_at_most_epsilon(silos, scaling) -> None:
     """Priced by an independent accountant (dp-accounting), whose grid errs upwards."""
     plan = plan_for(silos, scaling)
-    for terms in plan.silos:
-        assert sum(sum(shares) for shares in terms.shares) <= 1
-        assert price_by_pld(plan.events(terms.name), terms.delta) <= terms.epsilon
+    for silo in plan.silos:
+        assert sum(sum(shares) for shares in silo.shares) <= 1
+        assert price_by_pld(plan.events(silo.name), silo.terms.delta) <= silo.terms.epsilon
 
 
 def test_skewness_is_measured_where_the_budget_can_show_it() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpfda._compile import KernelError
-from dpfda.basis.basis import Cosine
+from dpfda.basis import Cosine
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
 from dpfda.protocol.scaling import Scaling
@@ -170,7 +170,7 @@ def test_a_running_record_takes_points_and_a_layout_of_one_long_curve():
 _LONG = """
 import resource, sys, numpy as np
 from types import SimpleNamespace
-from dpfda.basis.basis import Cosine
+from dpfda.basis import Cosine
 from dpfda.silo.sums import TruncatedGradientSum
 from dpfda.protocol.terms import Scaling
 from dpfda.silo.chunked_sums import sums_of_curves
@@ -200,7 +200,7 @@ def test_memory_does_not_grow_with_the_points_of_one_curve(tmp_path):
 _GROWTH = """
 import resource, sys, numpy as np
 from types import SimpleNamespace
-from dpfda.basis.basis import Cosine
+from dpfda.basis import Cosine
 from dpfda.silo.sums import TruncatedGradientSum
 from dpfda.protocol.scaling import Scaling
 from dpfda.silo.chunked_sums import sums_of_curves

@@ -16,7 +16,7 @@ import pytest
 from kernel_sums import Sums, pack
 
 import dpfda
-from dpfda.basis.basis import Cosine, Fourier, FourierExtension
+from dpfda.basis import BSpline, Cosine, Fourier, FourierExtension, FreeEnds
 from dpfda.errors import InvalidInput
 from dpfda.privacy.exact import MOST_ROWS, Grid, sum_slack
 from dpfda.silo import chunked_sums as chunked
@@ -31,6 +31,13 @@ BASES = [
     Cosine(8),
     FourierExtension(9),
     FourierExtension(2, factor=3.0),
+    FreeEnds(1),
+    FreeEnds(2),
+    FreeEnds(9),
+    FreeEnds(24),
+    BSpline(1),
+    BSpline(3),
+    BSpline(9),
 ]
 PATHS = {"by rule": None, "all by moments": 0, "all by points": 10**6}
 
@@ -91,7 +98,7 @@ def test_whitened_pass(case, basis):
 
 def test_moment_sum(case, basis):
     curves, packed, _, rng = case
-    width = basis.moment_count * (2 if basis.sines else 1)
+    width = basis.moment_count
     centre, weights = rng.uniform(-0.5, 0.5, width), rng.uniform(0.5, 2.0, width)
     rows = oracle.moments(curves, basis, centre) / np.sqrt(weights)
     expected = oracle.in_ball(rows, 0.8).sum(axis=0) * np.sqrt(weights)

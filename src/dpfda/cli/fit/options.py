@@ -34,7 +34,8 @@ Levels = Annotated[
 ]
 Method = Annotated[str | None, _option("--method", MODEL, "'adaptive' (default) or 'published'.")]
 Basis = Annotated[
-    str | None, _option("--basis", MODEL, "'cosine' (default), 'fourier' (periodic), 'fourier-extension'.")
+    str | None,
+    _option("--basis", MODEL, "'cosine' (default), 'free-ends', 'bspline', 'fourier' (periodic), 'fourier-extension'."),
 ]
 NBasis = Annotated[int | None, _option("--n-basis", MODEL, "Number of basis functions; chosen for you.")]
 Alpha = Annotated[float | None, _option("--alpha", MODEL, "Assumed smoothness; the method has a default.")]

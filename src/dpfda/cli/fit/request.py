@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfda import _validate
+from dpfda.basis.basis import basis_names
 from dpfda.cli import parsing
 from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger
 from dpfda.cli.outputs import Outputs, free_name
@@ -111,7 +112,7 @@ def _reading(settings: Mapping[str, Any]) -> Reading:
 def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = {
         "method": _validate.choice("--method", settings["method"], METHODS),
-        "basis": _validate.choice("--basis", settings["basis"], ("cosine", "fourier", "fourier-extension")),
+        "basis": _validate.choice("--basis", settings["basis"], basis_names()),
     }
     if settings["alpha"] is not None:
         options["alpha"] = _validate.within("--alpha", _number("alpha", settings), 0.5, 10.0)

@@ -60,7 +60,7 @@ def extend_covariance(posterior: Posterior, basis: Basis, alpha: float) -> Float
     to the variance that they leave. Periodic functions are taken to lie in the span that was chosen: their coefficients
     fall faster than a prior can know.
     """
-    if basis.sines or basis.size == 1:
+    if not basis.has_tail or basis.size == 1:
         return posterior.covariance
     r, longer = basis.size, basis.size + constants.TAIL_FUNCTIONS
     kernel = sobolev_covariance(basis.resize(longer), alpha)

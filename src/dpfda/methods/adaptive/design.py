@@ -14,7 +14,7 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
-from dpfda.basis.moments import gram_matrix, moment_features, moment_frequencies, uniform_moments
+from dpfda.basis.moments import uniform_moments
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.constants import CELL_SD, DESIGN_CELLS, TOTAL_WEIGHT
 from dpfda.methods.adaptive.pooling import Pooled
@@ -44,7 +44,7 @@ def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
     if mass.min() < 0:
         mass = _solve_positive(*prior.with_moments(found, moments.sd), mass)
     left = moments.sd[:, None] ** 2 * np.linalg.solve(sure, prior.covariance)
-    gram = gram_matrix(basis, mass @ prior.features / mass.sum()) + constants.GRAM_MARGIN * np.eye(basis.size)
+    gram = basis.gram_from_moments(mass @ prior.features / mass.sum()) + constants.GRAM_MARGIN * np.eye(basis.size)
     return DesignDensity(gram, constants.POSITIVE_SD * _find_slopes(basis, left), _weigh_waves(basis, mass))
 
 
@@ -93,9 +93,8 @@ class _Prior:
 @lru_cache(maxsize=64)
 def _solve_without_moments(basis: Basis) -> _Prior:
     """Moments near the uniform design's, total mass 1, and about as much mass in every cell."""
-    cycles = moment_frequencies(basis) * basis.angle / (2 * np.pi)
-    sd = constants.MOMENT_SD / np.maximum(cycles, constants.MIN_CYCLES)
-    features = moment_features(basis, _cell_centres())
+    sd = constants.MOMENT_SD / np.maximum(basis.moment_cycles, constants.MIN_CYCLES)
+    features = basis.moment_features(_cell_centres())
     total, even = np.full((1, DESIGN_CELLS), TOTAL_WEIGHT), DESIGN_CELLS / CELL_SD * np.eye(DESIGN_CELLS)
     rows = np.vstack([(features / sd).T, total, even])
     wanted = np.hstack([uniform_moments(basis) / sd, TOTAL_WEIGHT, np.full(DESIGN_CELLS, 1 / CELL_SD)])
@@ -118,4 +117,4 @@ def _find_slopes(basis: Basis, covariance: Floats) -> Floats:
     values, vectors = np.linalg.eigh(covariance)
     matters = values > constants.MIN_MOMENT_VARIANCE * values[-1]
     directions = (vectors * np.sqrt(np.maximum(values, 0.0))).T[matters]
-    return gram_matrix(basis, directions) - gram_matrix(basis, np.zeros(len(covariance)))
+    return basis.gram_from_moments(directions) - basis.gram_from_moments(np.zeros(len(covariance)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
-from dpfda.basis.moments import moment_bounds, moment_features, uniform_moments
+from dpfda.basis.moments import moment_bounds, uniform_moments
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.design import fit_density
 from dpfda.methods.adaptive.geometry import least_noise_shape, random_curve_variances
@@ -182,7 +182,7 @@ class _Setting:
             return None
         sd = 2 * radius * np.sqrt(weights / precision)
         seen = self.weights if self._density is None else self.weights * self._density
-        values = seen @ moment_features(self.plan.basis, self.points) / seen.sum() - uniform_moments(self.plan.basis)
+        values = seen @ self.plan.basis.moment_features(self.points) / seen.sum() - uniform_moments(self.plan.basis)
         found = fit_density(self.plan.basis, Pooled(values, sd, math.inf))
         return kron(self.guesses.design_moments, found.slopes)
 

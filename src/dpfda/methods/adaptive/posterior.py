@@ -51,18 +51,8 @@ def sobolev_decay(basis: Basis, alpha: float) -> Floats:
 
 @lru_cache(maxsize=64)
 def sobolev_covariance(basis: Basis, alpha: float) -> Floats:
-    """Prior covariance of one function's coefficients, in units of the prior's size squared; the level has none.
-
-    Standard deviations fall like k^-alpha. Without sines the coefficients of a curve that is not level at an end fall like
-    1/k^2 with one sign (right end: alternating), whatever its smoothness: such coherent parts make up half of the prior
-    there, so that curves go on with their slope where data end (cosine coefficients alone would level off).
-    """
-    k = basis.frequencies.astype(np.float64)
-    left = np.where(k > 0, sobolev_decay(basis, alpha), 0.0)
-    covariance: Floats = np.diag(left**2)
-    if not basis.sines:
-        right, coherent = left * (-1.0) ** k, constants.COHERENT_SHARE
-        covariance = (1 - coherent) * covariance + coherent * (np.outer(left, left) + np.outer(right, right))
+    """Prior covariance of one function's coefficients, in units of the prior's size squared; the level has none."""
+    covariance = basis.prior_covariance(alpha, constants.COHERENT_SHARE)
     covariance.flags.writeable = False
     return covariance
 

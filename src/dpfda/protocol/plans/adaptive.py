@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import gammaincinv
 
-from dpfda.basis.basis import make_basis
+from dpfda.basis.basis import basis_has_sines, make_basis
 from dpfda.privacy.accounting import mu_for
 from dpfda.protocol.length_filter import TYPICAL_SHAPE
 from dpfda.protocol.plan import Plan, Round, SiloPlan
@@ -106,7 +106,7 @@ def adaptive_n_basis(silos: Sequence[SiloTerms], basis: str, columns: int) -> in
         size += 1 / (1 / terms.n + 1 / private)
     r = round(BASIS_FACTOR * (size / columns) ** BASIS_POWER)
     r = int(min(max(r, MIN_ADAPTIVE_BASIS), MAX_ADAPTIVE_BASIS))
-    return r if basis == "cosine" else r + 1 - r % 2
+    return r + 1 - r % 2 if basis_has_sines(basis) else r
 
 
 def clip_factor(n: int, mu: float, size: int) -> float:

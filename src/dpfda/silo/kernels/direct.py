@@ -14,7 +14,7 @@ from typing import Any
 
 from dpfda._compile import inlined
 from dpfda.silo.kernels.simd import add, fma, fms, load, mul, splat, store, sub
-from dpfda.silo.kernels.trig import cosine_sine, rotated
+from dpfda.silo.kernels.trig import rotated, wave
 
 Floats = Any  # contiguous float64 arrays
 
@@ -33,7 +33,7 @@ def _first_harmonic_scores(
     constant, cosine, sine = load(slopes, 0), load(slopes, 8), load(slopes, 16)
     t0, t1, t2 = splat(0.0), splat(0.0), splat(0.0)
     for at in range(start, start + 8 * points, 8):
-        c, s = cosine_sine(mul(load(u, at), splat(rate)))
+        c, s = wave(load(u, at), rate)
         f = sub(fma(s, sine, fma(c, cosine, constant)), load(y, at))
         t0, t1, t2 = add(t0, f), fma(c, f, t1), fma(s, f, t2)
     store(scores, 0, t0)
@@ -44,7 +44,7 @@ def _first_harmonic_scores(
 @inlined
 def _add_point(u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats) -> None:
     """Add the scores of one point of each curve, for a basis with sines."""
-    cosine, sine = cosine_sine(mul(load(u, at), splat(rate)))
+    cosine, sine = wave(load(u, at), rate)
     twice = add(cosine, cosine)
     c1, c2, s1, s2 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
     for k in range(harmonics, 0, -1):
@@ -63,8 +63,8 @@ def _add_point(u: Floats, y: Floats, at: int, rate: float, harmonics: int, slope
 @inlined
 def _add_two_points(u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats) -> None:
     """`_add_point` twice, with the same bits, but side by side: each recurrence waits for its own last step."""
-    cosine_a, sine_a = cosine_sine(mul(load(u, at), splat(rate)))
-    cosine_b, sine_b = cosine_sine(mul(load(u, at + 8), splat(rate)))
+    cosine_a, sine_a = wave(load(u, at), rate)
+    cosine_b, sine_b = wave(load(u, at + 8), rate)
     twice_a, twice_b = add(cosine_a, cosine_a), add(cosine_b, cosine_b)
     c1, c2, s1, s2 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
     d1, d2, t1, t2 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
@@ -95,7 +95,7 @@ def _add_cosine_point(
     u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats
 ) -> None:
     """`_add_point` for a basis without sines."""
-    cosine, _ = cosine_sine(mul(load(u, at), splat(rate)))
+    cosine, _ = wave(load(u, at), rate)
     twice = add(cosine, cosine)
     c1, c2 = splat(0.0), splat(0.0)
     for k in range(harmonics, 0, -1):
@@ -113,10 +113,10 @@ def _add_four_cosine_points(
     u: Floats, y: Floats, at: int, rate: float, harmonics: int, slopes: Floats, scores: Floats
 ) -> None:
     """`_add_cosine_point` four times, in the same order and with the same bits, but side by side."""
-    cosine_a, _ = cosine_sine(mul(load(u, at), splat(rate)))
-    cosine_b, _ = cosine_sine(mul(load(u, at + 8), splat(rate)))
-    cosine_c, _ = cosine_sine(mul(load(u, at + 16), splat(rate)))
-    cosine_d, _ = cosine_sine(mul(load(u, at + 24), splat(rate)))
+    cosine_a, _ = wave(load(u, at), rate)
+    cosine_b, _ = wave(load(u, at + 8), rate)
+    cosine_c, _ = wave(load(u, at + 16), rate)
+    cosine_d, _ = wave(load(u, at + 24), rate)
     twice_a, twice_b = add(cosine_a, cosine_a), add(cosine_b, cosine_b)
     twice_c, twice_d = add(cosine_c, cosine_c), add(cosine_d, cosine_d)
     a1, a2, b1, b2 = splat(0.0), splat(0.0), splat(0.0), splat(0.0)
@@ -179,8 +179,8 @@ def add_cosines_and_sines(u: Floats, start: int, points: int, rate: float, top: 
     """Add cos(k theta), k = 1..top, of every point to `sums`, and then sin(k theta); by the recurrence above."""
     for j in range(0, points - 1, 2):
         at = start + 8 * j
-        c1, s1 = cosine_sine(mul(load(u, at), splat(rate)))
-        d1, t1 = cosine_sine(mul(load(u, at + 8), splat(rate)))
+        c1, s1 = wave(load(u, at), rate)
+        d1, t1 = wave(load(u, at + 8), rate)
         twice_a, twice_b = add(c1, c1), add(d1, d1)
         c2, s2, d2, t2 = splat(1.0), splat(0.0), splat(1.0), splat(0.0)
         for k in range(top):
@@ -192,7 +192,7 @@ def add_cosines_and_sines(u: Floats, start: int, points: int, rate: float, top: 
                 s1, s2 = fms(twice_a, s1, s2), s1
                 t1, t2 = fms(twice_b, t1, t2), t1
     if points % 2 == 1:
-        c1, s1 = cosine_sine(mul(load(u, start + 8 * (points - 1)), splat(rate)))
+        c1, s1 = wave(load(u, start + 8 * (points - 1)), rate)
         twice, c2, s2 = add(c1, c1), splat(1.0), splat(0.0)
         for k in range(top):
             store(sums, 8 * k, add(load(sums, 8 * k), c1))
@@ -221,8 +221,8 @@ def _all_harmonics_scores(
         store(scores, 8 * entry, splat(0.0))
     for j in range(0, points - 1, 2):
         at = start + 8 * j
-        a1, b1 = cosine_sine(mul(load(u, at), splat(rate)))
-        a2, b2 = cosine_sine(mul(load(u, at + 8), splat(rate)))
+        a1, b1 = wave(load(u, at), rate)
+        a2, b2 = wave(load(u, at + 8), rate)
         c1, s1, c2, s2 = a1, b1, a2, b2
         f1 = load(slopes, 0)
         f2 = f1
@@ -252,7 +252,7 @@ def _all_harmonics_scores(
                 store(scores, step * k + 16, fma(load(features, 32 * k + 24), f2, t))
     if points % 2 == 1:
         at = start + 8 * (points - 1)
-        a1, b1 = cosine_sine(mul(load(u, at), splat(rate)))
+        a1, b1 = wave(load(u, at), rate)
         c1, s1 = a1, b1
         f1 = load(slopes, 0)
         for k in range(harmonics):
@@ -283,7 +283,7 @@ def direct_scores(
     scores: Floats,
     features: Floats,
 ) -> None:
-    """Scores of the eight curves whose points j are at start + 8j; `rate` is turns per unit of u."""
+    """Scores of the eight curves whose points j are at start + 8j; for `rate` see `trig.wave`."""
     if sines and harmonics == 1:
         _first_harmonic_scores(u, y, start, points, rate, slopes, scores)
     elif harmonics <= FEW:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,8 +10,16 @@ from dpfda._compile import DOUBLES, compiled, require, require_array
 from dpfda._typing import Floats
 from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.frequencies import Frequencies
-from dpfda.silo.kernels.moments import SEGMENT, add_segments
+from dpfda.silo.kernels.moments import SEGMENT, add_gram_record, add_segments
 from dpfda.silo.kernels.store import Layout, record_room, store_in
+
+if TYPE_CHECKING:
+    from dpfda.basis.basis import Basis
+
+
+def start_record(basis: Basis, frequencies: Frequencies) -> RunningRecord | RunningGramRecord:
+    """The record of a curve of which no points have come yet."""
+    return RunningRecord(frequencies) if frequencies.has_waves else RunningGramRecord(basis, frequencies)
 
 
 class RunningRecord:
@@ -46,6 +54,30 @@ class RunningRecord:
         _add_part(u, y, *wave, self._segment, self._sums, self._totals)
 
 
+class RunningGramRecord:
+    """The same for a basis that is not made of waves: points are added one by one, in their order."""
+
+    def __init__(self, basis: Basis, frequencies: Frequencies) -> None:
+        self._basis, self._frequencies = basis, frequencies
+        self._totals = np.zeros(frequencies.record)
+        self.points = 0
+
+    def add(self, u: Floats, y: Floats) -> None:
+        """The next points of the curve."""
+        require(u.shape == y.shape == (u.size,), "points must have an x and a y each")
+        self.points += u.size
+        moments, features = self._basis.moment_features(u), self._basis.evaluate_unit(u)
+        values = np.ascontiguousarray(y)
+        require_array("moments", moments, DOUBLES, u.size, self._frequencies.moments)
+        require_array("features", features, DOUBLES, u.size, self._frequencies.functions)
+        require_array("y", values, DOUBLES, u.size)
+        _add_gram_part(moments, features, values, self._totals)
+
+    def finish(self) -> Floats:
+        """The record of all points, of which there is at least one."""
+        return self._totals / float(self.points)
+
+
 def store_record(record: Floats, design: Floats, layout: Layout) -> Arena:
     """A store with one long curve in it."""
     require(layout.groups == 1 and not layout.points.size, "the layout must be that of one long curve")
@@ -61,3 +93,8 @@ def _add_part(
     u: Any, y: Any, rate: float, harmonics: int, sines: bool, segment: tuple[Any, Any, Any], sums: Any, totals: Any
 ) -> None:
     add_segments(u, y, 0, u.size, rate, harmonics, sines, segment, sums, totals)
+
+
+@compiled
+def _add_gram_part(moments: Any, features: Any, y: Any, totals: Any) -> None:
+    add_gram_record(moments, features, y, 0, y.size, totals)

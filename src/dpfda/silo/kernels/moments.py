@@ -6,6 +6,9 @@ y are all that gradients need: O(r^2) per curve and round, however long the curv
 
 A curve's record: C_1..C_2K, then S_1..S_2K if the basis has sines, then h (1 + 2K or 1 + K entries), without factors
 sqrt2.
+
+For a basis that is not made of waves ALL curves keep a record: the moments of the design, h, and the Gram matrix (the upper
+triangle, row by row), as means over the curve's points of numbers that are computed for every point by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import numpy as np
 
 from dpfda._compile import inlined
 from dpfda.silo.kernels.simd import add, fma, fnma, load, mul, splat, store, sub
-from dpfda.silo.kernels.trig import cosine_sine, rotated
+from dpfda.silo.kernels.trig import rotated, wave
 
 Floats = Any  # contiguous float64 arrays
 
@@ -80,6 +83,40 @@ def moment_scores(
 
 
 @inlined
+def gram_scores(table: Floats, start: int, slopes: Floats, scores: Floats, size: int) -> None:
+    """Mean scores A slopes - h of eight curves, whose h and triangles of A begin at `start`."""
+    for row in range(size):
+        store(scores, 8 * row, sub(splat(0.0), load(table, start + 8 * row)))
+    at = start + 8 * size
+    for row in range(size):
+        slope, total = load(slopes, 8 * row), load(scores, 8 * row)
+        total = fma(load(table, at), slope, total)
+        at += 8
+        for column in range(row + 1, size):
+            entry = load(table, at)
+            total = fma(entry, load(slopes, 8 * column), total)
+            store(scores, 8 * column, fma(entry, slope, load(scores, 8 * column)))
+            at += 8
+        store(scores, 8 * row, total)
+
+
+@inlined
+def add_gram_record(moments: Floats, features: Floats, y: Floats, first: int, last: int, totals: Floats) -> None:
+    """Add points first..last-1 of one curve to `totals`, a record of a basis without waves: moments, h, triangle of A."""
+    count, size = moments.shape[1], features.shape[1]
+    for point in range(first, last):
+        for entry in range(count):
+            totals[entry] += moments[point, entry]
+        place = count + size
+        for row in range(size):
+            value = features[point, row]
+            totals[count + row] += value * y[point]
+            for column in range(row, size):
+                totals[place] += value * features[point, column]
+                place += 1
+
+
+@inlined
 def add_points(
     u: Floats,
     y: Floats,
@@ -100,7 +137,7 @@ def add_points(
     top = 2 * harmonics
     h = 8 * (2 * top if sines else top)
     for block in range(blocks):
-        a, b = cosine_sine(mul(load(u, at + 8 * block), splat(rate)))
+        a, b = wave(load(u, at + 8 * block), rate)
         value, weight = load(y, at + 8 * block), load(weights, weight_step * block)
         store(sums, h, add(load(sums, h), value))
         c, s = a, b

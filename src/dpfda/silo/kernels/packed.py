@@ -40,7 +40,8 @@ class PackedCurves:
     A curve of m points is kept as points if m < 1.5 r and as moments otherwise, when moments take no more memory than
     points and rounds are cheaper. The rule looks at m, which is not public. That is no release: it decides by which
     of two formulas (equal up to 1e-10) this curve's own contribution is computed, and the contribution remains a
-    function of this curve alone, clipped to the same bound. Time and memory depend on m with or without it.
+    function of this curve alone, clipped to the same bound. Time and memory depend on m with or without it. Of a basis that
+    is not made of waves all curves are kept as moments.
     """
 
     def __init__(self, basis: Basis, frequencies: Frequencies, layout: Layout, arena: Arena) -> None:
@@ -72,7 +73,7 @@ class PackedCurves:
         """
         from dpfda.silo.kernels import store as stores
 
-        if longest_direct is None:
+        if longest_direct is None or basis.harmonics < 0:
             longest_direct = longest_kept_as_points(basis)
         u, y, offsets, design = (
             _frozen(array, kind) for array, kind in ((u, "f8"), (y, "f8"), (offsets, "i8"), (design, "f8"))
@@ -80,6 +81,9 @@ class PackedCurves:
         frequencies = Frequencies.of(basis)
         layout = stores.lay_out(offsets, longest_direct, design.shape[1], frequencies.record)
         arena = stores.fill_store(u, y, design, layout, frequencies)
+        if not frequencies.has_waves:
+            rows = _frozen(basis.moment_features(u), "f8"), _frozen(basis.evaluate_unit(u), "f8")
+            stores.fill_gram_records(*rows, y, layout, frequencies, stores.store_in(arena))
         if folder is not None:
             arena.move_to_file(folder)
         return cls(basis, frequencies, layout, arena)
@@ -91,7 +95,7 @@ class PackedCurves:
         from dpfda.silo.kernels.store import lay_out
 
         frequencies, longest = Frequencies.of(basis), longest_kept_as_points(basis)
-        record, few, design = long_curves.RunningRecord(frequencies), [(np.zeros(0), np.zeros(0))], np.zeros(0)
+        record, few, design = long_curves.start_record(basis, frequencies), [(np.zeros(0), np.zeros(0))], np.zeros(0)
         for u, y, vector in pieces:
             if not design.size or u.size:  # a piece without points has a design of zeros
                 design = vector
@@ -109,7 +113,8 @@ class PackedCurves:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
         from dpfda.silo.kernels import passes
 
-        return passes.truncated_pass(self._store, self._frequencies, *self._scaled(iterate), bound)
+        slopes, scales, mixture = self._scaled(iterate)
+        return passes.truncated_pass(self._store, self._frequencies, slopes, scales, bound, mixture)
 
     def whitened_words(
         self,
@@ -140,7 +145,7 @@ class PackedCurves:
         return np.concatenate([lengths.reshape(-1, 8)[inside], np.zeros(self._empty)])
 
     def moment_words(self, centre: Floats, bound: EllipsoidBound) -> Integers:
-        """The sum of each curve's means of cos(k theta), k = 1..K, and sin(k theta) if the basis has sines, minus `centre`.
+        """The sum of each curve's means of the basis's moment features, minus `centre`.
 
         Each vector is first scaled into the ellipsoid.
         """
@@ -166,14 +171,20 @@ class PackedCurves:
         """Let the system take back the memory of curves that live in a file."""
         self._arena.drop_pages()
 
-    def _scaled(self, iterate: Floats) -> tuple[Floats, Floats]:
-        """The iterate with the basis's factors sqrt2 in it, one column for each cosine and sine; and the factors."""
-        size, columns = self._basis.size, self._store.columns
-        scales = np.full(size, math.sqrt(2))
-        scales[0] = 1.0
+    def _scaled(self, iterate: Floats) -> tuple[Floats, Floats, Floats]:
+        """The iterate, one column for each cosine and sine, with the basis's factors in it; the factors; and the mixture.
+
+        Factors are sqrt2 for trigonometric functions; others are mixed of waves without factors, or not made of waves.
+        """
+        size, columns, mixture = self._basis.size, self._store.columns, np.array(self._basis.mixture())
+        given, scales = np.asarray(iterate, dtype=np.float64).reshape(columns, size), np.ones(size)
+        if mixture.size:
+            return given @ mixture, scales, mixture
+        if self._frequencies.has_waves:
+            scales[1:] = math.sqrt(2)
         padded = np.zeros((columns, self._frequencies.functions))
-        padded[:, :size] = np.asarray(iterate, dtype=np.float64).reshape(columns, size) * scales
-        return padded, scales
+        padded[:, :size] = given * scales
+        return padded, scales, mixture
 
     def _whitened(
         self,
@@ -189,10 +200,12 @@ class PackedCurves:
         from dpfda.silo.kernels import passes
 
         width = self._store.columns * self._basis.size
+        slopes, scales, mixture = self._scaled(iterate)
         total, short, outer, left = passes.whitened_pass(
             self._store,
             self._frequencies,
-            *self._scaled(iterate),
+            slopes,
+            scales,
             np.array(whitener, dtype=np.float64).reshape(width, width),
             ball,
             float(threshold),
@@ -200,13 +213,16 @@ class PackedCurves:
             None if direction is None else np.array(direction, dtype=np.float64),
             remainder,
             norms,
+            mixture,
         )
         return total, short + (self._empty if threshold >= 0 else 0), outer, left
 
 
 def longest_kept_as_points(basis: Basis) -> int:
-    """The most points that a curve may have and still be kept as points."""
-    return max(math.ceil(_MOMENTS_FROM * basis.size) - 1, 0)
+    """The most points that a curve may have and still be kept as points; none for a basis that is not made of waves."""
+    if basis.harmonics < 0:
+        return 0
+    return max(math.ceil(_MOMENTS_FROM * max(basis.size, basis.harmonics + 1)) - 1, 0)
 
 
 def _frozen(array: Any, kind: str) -> Any:

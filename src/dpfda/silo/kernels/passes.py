@@ -24,6 +24,7 @@ from dpfda.silo.kernels.bounding import (
     collect,
     count_short,
     measure_lengths,
+    mix,
     multiply,
     put_gradients,
     put_in_unit_ball,
@@ -31,7 +32,7 @@ from dpfda.silo.kernels.bounding import (
 )
 from dpfda.silo.kernels.direct import direct_scores
 from dpfda.silo.kernels.frequencies import Frequencies
-from dpfda.silo.kernels.moments import moment_scores
+from dpfda.silo.kernels.moments import gram_scores, moment_scores
 from dpfda.silo.kernels.room import Room, room_for
 from dpfda.silo.kernels.simd import fma, load, mul, splat, store
 from dpfda.silo.kernels.store import SealedStore, Store
@@ -40,16 +41,22 @@ Floats = Any
 Integers = Any
 
 _BLOCK = 4  # groups that a matrix is applied to at once
+NO_MIXTURE = np.zeros((0, 0))  # of a basis whose functions are waves themselves, or not made of any
 
 
 def truncated_pass(
-    packed: SealedStore, frequencies: Frequencies, iterate: Floats, scales: Floats, bound: EntrywiseBound
+    packed: SealedStore,
+    frequencies: Frequencies,
+    iterate: Floats,
+    scales: Floats,
+    bound: EntrywiseBound,
+    mixture: Floats = NO_MIXTURE,
 ) -> Words:
-    """The sum of gradients, each entry truncated to its radius; `iterate` and `scales` as `group_scores` wants them."""
-    width, wave = _check_gradients(packed, frequencies, iterate, scales)
+    """The sum of gradients, each entry truncated to its radius; iterate, scales and mixture as `group_scores` wants them."""
+    width, wave = _check_gradients(packed, frequencies, iterate, scales, mixture)
     require(isinstance(bound, EntrywiseBound) and bound.width == width, "there is one radius for each coefficient")
     words, grid = no_words(width), bound.grid
-    room = room_for(width, frequencies.harmonics)
+    room = room_for(width, frequencies.room)
     _truncated_pass(
         packed.arrays,
         0,
@@ -58,6 +65,7 @@ def truncated_pass(
         *wave,
         iterate,
         scales,
+        mixture,
         np.array(bound.radii),
         grid.magic,
         grid.bits,
@@ -79,9 +87,10 @@ def whitened_pass(
     direction: Floats | None,
     remainder: EntrywiseBound | None,
     norms: Floats,
+    mixture: Floats = NO_MIXTURE,
 ) -> tuple[Words, int, Words, Words]:
     """Words of the whitened gradients in the ball; how many are short; words of outer products and of the remainder."""
-    width, wave = _check_gradients(packed, frequencies, iterate, scales)
+    width, wave = _check_gradients(packed, frequencies, iterate, scales, mixture)
     require_array("whitener", whitener, DOUBLES, width, width)
     require(isinstance(ball, EllipsoidBound) and ball.width == width, "the ball is one of coefficients")
     require(type(threshold) is float and math.isfinite(threshold), "the threshold is a finite float")
@@ -97,10 +106,11 @@ def whitened_pass(
         packed.arrays,
         0,
         packed.groups,
-        room_for(width, frequencies.harmonics, triangle.bits.size),
+        room_for(width, frequencies.room, triangle.bits.size),
         *wave,
         iterate,
         scales,
+        mixture,
         whitener,
         (ball.radius, ball.grid.magic, ball.grid.bits, total[0], total[1]),
         threshold,
@@ -112,15 +122,19 @@ def whitened_pass(
 
 
 def _check_gradients(
-    packed: SealedStore, frequencies: Frequencies, iterate: Floats, scales: Floats
-) -> tuple[int, tuple[float, int, bool]]:
+    packed: SealedStore, frequencies: Frequencies, iterate: Floats, scales: Floats, mixture: Floats
+) -> tuple[int, tuple[float, int, bool, int]]:
     """What all passes over gradients need; the number of coefficients, and the frequencies as kernels take them."""
     require(isinstance(packed, SealedStore) and isinstance(frequencies, Frequencies), "curves must be packed")
     require(packed.record == frequencies.record, "curves must be packed for this basis")
     require_array("iterate", iterate, DOUBLES, packed.columns, frequencies.functions)
     require_array("scales", scales, DOUBLES, scales.size)
     require(1 <= scales.size <= frequencies.functions, "there is a scale for each function of the basis")
-    return packed.columns * scales.size, (frequencies.rate, frequencies.harmonics, frequencies.sines)
+    mixed = (scales.size, frequencies.functions) if mixture.size else (0, 0)
+    require_array("mixture", mixture, DOUBLES, *mixed)
+    require(frequencies.has_waves or packed.arrays.points.size == 0, "without waves all curves must have records")
+    waves = frequencies.rate, frequencies.harmonics, frequencies.sines, frequencies.moments
+    return packed.columns * scales.size, waves
 
 
 @lru_cache(maxsize=4)
@@ -130,12 +144,21 @@ def _unit_grid(size: int) -> Grid:
 
 @inlined
 def group_scores(
-    packed: Store, group: int, rate: float, harmonics: int, sines: bool, iterate: Floats, room: Room
+    packed: Store,
+    group: int,
+    rate: float,
+    harmonics: int,
+    sines: bool,
+    moments: int,
+    iterate: Floats,
+    mixture: Floats,
+    room: Room,
 ) -> float:
     """Scores of the eight curves of a group, in `room.scores`; the number returned makes means of them.
 
     `iterate` (p rows) has the factors sqrt2 of the basis in it, and a column of zeros where the last sine is not in the
-    basis.
+    basis. With a `mixture` it is in terms of plain cosines, and the scores are turned by the mixture. Without waves
+    (harmonics < 0) all curves have records, in which `moments` entries come first.
     """
     p = iterate.shape[0]
     for entry in range(iterate.shape[1]):
@@ -144,12 +167,20 @@ def group_scores(
             slope = fma(load(packed.design, 8 * (p * group + a)), splat(iterate[a, entry]), slope)
         store(room.slopes, 8 * entry, slope)
     start = packed.start[group]
-    if group >= packed.points.size:
+    share = 1.0
+    if harmonics < 0:
+        gram_scores(packed.table, start + 8 * moments, room.slopes, room.scores, iterate.shape[1])
+    elif group >= packed.points.size:
         moment_scores(packed.table, start, harmonics, sines, room.slopes, room.scores, room.work)
-        return 1.0
-    points = packed.points[group]
-    direct_scores(packed.u, packed.y, start, points, rate, harmonics, sines, room.slopes, room.scores, room.work)
-    return 1.0 / float(points)
+    else:
+        points = packed.points[group]
+        direct_scores(packed.u, packed.y, start, points, rate, harmonics, sines, room.slopes, room.scores, room.work)
+        share = 1.0 / float(points)
+    if mixture.size > 0:
+        mix(mixture, room.scores, room.slopes)
+        for entry in range(mixture.shape[0]):
+            store(room.scores, 8 * entry, load(room.slopes, 8 * entry))
+    return share
 
 
 @compiled
@@ -161,8 +192,10 @@ def _truncated_pass(
     rate: float,
     harmonics: int,
     sines: bool,
+    moments: int,
     iterate: Floats,
     scales: Floats,
+    mixture: Floats,
     radii: Floats,
     magic: Floats,
     bits: Integers,
@@ -172,7 +205,7 @@ def _truncated_pass(
     """The sum of gradients, each entry truncated to its radius."""
     p, additions = iterate.shape[0], 0
     for group in range(first, last):
-        share = group_scores(packed, group, rate, harmonics, sines, iterate, room)
+        share = group_scores(packed, group, rate, harmonics, sines, moments, iterate, mixture, room)
         add_truncated(packed.design, 8 * p * group, p, share, scales, room.scores, radii, magic, room.lanes)
         additions += 1
         if additions == MOST_ADDITIONS or group == last - 1:
@@ -189,8 +222,10 @@ def _whitened_pass(
     rate: float,
     harmonics: int,
     sines: bool,
+    moments: int,
     iterate: Floats,
     scales: Floats,
+    mixture: Floats,
     whitener: Floats,
     ball: tuple[float, Floats, Integers, Integers, Integers],
     threshold: float,
@@ -214,7 +249,7 @@ def _whitened_pass(
         if groups < _BLOCK:
             gradients[:] = 0.0
         for i in range(groups):
-            share = group_scores(packed, block + i, rate, harmonics, sines, iterate, room)
+            share = group_scores(packed, block + i, rate, harmonics, sines, moments, iterate, mixture, room)
             put_gradients(
                 packed.design, 8 * p * (block + i), p, share, scales, room.scores, gradients, 8 * i, 8 * _BLOCK
             )

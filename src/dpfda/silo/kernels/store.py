@@ -20,7 +20,7 @@ from dpfda._compile import DOUBLES, INTEGERS, KernelError, compiled, require, re
 from dpfda._typing import Floats, Integers
 from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.frequencies import Frequencies
-from dpfda.silo.kernels.moments import SEGMENT, add_segments, finish_record
+from dpfda.silo.kernels.moments import SEGMENT, add_gram_record, add_segments, finish_record
 from dpfda.silo.kernels.room import aligned_zeros
 
 
@@ -101,12 +101,28 @@ def fill_store(u: Floats, y: Floats, design: Floats, layout: Layout, frequencies
     store.start[:], store.points[:] = layout.start, layout.points
     store.fill[:] = (layout.order.reshape(-1, 8) >= 0).sum(axis=1)
     _copy_groups(u, y, layout.offsets, design, layout.order, store, 0, layout.groups)
-    if layout.points.size < layout.groups:
+    if frequencies.has_waves and layout.points.size < layout.groups:
         segment, sums, totals = record_room(layout.record)
         wave = frequencies.rate, frequencies.harmonics, frequencies.sines
         long = layout.points.size, layout.groups
         _make_records(u, y, layout.offsets, layout.order, store, *wave, *long, segment, sums, totals)
     return arena
+
+
+def fill_gram_records(
+    moments: Floats, features: Floats, y: Floats, layout: Layout, frequencies: Frequencies, store: Store
+) -> None:
+    """Make the records of a basis that is not made of waves, from one row of moment features and of functions per point."""
+    require(not frequencies.has_waves and layout.points.size == 0, "all curves must have records")
+    require(frequencies.record == layout.record, "the layout must be that of the basis")
+    require_array("moments", moments, DOUBLES, y.size, frequencies.moments)
+    require_array("features", features, DOUBLES, y.size, frequencies.functions)
+    require_array("y", y, DOUBLES, y.size)
+    require(int(layout.offsets[-1]) <= y.size, "offsets must end within the points")
+    require_array("table", store.table, DOUBLES, layout.sizes[2])
+    require_array("start", store.start, INTEGERS, layout.groups)
+    totals = np.zeros(layout.record)
+    _make_gram_records(moments, features, y, layout.offsets, layout.order, store, 0, layout.groups, totals)
 
 
 def record_room(record: int) -> tuple[tuple[Any, ...], Any, Any]:
@@ -205,3 +221,20 @@ def _make_records(
             finish_record(totals, end - begin)
             for entry in range(totals.size // 8):
                 store.table[store.start[group] + 8 * entry + lane] = totals[entry]
+
+
+@compiled
+def _make_gram_records(
+    moments: Any, features: Any, y: Any, offsets: Any, order: Any, store: Store, first: int, last: int, totals: Any
+) -> None:
+    """Fill the table for groups first..last-1 with records of a basis that is not made of waves."""
+    for group in range(first, last):
+        for lane in range(8):
+            curve = order[8 * group + lane]
+            if curve < 0:
+                continue
+            totals[:] = 0.0
+            begin, end = offsets[curve], offsets[curve + 1]
+            add_gram_record(moments, features, y, begin, end, totals)
+            for entry in range(totals.size):
+                store.table[store.start[group] + 8 * entry + lane] = totals[entry] / np.float64(end - begin)

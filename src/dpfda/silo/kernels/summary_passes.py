@@ -29,7 +29,7 @@ MOST_BINS = 1 << 20
 
 
 def moment_pass(packed: SealedStore, frequencies: Frequencies, centre: Floats, bound: EllipsoidBound) -> Words:
-    """The sum of each curve's means of cosines and sines minus `centre`, within the ellipsoid."""
+    """The sum of each curve's moments minus `centre`, within the ellipsoid."""
     _check(packed, frequencies)
     size = frequencies.moments
     require(isinstance(bound, EllipsoidBound) and bound.width == size >= 1, "there is one weight for each moment")
@@ -39,7 +39,7 @@ def moment_pass(packed: SealedStore, frequencies: Frequencies, centre: Floats, b
         packed.arrays,
         0,
         packed.groups,
-        room_for(2 * size, frequencies.harmonics),
+        room_for(2 * size, frequencies.room),
         frequencies.rate,
         frequencies.harmonics,
         frequencies.sines,
@@ -66,6 +66,7 @@ def level_pass(packed: SealedStore, frequencies: Frequencies, bins: int) -> Inte
 def _check(packed: SealedStore, frequencies: Frequencies) -> None:
     require(isinstance(packed, SealedStore) and isinstance(frequencies, Frequencies), "curves must be packed")
     require(packed.record == frequencies.record, "curves must be packed for this basis")
+    require(frequencies.has_waves or packed.arrays.points.size == 0, "without waves all curves must have records")
 
 
 @compiled

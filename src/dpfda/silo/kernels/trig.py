@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpfda._compile import inlined
-from dpfda.silo.kernels.simd import fma, fnma, mul, nearest, splat
+from dpfda.silo.kernels.simd import fma, fnma, mul, nearest, root, splat, sub
 
 Lanes = Any  # a numba type, see `simd`
 
@@ -48,6 +48,18 @@ def cosine_sine(turns: Lanes) -> tuple[Lanes, Lanes]:
     sine = fma(sine, w, splat(S0))
     cosine = fma(cosine, w, splat(1.0))
     return mul(cosine, sign), mul(sine, mul(f, sign))
+
+
+@inlined
+def wave(u: Lanes, rate: float) -> tuple[Lanes, Lanes]:
+    """cos and sin of the angle at u: `rate` turns per unit of u or, if the rate is 0, the angle whose cosine is 1 - 2u.
+
+    The cosines of multiples of that angle are Chebyshev's polynomials of 1 - 2u. Outside [0, 1] its sine is NaN.
+    """
+    if rate == 0.0:
+        half_sine = root(mul(u, sub(splat(1.0), u)))
+        return fnma(splat(2.0), u, splat(1.0)), mul(splat(2.0), half_sine)
+    return cosine_sine(mul(u, splat(rate)))
 
 
 @inlined
