@@ -24,7 +24,7 @@ MAX_ENTRIES = 1_000_000
 MAX_NAME, MAX_HEADER, MAX_ARRAYS = 200, 8192, 8
 FIELDS = {
     "query": {"type", "run", "round", "arrays"},
-    "release": {"type", "run", "round", "silo", "private", "arrays"},
+    "release": {"type", "run", "round", "silo", "private", "head", "arrays"},
 }
 _MAGIC = b"dpfda"
 _HEADER = struct.Struct("<5sBI")
