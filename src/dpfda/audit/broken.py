@@ -147,7 +147,7 @@ def _free_quantile() -> AbstractContextManager[Any]:
 
 def _no_debit() -> AbstractContextManager[Any]:
     def commit(self: Ledger, run: str, round: int, event: Any, digest: str, draw: Any, **options: Any) -> bytes:
-        return bytes(draw())
+        return bytes(draw(""))
 
     return patch.object(Ledger, "commit", commit)
 
@@ -202,7 +202,7 @@ def _telling_refusals() -> Iterator[None]:
     right = HistogramBound.total
 
     def wrong(self: HistogramBound, words: Any, n: int) -> BoundedSum:
-        if words[1].sum() != n:
+        if words[1][-1] > 0:
             raise ValueError("a curve has no level")
         return right(self, words, n)
 

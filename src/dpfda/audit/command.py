@@ -118,11 +118,11 @@ def first_violation_when(broken: str, rng: np.random.Generator) -> Violation | N
 
 def _small_audit(rng: np.random.Generator) -> Iterator[Violation]:
     """One violation after the other, cheapest checks first."""
-    yield from audit_border(rng)[1]
     for case in single_cases():
         if case.name in _LEAST_SINGLES:
             pair = worst_pair(case, rng, restarts=_LEAST.restarts, steps=_LEAST.steps)
             yield from audit_release(pair, _LEAST.runs).violations
+    yield from audit_border(rng)[1]
     yield from audit_refusals(rng, queries=0, kinds=("level-histogram",))[1]
     for case in study_cases():
         if case.name.endswith(_LEAST_STUDIES):
