@@ -8,23 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 
 from dpfda._typing import Floats
+from dpfda.curves.tables.reading import Reading
 from dpfda.methods import published as descent
 from dpfda.privacy.accounting import GaussianEvent
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity
 from dpfda.privacy.cones import HistogramBound
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import GRID, OpenDPNoise
-from dpfda.protocol.statistics import EntrywiseGradient, WhitenedGradient
+from dpfda.protocol.statistics import EntrywiseGradient, LevelHistogram, WhitenedGradient
 from dpfda.protocol.terms import SiloTerms
 from dpfda.silo import silo as silo_module
 from dpfda.silo import study as study_module
 from dpfda.silo.chunked_sums import ChunkedSums
+from dpfda.silo.data_binding import DataBinding
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import curve_gradients
 from dpfda.silo.release_statistics import measure
@@ -144,7 +147,7 @@ def _free_quantile() -> AbstractContextManager[Any]:
 
 def _no_debit() -> AbstractContextManager[Any]:
     def commit(self: Ledger, run: str, round: int, event: Any, digest: str, draw: Any, **options: Any) -> bytes:
-        return bytes(draw())
+        return bytes(draw(""))
 
     return patch.object(Ledger, "commit", commit)
 
@@ -199,12 +202,44 @@ def _telling_refusals() -> Iterator[None]:
     right = HistogramBound.total
 
     def wrong(self: HistogramBound, words: Any, n: int) -> BoundedSum:
-        if words[1].sum() != n:
+        if words[1][-1] > 0:
             raise ValueError("a curve has no level")
         return right(self, words, n)
 
     with patch.object(HistogramBound, "total", wrong):
         yield
+
+
+def _unvalidated_bins() -> AbstractContextManager[Any]:
+    return patch.object(LevelHistogram, "__post_init__", lambda self: None)
+
+
+def _any_radii() -> AbstractContextManager[Any]:
+    return patch.object(EntrywiseGradient, "check", lambda self, dimensions: None)
+
+
+def _ledger_made_on_open() -> AbstractContextManager[Any]:
+    """As version 0.1 did: what is lost comes back empty."""
+    right = Ledger.open
+
+    def wrong(path: Any, **options: Any) -> Ledger:
+        return right(path, **options) if Path(path).exists() else Ledger.create(path, 1.0, 1e-5)
+
+    return patch.object(Ledger, "open", wrong)
+
+
+@contextmanager
+def _unbound_data() -> Iterator[None]:
+    def nothing(self: Any, ledger: Any, run: str) -> None:
+        """Any data will do."""
+
+    with patch.object(DataBinding, "bind", nothing), patch.object(DataBinding, "check", nothing):
+        yield
+
+
+def _rows_refuse() -> AbstractContextManager[Any]:
+    """A text in a number column is an error again, at a site, too."""
+    return patch.object(Reading, "never_refuses", property(lambda self: False))
 
 
 BROKEN: dict[str, Break] = {
@@ -222,4 +257,9 @@ BROKEN: dict[str, Break] = {
     "one coordinate without noise": _one_coordinate,
     "m taken from the data": _points_from_data,
     "errors that depend on the curves": _telling_refusals,
+    "unvalidated bins": _unvalidated_bins,
+    "radii of a wrong length": _any_radii,
+    "a ledger made on open": _ledger_made_on_open,
+    "data changed between rounds": _unbound_data,
+    "a refusal that depends on rows": _rows_refuse,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -99,9 +100,16 @@ def terms_alone(kind: type[Statistic], silos: list[SiloTerms], **options: Any) -
 
     Its method is installed in this process by the audit: a coordinator elsewhere cannot name it.
     """
-    method = f"audit-{kind.kind}"
+    return terms_of(example(kind), silos, **options)
+
+
+def terms_of(statistic: Statistic, silos: list[SiloTerms], **options: Any) -> StudyTerms:
+    """The same for a statistic with parameters of its own."""
+    method = f"audit-{statistic.kind}"
+    if statistic != example(type(statistic)):
+        method += f"-{hashlib.sha256(repr(statistic).encode()).hexdigest()[:16]}"
     if method not in BUILDERS:
-        register_method(method, partial(_plan_alone, example(kind)))
+        register_method(method, partial(_plan_alone, statistic))
     fields: dict[str, Any] = {"domain": DOMAIN, "y_bounds": Y_BOUNDS, "covariates": (COVARIATE,), **options}
     return StudyTerms(method, silos=tuple(silos), **fields)
 

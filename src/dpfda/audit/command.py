@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dpfda.audit.attacks import Membership, membership_attacks
+from dpfda.audit.border import audit_border
 from dpfda.audit.broken import BROKEN
 from dpfda.audit.cases import single_cases, study_cases
 from dpfda.audit.findings import Result, Violation
@@ -56,6 +57,7 @@ class Verdict:
     caught: dict[str, Violation | None] = field(default_factory=dict)
     memberships: list[Membership] = field(default_factory=list)
     hostile: int = 0
+    border: int = 0
     tally: HostileTally = field(default_factory=HostileTally)
     seconds: float = 0.0
 
@@ -94,6 +96,8 @@ def audit(effort: Effort, say: Say = lambda text: None, seed: int | None = None,
         verdict.results.append(audit_study(case, rng, runs=effort.study_runs, tries=effort.tries))
     say("hostile terms and questions")
     verdict.hostile, verdict.refusals = audit_refusals(rng, queries=effort.questions, most=effort.hostile)
+    verdict.border, found = audit_border(rng)
+    verdict.refusals += found
     verdict.tally = run_hostile(effort.hostile_terms, effort.hostile_runs, rng, say)
     if effort.membership:
         say("membership inference")
@@ -118,6 +122,7 @@ def _small_audit(rng: np.random.Generator) -> Iterator[Violation]:
         if case.name in _LEAST_SINGLES:
             pair = worst_pair(case, rng, restarts=_LEAST.restarts, steps=_LEAST.steps)
             yield from audit_release(pair, _LEAST.runs).violations
+    yield from audit_border(rng)[1]
     yield from audit_refusals(rng, queries=0, kinds=("level-histogram",))[1]
     for case in study_cases():
         if case.name.endswith(_LEAST_STUDIES):

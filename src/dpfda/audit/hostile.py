@@ -80,10 +80,16 @@ def every_field() -> dict[str, ranges.Range]:
 
 def hostile_bytes(rng: np.random.Generator) -> bytes:
     """Encoded terms with something wrong, or something extreme, somewhere."""
-    fields = json.loads(_pick(rng, _ENCODED))
+    return change_terms(_pick(rng, _ENCODED), rng)
+
+
+def change_terms(encoded: bytes, rng: np.random.Generator) -> bytes:
+    """These terms (JSON of any kind) with one or two changes; a fuzzer goes on from what it found with it."""
+    fields = json.loads(encoded)
     for _ in range(1 + int(rng.random() < 0.2)):
-        path = _pick(rng, list(_paths(fields)))
-        _pick(rng, _CHANGES)(fields, path, rng)
+        path = _pick(rng, list(_paths(fields)) or [()])
+        if path:
+            _pick(rng, _CHANGES)(fields, path, rng)
     choice = rng.random()
     if choice < 0.85:
         return _dump(fields)

@@ -39,6 +39,7 @@ from dpfda.silo.silo import Silo
 Say = Callable[[str], None]
 WHERE = "hostile terms and messages"
 _STEP = 50_000
+_FEW = 20  # runs, below which the share of answers says nothing
 _PRICE = 1e-12  # what a plan may exceed its mu^2 by, relative: the rounding that the ledger allows, too
 
 
@@ -75,6 +76,10 @@ def run_hostile(count: int, most_runs: int, rng: np.random.Generator, say: Say =
         tally.accepted += 1
         if tally.ran < most_runs and tally.accepted % every == 0:
             _run(terms, rng, tally)
+    if tally.ran >= _FEW and tally.answered < tally.ran / 2:
+        tally.note(
+            "vacuous", f"only {tally.answered} of {tally.ran} accepted studies were answered: nothing was tested"
+        )
     return tally
 
 

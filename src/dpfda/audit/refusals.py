@@ -15,6 +15,7 @@ from dpfda.audit.cases import DELTA, EPSILON, NAME, POINTS, default_arrays, make
 from dpfda.audit.findings import Collector, Violation
 from dpfda.audit.releases import LARGE
 from dpfda.curves.curves import Curves
+from dpfda.errors import InvalidInput
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Arrays, Query
 from dpfda.protocol.plans.registry import make_plan
@@ -62,13 +63,21 @@ def _hostile(rng: np.random.Generator, queries: int) -> Iterator[tuple[str, Stud
     for name, kind in KINDS.items():
         for label, options in _extremes():
             terms = terms_alone(kind, [declared], **options)
-            yield f"{name}, {label}", terms, default_arrays(make_plan(terms), 0)
+            yield f"{name}, {label}", terms, _arrays(terms)
         terms = terms_alone(kind, [declared])
         for _ in range(queries):
-            arrays = default_arrays(make_plan(terms), 0)
+            arrays = _arrays(terms)
             for key in arrays:
                 arrays[key] = rng.choice([0.0, 1.0, -1.0, 1e6, -1e6, 5e-324, 1e-6, 1e-300], arrays[key].size)
             yield f"{name}, extreme question", terms, arrays
+
+
+def _arrays(terms: StudyTerms) -> Arrays:
+    """A question that fits; none at all for terms that no plan can be made of, which every silo then refuses."""
+    try:
+        return default_arrays(make_plan(terms), 0)
+    except InvalidInput:
+        return {}
 
 
 def _extremes() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -37,7 +37,9 @@ _LEGEND = """\
 *Sensitivity attained*: the largest whitened change that the search found, in units of what is paid for (1 is all of
 it; more would be a violation). Epsilon is that of the release's own mu; the published methods spend less than they
 promise. Hostile terms and questions put to unlike data sets: {hostile}; answers and refusals that differed: {differed}.
-Hostile terms and messages parsed: {parsed:,}; accepted ones run on neighbouring data sets: {ran:,}; violations: {broken}.
+Things tried at the border (parameters of statistics, missing ledgers, changed data, odd rows): {border}.
+Hostile terms and messages parsed: {parsed:,}; accepted: {accepted:,}; of these run on neighbouring data sets: {ran:,}, and
+answered: {answered:,}; violations: {broken}.
 """
 _MEMBERSHIP = """\
 ## Membership inference
@@ -91,6 +93,7 @@ def _claims(verdict: Verdict) -> Iterator[str]:
         )
     yield _LEGEND.format(
         hostile=verdict.hostile, differed=len(verdict.refusals), parsed=verdict.tally.parsed, ran=verdict.tally.ran,
+        accepted=verdict.tally.accepted, answered=verdict.tally.answered, border=verdict.border,
         broken=len(verdict.tally.violations),
     )  # fmt: skip
 

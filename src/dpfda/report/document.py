@@ -193,7 +193,7 @@ def read_document(path: str | Path) -> Document:
     inside = EMBEDDED.search(text)
     try:
         document: Document = json.loads(inside.group(1) if inside else text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidInput(f"{path.name} is not a result of dpfda; name its JSON or HTML file.") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise InvalidInput(f"{path.name} is not a result of this version of dpfda ({SCHEMA}); fit again or upgrade.")
