@@ -30,7 +30,6 @@ from dpfda.protocol.statistics import (
     Dimensions,
     EntrywiseGradient,
     LevelHistogram,
-    WhitenedGradient,
 )
 from dpfda.silo.chunked_sums import ChunkedSums
 from dpfda.silo.kernels import passes, store, summary_passes
@@ -43,6 +42,7 @@ from dpfda.silo.sums import DesignMomentSum, LevelCounts, TruncatedGradientSum, 
 
 SOURCE = Path(dpfda.__file__).parent
 ENTRIES = {
+    "curves/fingerprint.py": {"_add_facts", "_add_points", "_label_texts"},
     "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
     "curves/tables/repeats.py": {"_has_repeat"},
     "silo/kernels/long_curves.py": {"_add_gram_part", "_add_part"},
@@ -117,7 +117,7 @@ def test_b1_the_compiled_loop_itself_drops_what_is_outside(longest) -> None:
 # B2: radii, iterates and matrices of another size
 
 
-@pytest.mark.parametrize("count", [0, 2, 4, 64])
+@pytest.mark.parametrize("count", [2, 4, 64])
 def test_b2_the_statistic_s_radii_are_refused_before_curves_are_asked(count) -> None:
     with pytest.raises(InvalidInput, match="radii must have one entry for each of 3 coefficients"):
         asked(EntrywiseGradient(radii=(1.0,) * count), Fourier(3))
@@ -125,8 +125,8 @@ def test_b2_the_statistic_s_radii_are_refused_before_curves_are_asked(count) -> 
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, float("nan"), float("inf"), 1e-101])
 def test_b2_radii_are_finite_and_positive(radius) -> None:
-    with pytest.raises(InvalidInput, match="radii must hold"):
-        asked(EntrywiseGradient(radii=(1.0, radius, 1.0)), Fourier(3))
+    with pytest.raises(InvalidInput, match=r"radii\[1\] must be a number between"):
+        EntrywiseGradient(radii=(1.0, radius, 1.0))
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -166,12 +166,8 @@ def test_b2_what_an_earlier_pass_left_does_not_turn_up_in_a_later_one() -> None:
 
 @pytest.mark.parametrize("reach", [0.0, -1.0, 1 / 17, 17.0, float("nan"), float("inf"), "1", None, True])
 def test_a_reach_out_of_range_is_refused(reach) -> None:
-    arrays = {"whitener": np.eye(3).ravel(), "remainder_direction": np.ones(3)}
-    for statistics in ([ClippedRemainder(reach)], [WhitenedGradient(), ClippedRemainder(reach)]):
-        plan = SimpleNamespace(dimensions=Dimensions(1, Fourier(3)), shape=(1, 3), basis=Fourier(3))
-        question = Question(plan, {"iterate": np.zeros(3), **arrays}, ClipRule(1.0, 1.0))
-        with pytest.raises(InvalidInput, match="reach must"):
-            measure(statistics, NeverAsked(), range(8), question)
+    with pytest.raises(InvalidInput, match="reach must"):
+        ClippedRemainder(reach)
 
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, 1e-10, 1e10, float("nan"), float("inf"), "1", None, True])

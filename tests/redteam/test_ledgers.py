@@ -321,12 +321,14 @@ def test_a_share_below_the_noise_grid_costs_no_draw(monkeypatch) -> None:
 
     from dpfda.protocol.messages import Query
     from dpfda.protocol.plan import Plan
-    from dpfda.protocol.plans.quantiles import quantile_plan
+    from dpfda.protocol.plans import make_plan
+    from dpfda.protocol.terms import StudyTerms
 
     curves = Curves.from_long(np.arange(20), np.linspace(0, 1, 20), np.zeros(20))
     silo = Silo(curves, epsilon=1.0, delta=1e-5, name="north")
-    plan = quantile_plan(silo.terms(), (0.1, 0.9), (0.0, 1.0), (-1.0, 1.0))
-    silo.join(plan, "run")
+    terms = StudyTerms("quantiles", (0.0, 1.0), (-1.0, 1.0), (silo.terms(),), levels=(0.1, 0.9))
+    plan = make_plan(terms)
+    silo.join(terms, "run")
     monkeypatch.setattr(Plan, "event", lambda self, name, index: GaussianEvent(1e-15))
     sizes = plan.query_sizes(0)
     for _ in range(3):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda._compile import compiled, inlined
+from dpfda._compile import compiled, inlined, require
 from dpfda._typing import Floats, Integers
 
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
@@ -58,13 +58,12 @@ def sum_lanes(
 ) -> Lanes:
     """The lanes of curves of which the first stands at `position`. Arrays may be maps of files."""
     n = offsets.size - 1
-    if not (x.ndim == y.ndim == offsets.ndim == 1 and x.size == y.size == offsets[-1] and offsets[0] == 0):
-        raise ValueError("x, y and offsets do not fit together")
-    if design.ndim != 2 or len(design) != n or (labels is not None and labels.shape != (n, 2)):
-        raise ValueError("design and labels must have one row for each curve")
+    fits = x.ndim == y.ndim == offsets.ndim == 1 and x.size == y.size == offsets[-1] and offsets[0] == 0
+    require(fits, "x, y and offsets must fit together")
+    rows = design.ndim == 2 and len(design) == n and (labels is None or labels.shape == (n, 2))
+    require(rows, "design and labels must have one row for each curve")
     counts = np.diff(offsets)
-    if (counts < 0).any():
-        raise ValueError("offsets must not decrease")
+    require(not (counts < 0).any(), "offsets must not decrease")
     columns = design.shape[1]
     facts = np.zeros((n, 3 + columns + (3 + columns) % 2), dtype=np.uint64)  # in pairs
     facts[:, 0] = counts
@@ -81,8 +80,8 @@ def sum_lanes(
 def label_texts(starts: Integers, content: NDArray[np.uint8]) -> Unsigned:
     """128 bits of every text; text i holds the bytes from starts[i] to starts[i + 1]."""
     labels = np.zeros((starts.size - 1, 2), dtype=np.uint64)
-    if starts.size > 1 and not (starts[0] >= 0 and starts[-1] <= content.size and (np.diff(starts) >= 0).all()):
-        raise ValueError("starts must lie within content and not decrease")
+    inside = starts.size < 2 or (starts[0] >= 0 and starts[-1] <= content.size and bool((np.diff(starts) >= 0).all()))
+    require(inside, "starts must lie within content and not decrease")
     _label_texts(np.ascontiguousarray(starts), np.ascontiguousarray(content), labels)
     return labels
 

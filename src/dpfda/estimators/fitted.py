@@ -95,7 +95,7 @@ class FittedFunctions:
         self.coef_ = self._public_shape(self._coefficients)
         self.n_basis_ = basis.size
         self.privacy_ = privacy
-        self._heads = dict(outcome.heads)
+        self.heads_ = dict(outcome.heads)
         return self
 
     def _public_shape(self, coefficients: Floats) -> Floats:

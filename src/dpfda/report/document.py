@@ -95,7 +95,7 @@ def make_result_document(
             "command": command,
             "settings": settings,
             "run": run,
-            "heads": dict(getattr(fitted, "_heads", {})),  # of the ledgers; see `dpfda budget verify --result`
+            "heads": dict(getattr(fitted, "heads_", {})),  # of the ledgers; see `dpfda budget verify --result`
             "versions": list_versions(),
         },
     }

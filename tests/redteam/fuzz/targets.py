@@ -140,6 +140,7 @@ def _ending(path: Path) -> int:
 def _site_seeds() -> list[bytes]:
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
         from dpfda.federation.hello import encode_hello
         from dpfda.federation.rounds import encode_question
         from dpfda.federation.signing import QUERY, Subject, sign_document, sign_message

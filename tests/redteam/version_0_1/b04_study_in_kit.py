@@ -20,11 +20,11 @@ harness.source()
 
 from dpfda.engine.plan import Plan, Round, Scaling, SiloTerms  # noqa: E402
 from dpfda.engine.quantities import LevelHistogram  # noqa: E402
+from dpfda.federation.joining import check_ready, site_folder  # noqa: E402
 from dpfda.federation.protocol import Invitation  # noqa: E402
 from dpfda.messages import Query, Release  # noqa: E402
 
 from dpfda.basis import Cosine  # noqa: E402
-from dpfda.federation.joining import check_ready, site_folder  # noqa: E402
 from dpfda.federation.site import Site  # noqa: E402
 from dpfda.federation.study import StudyDocument, StudyTerms  # noqa: E402
 

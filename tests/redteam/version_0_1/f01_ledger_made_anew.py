@@ -17,9 +17,9 @@ harness.source()
 
 import numpy as np  # noqa: E402
 from dpfda.engine.study import COORDINATORS  # noqa: E402
+from dpfda.federation.joining import site_folder  # noqa: E402
 from dpfda.messages import Query  # noqa: E402
 
-from dpfda.federation.joining import site_folder  # noqa: E402
 from dpfda.federation.site import Site, open_ledger  # noqa: E402
 
 with harness.scratch() as folder:

@@ -20,9 +20,9 @@ import harness
 harness.source()
 
 from dpfda.engine.plan import SiloTerms  # noqa: E402
+from dpfda.federation.joining import site_folder  # noqa: E402
 from dpfda.messages import Query  # noqa: E402
 
-from dpfda.federation.joining import site_folder  # noqa: E402
 from dpfda.federation.site import Site  # noqa: E402
 from dpfda.federation.study import StudyTerms, make_document  # noqa: E402
 

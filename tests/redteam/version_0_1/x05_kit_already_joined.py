@@ -21,9 +21,9 @@ import harness
 harness.source()
 
 from dpfda.engine.plan import SiloTerms  # noqa: E402
-
 from dpfda.federation.hardening import site_authorization, site_resources  # noqa: E402
 from dpfda.federation.joining import check_ready, unpack  # noqa: E402
+
 from dpfda.federation.policy import SitePolicy  # noqa: E402
 from dpfda.federation.site import SiteFolder  # noqa: E402
 from dpfda.federation.study import StudyDocument, StudyTerms, make_document  # noqa: E402

@@ -111,10 +111,6 @@ PARAMETER_CASES = [
     ({"random_state": -1}, "random_state"),
     ({"random_state": 1.5}, "random_state"),
     ({"random_state": "seed"}, "random_state"),
-    ({"constants": PublishedConstants(C_T=NAN)}, "C_T"),
-    ({"constants": PublishedConstants(C_R=0.0)}, "C_R"),
-    ({"constants": PublishedConstants(rho=-0.1)}, "rho"),
-    ({"constants": PublishedConstants(eta=1.5)}, "eta"),
     ({"constants": PublishedConstants(C_T=100.0)}, "C_T"),  # T > n_s
 ]
 
@@ -338,3 +334,12 @@ def test_the_base_parameters_are_fine():
     PrivateVaryingCoefficients(**VCM).fit(design_curves())
     Curves.from_long(**long())
     Curves.from_frame(FRAME, id="id", x="x", y="y")
+
+
+@pytest.mark.parametrize(
+    ("constants", "name"), [({"C_T": NAN}, "C_T"), ({"C_R": 0.0}, "C_R"), ({"rho": -0.1}, "rho"), ({"eta": 1.5}, "eta")]
+)
+def test_constants_out_of_range_cannot_be_made(constants, name) -> None:
+    with pytest.raises(InvalidInput) as error:
+        PublishedConstants(**constants)
+    assert_one_sentence(error, name)

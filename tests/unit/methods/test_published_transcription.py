@@ -650,7 +650,10 @@ def test_released_sd_is_the_printed_sigma(columns, eps):
     plan = plan_for(SIZES, eps, DELTA, [4.0, 6.0, 5.0], columns, n_basis=4)
     R = [mpmath.mpf(radius) for radius in radii_of(plan.rounds[0])]
     for s, data in enumerate(rng_data):
-        silo = Silo(as_curves(data), epsilon=eps[s], delta=DELTA[s], name=f"s{s}", random_state=1)
+        points = plan.silo(f"s{s}").terms.points_per_curve
+        silo = Silo(
+            as_curves(data), epsilon=eps[s], delta=DELTA[s], name=f"s{s}", points_per_curve=points, random_state=1
+        )
         silo.join(installed(plan), "run")
         b = SIZES[s] // len(plan.rounds)
         printed = [

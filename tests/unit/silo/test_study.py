@@ -18,7 +18,7 @@ from dpfda.protocol.statistics import ClippedRemainder, GradientOuterProducts, S
 from dpfda.protocol.terms import SiloTerms
 from dpfda.silo import silo as silo_module
 from dpfda.silo.chunked_sums import sums_of_curves
-from dpfda.silo.cluster.part import Part, facts_of, words_of
+from dpfda.silo.cluster.part import Part, Seal, facts_of, lanes_of, words_of
 from dpfda.silo.cluster.shares import Share
 from dpfda.silo.examination import Examiner
 from dpfda.silo.release_statistics import centred_shares
@@ -122,6 +122,8 @@ def test_a_worker_s_part_travels_as_its_recipe_and_answers_with_exact_words() ->
     assert part.__reduce__() == (Part, (load,))
     assert facts_of(part) == (30, 1, None)
     request = RowSum(partial(centred_shares, threshold=0.1), EntrywiseBound([0.5]))
-    words = words_of(part, "study", plan.basis, plan.scaling, request, 5, 20)
+    key = b"k" * 32
+    seal = Seal(key, 0, lanes_of(part, key, 0))
+    words = words_of(part, seal, "study", plan.basis, plan.scaling, request, 5, 20)
     whole = sums_of_curves(CURVES, plan.basis, plan.scaling).words(request, range(5, 20))
     np.testing.assert_array_equal(words, whole)

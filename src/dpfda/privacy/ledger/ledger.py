@@ -177,7 +177,7 @@ class Ledger:
         the terms of the run (silo and plan), which cannot change once the run has spent, in this process or another.
         """
         run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
-        with self._session(write=True, count_only=True) as session:
+        with self.session(write=True, count_only=True) as session:
             record = session.record(run)
             kept = session.kept(record, round, digest)
             if kept is not None:
@@ -209,7 +209,7 @@ class Ledger:
         run, digest, round = _text("run", run), _text("digest", digest), _validate.integer("round", round, minimum=0)
         mine, drawn = self._mine.begun.get(run, 0) > 0, False
         try:
-            with self._session(write=True) as session:
+            with self.session(write=True) as session:
                 record = session.record(run)
                 kept = session.kept(record, round, digest)
                 if kept is None:
@@ -241,24 +241,24 @@ class Ledger:
     def _take_back(self, run: str, event: Event) -> None:
         """A count whose draw was never made; if the ledger cannot be written now, with the next draw."""
         try:
-            with self._session(write=True, count_only=True) as session:
+            with self.session(write=True, count_only=True) as session:
                 session.write(session.counted(session.record(run), event, -1))
         except LedgerError:
             self._mine.owed.setdefault(run, []).append(event)
 
     def stored(self, run: str, round: int, digest: str) -> bytes | None:
         """The stored release of a round, or None; another question for the same round is refused."""
-        with self._session() as session:
+        with self.session() as session:
             return session.kept(session.record(run), round, digest)
 
     def lost_draws(self, run: str) -> int:
         """Draws of a run that were begun and not committed: by crashes, by races, or under way now."""
-        with self._session() as session:
+        with self.session() as session:
             return session.record(run).lost
 
     def settle_lost_draws(self) -> float:
         """Pay for all lost draws as if they had been answers, which opens what they had closed; the mu^2 that it cost."""
-        with self._session(write=True) as session:
+        with self.session(write=True) as session:
             lost = [record for record in session.transaction.runs() if record.lost]
             price = sum(totals.read(record.lost_price) for record in lost)
             if not price:
@@ -283,7 +283,7 @@ class Ledger:
 
     def releases(self, run: str) -> dict[int, bytes]:
         """All stored releases of a run, by round, each checked against its hash."""
-        with self._session() as session:
+        with self.session() as session:
             found = session.transaction.releases(run)
         if any(chain.sha256(payload) != seal for _, _, payload, seal in found):
             raise LedgerError(altered(f"a stored release of run {run!r} has changed"))
@@ -291,36 +291,36 @@ class Ledger:
 
     def finish(self, run: str) -> None:
         """Note that the result of a run was handed over. A note for readers outside the chain: no price depends on it."""
-        with self._session(write=True) as session:
+        with self.session(write=True) as session:
             session.write(replace(session.record(_text("run", run)), finished=timestamp()))
         self.close()  # so that the file is whole by itself
 
     def finished(self) -> set[str]:
         """The runs that are noted as finished."""
-        with self._session() as session:
+        with self.session() as session:
             return {record.run for record in session.transaction.runs() if record.finished}
 
     def head(self, run: str) -> str:
         """The run's head as the next release will carry it: public values only."""
-        with self._session() as session:
+        with self.session() as session:
             record = session.record(run)
         return f"{record.debits}:{record.head}"
 
     def check_not_older(self, run: str, head: str) -> None:
         """Raise `LedgerError` unless this ledger holds the very event that a release with this head belongs to."""
         position, before = chain.parse_head(head)
-        with self._session() as session:
+        with self.session() as session:
             if session.transaction.before(run, position) != before:
                 raise LedgerError(older(f"a release of run {run!r} that it does not hold"))
 
     def position(self) -> Position:
         """How far this ledger is, for the owner's own log: not public, since it counts all runs."""
-        with self._session() as session:
+        with self.session() as session:
             return Position(self.id, session.state.debits, session.state.head)
 
     def check_position(self, position: Position) -> None:
         """Raise `LedgerError` if this ledger is another one than, or is behind, what the owner's log shows."""
-        with self._session() as session:
+        with self.session() as session:
             if position.id != self.id:
                 raise LedgerError(older("another ledger"))
             there = session.transaction.hash_at(position.debits) or chain.genesis(session.meta)
@@ -329,12 +329,12 @@ class Ledger:
 
     def fingerprint_key(self) -> bytes:
         """The key of fingerprints of data: random, made with the ledger. It must not leave the silo."""
-        with self._session() as session:
+        with self.session() as session:
             return bytes.fromhex(session.meta["key"])
 
     def bind_data(self, run: str, fingerprint: bytes) -> None:
         """Remember the data of a run, once; `ProtocolError` if it began with others."""
-        with self._session(write=True) as session:
+        with self.session(write=True) as session:
             record = session.record(_text("run", run))
             if record.data not in ("", fingerprint.hex()):
                 raise ProtocolError(f"Run {run!r} began with other data; it ends here.")
@@ -343,7 +343,7 @@ class Ledger:
 
     def bound_data(self, run: str) -> bytes | None:
         """The fingerprint of the data that a run began with, if any. It must not leave the silo."""
-        with self._session() as session:
+        with self.session() as session:
             data = session.record(run).data
         return bytes.fromhex(data) if data else None
 
@@ -353,20 +353,20 @@ class Ledger:
         For a run that was begun, `events` is still the whole plan: the dearer of plan and record is counted.
         """
         planned = totals.price_of(events)
-        with self._session() as session:
+        with self.session() as session:
             spent, recorded = totals.read(session.state.spent), chain.price(session.record(run))
         self._budget.refuse_excess(spent - recorded + max(planned, recorded), spent)
 
     def spent(self) -> Spent:
         """The total over all runs."""
-        with self._session() as session:
+        with self.session() as session:
             total, debits = totals.rounded(totals.read(session.state.spent)), session.state.debits
         epsilon = gaussian_epsilon(total**0.5, self.delta)
         return Spent(total, self.budget_mu_squared, epsilon, self.epsilon, self.delta, debits)
 
     def spent_by(self, run: str) -> float:
         """The mu^2 of one run."""
-        with self._session() as session:
+        with self.session() as session:
             return totals.rounded(chain.price(session.record(run)))
 
     def remaining(self) -> float:
@@ -375,18 +375,18 @@ class Ledger:
 
     def log(self) -> list[LogEntry]:
         """Every debit in the order of writing; times are for the reader, nothing depends on them."""
-        with self._session() as session:
+        with self.session() as session:
             return [_log_entry(row) for row in session.transaction.debits()]
 
     def verify(self) -> None:
         """Check every row, the chain, the releases and the totals; raise `LedgerError` where something is off."""
-        with self._session() as session:
+        with self.session() as session:
             state = chain.verify(session.transaction)
         if not totals.rounded(totals.read(state.spent)) <= self.budget_mu_squared * (1 + TOLERANCE):
             raise LedgerError(altered("its debits exceed its budget"))
 
     @contextmanager
-    def _session(self, *, write: bool = False, count_only: bool = False) -> Iterator[Session]:
+    def session(self, *, write: bool = False, count_only: bool = False) -> Iterator[Session]:
         """A transaction on this very ledger, and no older than this object has seen it."""
         with self._store.transaction(write=write, count_only=count_only) as transaction:
             meta = chain.checked_meta(transaction.meta())

@@ -118,7 +118,7 @@ def restore(
 
 def _copy(source: Ledger, session: Session) -> None:
     """Debits, answers and facts of runs, under the identity of the new ledger."""
-    with source._session() as old:
+    with source.session() as old:
         rows, releases, runs = old.transaction.debits(), old.transaction.releases(), old.transaction.runs()
     records: dict[str, RunRecord] = {}
     for row in rows:
