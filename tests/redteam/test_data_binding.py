@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from functools import partial
 from pathlib import Path
@@ -9,21 +10,38 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytest.importorskip("cryptography")
+pytest.importorskip("psutil")
+
+from world import PASSPHRASE, accept, enrol, set_policy
+
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables import Domain, Reading, find_source, load_curves
 from dpfda.errors import SourceError
+from dpfda.federation.audit_log import AuditLog
+from dpfda.federation.consortium import ConsortiumFolder
+from dpfda.federation.folder import SiteFolder
 from dpfda.federation.policy import SitePolicy
-from dpfda.federation.site import Site, SiteFolder, open_ledger
-from dpfda.federation.study import StudyDocument, StudyTerms, make_document
+from dpfda.federation.signing import Subject
+from dpfda.federation.site import Site
+from dpfda.federation.site_ledger import open_ledger
+from dpfda.federation.study import name_study
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.terms import SiloTerms
+from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.silo.data_binding import OTHER_DATA
 from dpfda.silo.silo import Silo
 
 N = 60
 Row = tuple[str, float, float]
 READING = Reading(Domain(0.0, 1.0), (-1.0, 1.0), id="id", x="x", y="y", rows="never refuse")
+TERMS = StudyTerms(
+    "published", (0.0, 1.0), (-1.0, 1.0), (SiloTerms("north", N, 1.0, 1e-3, 4.0),), n_basis=4, name="lipid",
+    constants=PublishedConstants(C_T=1.0),
+)  # fmt: skip
+RUN, ROUNDS = name_study(TERMS), len(make_plan(TERMS).rounds)
 
 
 def make_rows(value: float, name: str) -> list[Row]:
@@ -34,15 +52,6 @@ def make_rows(value: float, name: str) -> list[Row]:
             one = number == 0
             rows.append((name if one else f"s{number:03d}", float(x), value if one else float(y)))
     return rows
-
-
-def document() -> StudyDocument:
-    return make_document(
-        StudyTerms(
-            "lipid", "mean", (0.0, 1.0), (-1.0, 1.0), (SiloTerms("north", N, 1.0, 1e-3, 4.0),), 1, 1000,
-            method="published", n_basis=4, constants={"C_T": 1.0},
-        )
-    )  # fmt: skip
 
 
 def write_csv(folder: Path, rows: list[Row]) -> dict[str, str]:
@@ -61,51 +70,64 @@ def write_sqlite(folder: Path, rows: list[Row]) -> dict[str, str]:
     return {"source": f"sqlite:///{path}", "query": "SELECT id, x, y FROM visits"}
 
 
-def ask(study: StudyDocument, index: int) -> Query:
-    return Query(study.id, index, {"iterate": np.zeros(4)})
+def ask(index: int) -> Query:
+    return Query(RUN, index, {"iterate": np.zeros(4)})
+
+
+@pytest.fixture(scope="module")
+def consortium(tmp_path_factory) -> ConsortiumFolder:
+    """With one member, whose new folder lies beside it: keys are slow to make."""
+    root = tmp_path_factory.mktemp("consortium")
+    made = ConsortiumFolder.create(root / "lipids", "lipids", "127.0.0.1", 8102, PASSPHRASE)
+    enrol(made, root / "north", "north")
+    return made
 
 
 class Hospital:
     """A site whose process starts anew for every question. A seed, so that runs can be compared bit by bit."""
 
-    def __init__(self, folder: Path, write, value: float) -> None:
+    def __init__(self, consortium: ConsortiumFolder, folder: Path, write, value: float) -> None:
         folder.mkdir()
-        self.folder, self.write, self.value, self.study = folder, write, value, document()
+        self.folder, self.write, self.value = folder, write, value
+        shutil.copytree(consortium.root.parent / "north", folder / "site")
         self.own = SiteFolder(folder / "site")
-        self.own.root.mkdir()
         data = {"id": "id", "x": "x", "y": "y"} | write(folder, make_rows(value, "s000"))
-        SitePolicy(data, 1.0, 1e-3, 1.0, 1e-3, str(folder / "ledger"), seed=5).save(self.own.policy_path)
-        self.own.accept(self.study)
+        self.policy = SitePolicy(data, 1.0, 1e-3, 1.0, 1e-3, str(folder / "ledger"), seed=5)
+        set_policy(self.own, self.policy)
+        accept(self.own, TERMS, consortium)
 
     def answer(self, index: int) -> tuple[str, bytes]:
-        given = Site(self.own, "north").answer(ask(self.study, index).encode())
-        return given.code, Release.decode(given.payload).values.tobytes() if given.payload else b""
+        try:
+            given = Site(self.own, simulation=True).answer(Subject(TERMS.digest(), RUN, index), ask(index).encode())
+        except SourceError:
+            return "refused", b""
+        return "ok", Release.decode(given).values.tobytes()
 
     def export_again(self, name: str = "w2-000") -> None:
         self.write(self.folder, make_rows(self.value, name))
 
 
 @pytest.mark.parametrize("write", [write_csv, write_sqlite])
-def test_a_site_whose_data_change_answers_no_further(write, tmp_path) -> None:
-    study, moved = document(), {}
-    assert len(study.plan.rounds) > 2
+def test_a_site_whose_data_change_answers_no_further(write, consortium, tmp_path) -> None:
+    moved = {}
+    assert ROUNDS > 2
     for changed in (False, True):
         found = []
         for value in (-1.0, 1.0):
-            site = Hospital(tmp_path / f"{changed}{value}", write, value)
+            site = Hospital(consortium, tmp_path / f"{changed}{value}", write, value)
             answers = [site.answer(0)]
             if changed:
                 site.export_again()
-            answers += [site.answer(index) for index in range(1, len(study.plan.rounds))]
+            answers += [site.answer(index) for index in range(1, ROUNDS)]
             found.append(answers)
         codes = [code for code, _ in found[0]]
-        assert codes == ["ok"] + ["unavailable" if changed else "ok"] * (len(codes) - 1)
+        assert codes == ["ok"] + ["refused" if changed else "ok"] * (len(codes) - 1)
         moved[changed] = [index for index, (low, high) in enumerate(zip(*found, strict=True)) if low != high]
     assert moved == {False: [0], True: [0]}, "one subject moved more than one batch"
-    reason = site.own.audit.lines()[-1]["reason"]
+    reason = AuditLog(site.own.audit).lines()[-1]["reason"]
     assert "not those with which this run began" in reason
     assert "put the old data back" in reason
-    assert open_ledger(site.own.policy()).spent().debits == 1
+    assert open_ledger(site.policy).spent().debits == 1
     site.export_again("s000")
     assert site.answer(1)[0] == "ok", "with the old data the study goes on"
 
@@ -125,7 +147,6 @@ def test_a_site_whose_data_change_answers_no_further(write, tmp_path) -> None:
 )
 @pytest.mark.parametrize("at_once", [16, 1 << 19], ids=["streamed", "in memory"])
 def test_any_change_ends_the_run_for_a_silo(change, at_once: int, tmp_path) -> None:
-    study = document()
     Ledger.create(tmp_path / "ledger", 1.0, 1e-3)
 
     def open_with(rows: list[Row]) -> Silo:
@@ -135,21 +156,20 @@ def test_any_change_ends_the_run_for_a_silo(change, at_once: int, tmp_path) -> N
 
     rows = make_rows(0.3, "s000")
     silo = open_with(rows)
-    silo.join(study.plan, study.id)
-    silo.release(ask(study, 0))
+    silo.join(TERMS, RUN)
+    silo.release(ask(0))
     other = open_with(change(rows))
     with pytest.raises(SourceError, match="not those with which this run began"):
-        other.join(study.plan, study.id)
+        other.join(TERMS, RUN)
     late = open_with(change(rows))
-    late.join(study.plan, "another run")  # other runs are free to begin with other data
+    late.join(TERMS, "another run")  # other runs are free to begin with other data
     again = open_with(rows)
-    again.join(study.plan, study.id)
-    again.release(ask(study, 1))
+    again.join(TERMS, RUN)
+    again.release(ask(1))
     assert again.ledger.spent().debits == 2
 
 
 def test_of_two_processes_that_begin_a_run_with_unlike_data_one_goes_on(tmp_path) -> None:
-    study = document()
     Ledger.create(tmp_path / "ledger", 1.0, 1e-3)
     silos = []
     for name in ("s000", "w2-000"):
@@ -157,12 +177,12 @@ def test_of_two_processes_that_begin_a_run_with_unlike_data_one_goes_on(tmp_path
         silos.append(
             Silo(curves, epsilon=1.0, delta=1e-3, name="north", points_per_curve=4.0, ledger=tmp_path / "ledger")
         )
-        silos[-1].join(study.plan, study.id)  # nothing is bound yet
-    silos[0].release(ask(study, 0))
+        silos[-1].join(TERMS, RUN)  # nothing is bound yet
+    silos[0].release(ask(0))
     with pytest.raises(SourceError) as refusal:
-        silos[1].release(ask(study, 1))
+        silos[1].release(ask(1))
     assert str(refusal.value) == OTHER_DATA
-    assert silos[0].ledger.lost_draws(study.id) == 0
+    assert silos[0].ledger.lost_draws(RUN) == 0
     assert silos[0].ledger.spent().debits == 1
 
 
@@ -174,7 +194,7 @@ def test_workers_that_read_other_rows_are_refused(tmp_path) -> None:
     distributed = pytest.importorskip("distributed")
     from dpfda.silo.cluster import DaskCurves
 
-    study, rows = document(), make_rows(0.3, "s000")
+    rows = make_rows(0.3, "s000")
     Ledger.create(tmp_path / "ledger", 1.0, 1e-3)
     path = write_csv(tmp_path, rows)["source"]
     key = bytes(32)
@@ -189,15 +209,14 @@ def test_workers_that_read_other_rows_are_refused(tmp_path) -> None:
             key
         ) == spread.fingerprint(key)
         silo = open_silo(spread)
-        silo.join(study.plan, study.id)
-        silo.release(ask(study, 0))
+        silo.join(TERMS, RUN)
+        silo.release(ask(0))
         write_csv(tmp_path, make_rows(0.3, "w2-000"))
         with pytest.raises(SourceError, match="not those with which this run began"):
-            open_silo(DaskCurves.from_source(client, path, READING, parts=3)).join(study.plan, study.id)
+            open_silo(DaskCurves.from_source(client, path, READING, parts=3)).join(TERMS, RUN)
         part = spread._parts[2].result()
         function, arguments = part.__reduce__()  # as after the death of a worker: the part is read again
         spread._parts[2] = client.scatter(function(*arguments), hash=False)
-        last = len(study.plan.rounds) - 1
         with pytest.raises(SourceError, match="not those that were loaded first"):
-            silo.release(ask(study, last))
+            silo.release(ask(ROUNDS - 1))
         assert silo.ledger.spent().debits == 1
