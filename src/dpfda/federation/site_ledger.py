@@ -33,6 +33,11 @@ def open_ledger(policy: SitePolicy) -> Ledger:
     return ledger
 
 
+def name_ledger(ledger: Ledger) -> str:
+    """How an acceptance, which the coordinator sees, names the ledger: never by its place, budget or content."""
+    return type(ledger).__name__.lower()  # its identity, once ledgers have one
+
+
 def describe_spending(ledger: Ledger) -> dict[str, object]:
     """What the site's log says of its ledger after each event; the head ties the log to the ledger's state."""
     spent, entries = ledger.spent(), ledger.log()
