@@ -194,9 +194,10 @@ class Study:
             assert set(rounds) == set(ledger.releases(self.name)), "a debit without its release, or the reverse"
             assert answered.get(name, 0) <= len(rounds) <= self.rounds
             asked = [line for line in site.audit().lines() if line["event"] == "query"]
-            outcomes = [
-                line["outcome"] for line in asked if "forward" not in line.get("reason", "")
-            ]  # of closed rounds
+            on_time = [
+                line for line in asked if "is past" not in line.get("reason", "")
+            ]  # not of a round that had closed
+            outcomes = [line["outcome"] for line in on_time]
             assert set(outcomes) <= {"released", "replayed"}, "a site refused an honest question"
             assert outcomes.count("released") <= len(rounds)
 

@@ -240,7 +240,7 @@ class Renaming:
             total = {"total_epsilon": silo.epsilon, "total_delta": silo.delta, "epsilon": 100.0, "delta": 0.1}
             silo.policy = site.configure(silo._curves, self._terms, seed=silo._seed, **total)
             silo.ledger = open_ledger(silo.policy)
-        self._inner = self._world.transport(self._terms, seconds=5.0)
+        self._inner = self._world.transport(self._terms, seconds=3.0)
         self._inner.open(self._terms, name_study(self._terms))
         self._inner._closing = dataclasses.replace(
             self._inner._closing, deadline=2.0

@@ -302,6 +302,15 @@ def test_f4_saying_no_changes_nothing_on_disk(made):
     assert describe_tree(made.root) == before
 
 
+def test_an_acceptance_that_leaves_says_nothing_of_the_site(made):
+    Decisions(made.site).keep(sign_terms(OTHER, made.consortium.signing_key()))
+    assert CliRunner().invoke(app, ["site", "accept", str(made.site.root), "other", "--yes"]).exit_code == 0
+    sent = Decisions(made.site).acceptance(OTHER.digest()).decode()
+    assert str(made.root) not in sent
+    assert set(json.loads(sent)["body"]) == {"terms", "site", "ledger", "at"}
+    assert json.loads(sent)["body"]["ledger"] == "ledger"
+
+
 def test_f4_a_second_offer_is_not_the_first_one(made):
     decisions = Decisions(made.site)
     decisions.keep(sign_terms(dataclasses.replace(TERMS, y_bounds=(-9.0, 9.0)), made.consortium.signing_key()))

@@ -117,7 +117,7 @@ def terms_of(statistic: Statistic, silos: list[SiloTerms], **options: Any) -> St
 def _plan_alone(statistic: Statistic, terms: StudyTerms) -> Plan:
     scaling = symmetric_scaling(terms.y_bounds, terms.design_bounds)
     members = tuple(SiloPlan(silo, shares=((1.0,),)) for silo in terms.silos)
-    basis = make_basis("cosine", _SIZE, terms.domain)
+    basis = make_basis(terms.basis, _SIZE, terms.domain)
     return Plan("audit", "audit", basis, len(terms.design_bounds), scaling, (Round((statistic,)),), members)
 
 

@@ -112,7 +112,7 @@ def damage(folder: Path, rng: random.Random) -> Tally:
     before = _content(Ledger.open(path))
     tally: Tally = Counter({"runs": 1})
     for _ in range(20):
-        path.write_bytes(_damaged(good, rng))
+        _put(path, _damaged(good, rng))
         tally["faults"] += 1
         try:
             tally["undetected"] += _content(Ledger.open(path)) != before
@@ -122,7 +122,7 @@ def damage(folder: Path, rng: random.Random) -> Tally:
         except Exception:
             tally["crashes"] += 1
     for statement in _EDITS:
-        path.write_bytes(good)
+        _put(path, good)
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute(statement)
         tally["faults"] += 1
@@ -131,8 +131,15 @@ def damage(folder: Path, rng: random.Random) -> Tally:
             tally["undetected"] += 1
         except LedgerError:
             tally["detected"] += 1
-    path.write_bytes(good)
+    _put(path, good)
     return tally + examined(folder, ["run"])
+
+
+def _put(path: Path, content: bytes) -> None:
+    """A ledger with this content and no write-ahead log of another one."""
+    for companion in ("-wal", "-shm"):
+        Path(f"{path}{companion}").unlink(missing_ok=True)
+    path.write_bytes(content)
 
 
 _EDITS = (
@@ -143,7 +150,8 @@ _EDITS = (
     "UPDATE meta SET value = '1000.0' WHERE name = 'epsilon'",
     "UPDATE releases SET payload = zeroblob(10) WHERE round = 0",
     "UPDATE debits SET actor = x'ff00' WHERE seq = 1",
-    "DELETE FROM meta WHERE name = 'head'",
+    "DELETE FROM runs",
+    "UPDATE runs SET debits = debits - 1",
 )
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from dpfda.audit.cases import NAME, Case, default_arrays, make_silo, ordinary_curves, single_cases
 from dpfda.audit.search import TOLERANCE, Subject, bounded, replaced
-from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import OuterProductBound
@@ -26,11 +25,10 @@ from dpfda.silo.examination import Examiner
 def with_basis(case: Case, name: str) -> Case:
     """The same case with another basis of as many functions."""
 
-    def plan(silos):
-        planned = case.planner(silos)
-        return replace(planned, basis=make_basis(name, planned.basis.size))
+    def propose(silos):
+        return replace(case.proposer(silos), basis=name)
 
-    return replace(case, name=f"{case.name}, {name}", planner=plan)
+    return replace(case, name=f"{case.name}, {name}", proposer=propose)
 
 
 CASES = [

@@ -5,7 +5,7 @@ Real Dask workers are in `tests/unit/silo/test_dask_curves.py`, whole fits from 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -60,7 +60,8 @@ def released(curves, case, noise: int) -> bytes:
     silo = make_silo(curves, random_state=noise)
     plan = make_plan(case.terms(silo))
     silo.join(case.terms(silo), "run")
-    return silo.release(Query("run", 0, default_arrays(plan, 0))).encode()
+    release = silo.release(Query("run", 0, default_arrays(plan, 0)))
+    return replace(release, head="").encode()  # every ledger has its own
 
 
 @pytest.mark.parametrize("case", single_cases(), ids=lambda case: case.name)

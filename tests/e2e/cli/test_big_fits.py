@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.curves.tables import Domain, Reading, find_source, load_curves
 from dpfda.estimators import PrivateMean
 from dpfda.silo.silo import Silo
@@ -126,6 +127,7 @@ def test_ctrl_c_during_a_fit_leaves_neither_files_nor_a_debt(tmp_path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     path = write_table(tmp_path / "t.parquet", 3_000_000)
+    Ledger.create(tmp_path / "t.parquet.ledger", 1.0, 1e-6).close()
     columns = ["--id", "pid", "--x", "age", "--y", "hdl", "--domain", "0:1", "--y-bounds=-3:3"]
     promise = ["--epsilon", "1", "--delta", "1e-6", "--scratch", str(scratch)]
     command = [sys.executable, "-m", "dpfda", "fit", str(path), *columns, *promise]
@@ -137,7 +139,7 @@ def test_ctrl_c_during_a_fit_leaves_neither_files_nor_a_debt(tmp_path) -> None:
     assert process.returncode == 130
     assert "Interrupted" in said
     assert list(scratch.iterdir()) == []
-    assert not (tmp_path / "t.parquet.ledger").exists()
+    assert Ledger.open(tmp_path / "t.parquet.ledger").spent().debits == 0
 
 
 def scratch_is_open(pid: int) -> bool:

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("polars")
 
-from cli_helpers import ALL, visits
+from cli_helpers import ALL, fund, visits
 
 from dpfda.cli.main import run
 from dpfda.report.document import read_document
@@ -47,6 +47,7 @@ document.body.dataset.wide = document.documentElement.scrollWidth <= innerWidth;
 def report(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     table = visits(folder / "visits.csv", subjects=300)
+    fund(table)
     design = ["--design", "male", "--bounds", "male=0:1"]
     assert run(["fit", str(table), *ALL, *design, "--report", str(folder / "r.html"), "--quiet"]) == 0
     return folder / "r.html"

@@ -27,7 +27,7 @@ from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
 
 SITE, R = "alpha", 4
-SHORT = 0.7  # seconds: a refusal comes when its round closes
+SHORT = 0.5  # seconds: a refusal comes when its round closes
 
 
 def new_victim(flare):

@@ -56,7 +56,7 @@ def test_a_dry_run_prints_a_file_and_makes_no_ledger(
 
 
 def test_the_same_command_names_the_same_study(request_: FitRequest) -> None:
-    first, again = (choose_run(request_, None, Terminal(quiet=True)) for _ in range(2))
+    first, again = (choose_run(request_, Ledger.in_memory(1.0, 1e-5), Terminal(quiet=True)) for _ in range(2))
     assert first == again
     assert first.is_new
     assert can_resume(first.name)

@@ -102,7 +102,7 @@ def _accept(folder: Any, terms: Path, root: Path, epsilon: float, delta: float) 
     from dpfda.federation.policy import read_policy
     from dpfda.federation.promise import check_promise
     from dpfda.federation.seal import write_seal
-    from dpfda.federation.site_ledger import create_ledger
+    from dpfda.federation.site_ledger import create_ledger, name_ledger
 
     decisions, name = Decisions(folder), folder.root.name
     policy = root / f"{name}.toml"
@@ -111,12 +111,12 @@ def _accept(folder: Any, terms: Path, root: Path, epsilon: float, delta: float) 
         f"[promise]\nepsilon = {epsilon!r}\ndelta = {delta!r}\n\n[budget]\nepsilon = {epsilon!r}\ndelta = {delta!r}\n"
     )
     rules = read_policy(policy)
-    create_ledger(rules)
+    ledger = create_ledger(rules)
     rules.save(folder.policy_path)
     write_seal(folder)
     offered, _ = decisions.keep(terms.read_bytes())
     promise = check_promise(offered, rules, name)
-    decisions.accept(offered, rules.ledger_shown)
+    decisions.accept(offered, name_ledger(ledger))
     return promise.terms.silo(name).n
 
 

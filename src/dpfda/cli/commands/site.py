@@ -163,6 +163,7 @@ def accept(
     from dpfda.federation.promise import check_promise
     from dpfda.federation.seal import check_seal
     from dpfda.federation.site import refuse_seed
+    from dpfda.federation.site_ledger import name_ledger, open_ledger
 
     own = SiteFolder(folder)
     check_seal(own)
@@ -175,7 +176,7 @@ def accept(
     if not yes and not typer.confirm("Do you accept these terms?"):
         ctx.obj.say("Nothing was accepted, and nothing was changed.")
         raise typer.Exit(1)
-    decisions.accept(offer.terms, rules.ledger_shown)
+    decisions.accept(offer.terms, name_ledger(open_ledger(rules)))
     AuditLog(own.audit).append("decision", study=offer.study, terms=offer.terms.digest(), outcome="accepted")
     ctx.obj.say(f"Accepted. A running site answers from now on; otherwise start it: dpfda site run {folder}")
 
