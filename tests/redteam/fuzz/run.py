@@ -2,25 +2,28 @@
 
     python tests/redteam/fuzz/run.py --minutes 30 --output out/fuzz [--keep]
 
-`--keep` replaces tests/corpus/terms by what libFuzzer's merge leaves of the new inputs (those that reach something new),
-and adds to tests/corpus/messages. It needs atheris, which is no dependency of dpfda: `pip install atheris` into a venv of
+`--keep` puts into tests/corpus/{messages,terms} the fewest new inputs that reach what all of them reach.
+
+It needs atheris, which is no dependency of dpfda: `pip install atheris` into a venv of
 its own that can see dpfda.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import FrameType
 
 HERE = Path(__file__).resolve().parent
 CORPUS = HERE.parents[1] / "corpus"
 TARGETS = ("messages", "terms", "site", "results", "tables")
-KEPT, MOST = {"messages": ".bin", "terms": ".json"}, 60
+KEPT = {"messages": ".bin", "terms": ".json"}
 
 
 def main() -> int:
@@ -71,18 +74,45 @@ def _stat(log: str, name: str) -> str:
 
 
 def keep(target: str, found: Path) -> int:
-    """The smallest inputs, at most MOST of them, and none above 4 kB; those that people wrote stay."""
+    """The fewest new inputs that reach, with those that people wrote, every step which the whole corpus reaches."""
     folder, ending = CORPUS / target, KEPT[target]
     for old in folder.glob(f"fuzz_*{ending}"):
         old.unlink()
-    known = {path.read_bytes() for path in folder.iterdir()}
-    new = sorted(
-        (path for path in found.iterdir() if path.read_bytes() not in known), key=lambda path: path.stat().st_size
-    )
-    step = max(1, len(new) // MOST)
-    for path in new[::step][:MOST]:
-        (folder / f"fuzz_{path.name[:10]}{ending}").write_bytes(path.read_bytes())
-    return len(new[::step][:MOST])
+    known = [path.read_bytes() for path in folder.iterdir()]
+    new = sorted({path.read_bytes() for path in found.iterdir()} - set(known), key=lambda data: (len(data), data))
+    covered = set().union(*(reached(target, data) for data in known))
+    open_ = {data: reached(target, data) - covered for data in new}
+    kept = 0
+    while any(open_.values()):
+        best = max(new, key=lambda data: (len(open_[data]), -len(data)))
+        (folder / f"fuzz_{hashlib.sha256(best).hexdigest()[:10]}{ending}").write_bytes(best)
+        covered, kept = open_[best], kept + 1
+        open_ = {data: lines - covered for data, lines in open_.items()}
+    return kept
+
+
+def reached(target: str, data: bytes) -> set[tuple[str, int, int]]:
+    """Steps from line to line in our own code: what this input makes it do."""
+    import targets
+
+    steps, before = set(), {}
+
+    def trace(frame: FrameType, event: str, _: object) -> object:
+        if "dpfda" not in frame.f_code.co_filename:
+            return None
+        if event == "line":
+            steps.add((frame.f_code.co_filename, before.get(frame, 0), frame.f_lineno))
+            before[frame] = frame.f_lineno
+        return trace
+
+    sys.settrace(trace)
+    try:
+        targets.TARGETS[target](data)
+    except Exception:  # a finding: it is kept elsewhere
+        steps.add(("finding", 0, 0))
+    finally:
+        sys.settrace(None)
+    return steps
 
 
 if __name__ == "__main__":
