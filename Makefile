@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system demo demo-federated test test-all test-bounds check format bench audit clean
+.PHONY: help setup setup-system demo demo-federated test test-all test-bounds check format bench audit fuzz clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -68,10 +68,23 @@ bench: setup     ## all benchmarks; tables go to docs/
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.federation
 
-audit: setup     ## attack every privacy claim and inject faults (about 15 min); pages go to docs/
+audit: setup     ## attack every privacy claim with 1,000,000 hostile inputs, and inject faults; pages go to docs/
 	$(BIN)/python -m dpfda audit --output docs/audit.md
 	$(BIN)/python -m dpfda.audit.reliability --runs 100 --output docs/reliability.md
 	$(BIN)/python -m dpfda.audit.proofs
+	$(BIN)/python -m dpfda.audit.claims --write
+
+FUZZ := $(VENV)-fuzz
+MINUTES ?= 30
+
+$(FUZZ)/.installed: $(STAMP)
+	$(PYTHON) -m venv $(FUZZ)
+	$(FUZZ)/bin/python -m pip install --quiet --disable-pip-version-check atheris
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$$($(FUZZ)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/dpfda.pth"
+	@touch $@
+
+fuzz: $(FUZZ)/.installed  ## fuzz whatever comes from outside for MINUTES=30 (atheris, in a venv of its own)
+	PYTHONPATH=src $(FUZZ)/bin/python tests/redteam/fuzz/run.py --minutes $(MINUTES) --output out/fuzz --keep
 
 clean:           ## remove .venv and caches
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(FUZZ) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -29,9 +29,11 @@ STRONG = re.compile(
 _HEADER = """\
 # What is promised, and what shows it
 
-Written by `python -m dpfda.audit.claims --write` from `src/dpfda/audit/claims_data/`; do not edit. A test fails if a sentence
-with a strong word in README, guarantee or federation is not listed, if a listed sentence is not on its page any more, or if a
-test or proof that is named here does not exist. Claims: {claims}; sentences with strong words that promise nothing: {plain}.
+Written by `python -m dpfda.audit.claims --write` from `src/dpfda/audit/claims_data/`; do not edit. A test fails if a
+sentence with a strong word in README, guarantee or federation is not listed, if a listed sentence is not on its page any
+more, or if a test or proof that is named here does not exist.
+
+Claims: {claims}; sentences with strong words that promise nothing: {plain}.
 """
 
 
@@ -85,9 +87,11 @@ def find_problems(entries: list[Entry], root: Path = REPOSITORY) -> list[str]:
     found = []
     for page in STRICT:
         known = [entry.says for entry in entries if entry.page == page]
-        for sentence in find_sentences((root / page).read_text(encoding="utf-8")):
-            if STRONG.search(sentence) and not any(words in sentence for words in known):
-                found.append(f"{page}: nothing is said to show this: {sentence[:160]}")
+        found += [
+            f"{page}: nothing is said to show this: {sentence[:160]}"
+            for sentence in find_sentences((root / page).read_text(encoding="utf-8"))
+            if STRONG.search(sentence) and not any(words in sentence for words in known)
+        ]
     for entry in entries:
         if not any(entry.says in text for text in _texts(root / entry.page)):
             found.append(f"{entry.page}: this is not there any more: {entry.says}")

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 TEXT = {".py", ".md", ".toml", ".j2", ".js", ".css", ".yml", ".yaml", ".cfg", ".txt", ".json", ""}
+OF_0_1 = ROOT / "tests" / "redteam" / "version_0_1"  # scripts against that version call its names
 START = r"(?<![\w./-])"  # not the end of a longer path or word
 OLD_NAMES = {
     "engine/": START
@@ -30,14 +31,13 @@ OLD_NAMES = {
 
 
 def tracked() -> list[Path]:
-    """Every text file in git but this one, and the scripts that run against the tree of version 0.1."""
+    """Every text file in git but this one and the scripts against version 0.1."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
         "\n"
     )
     paths = [ROOT / name for name in listed if name]
-    old = ROOT / "tests" / "redteam" / "version_0_1"
-    paths = [path for path in paths if old not in path.parents and path != Path(__file__)]
-    return [path for path in paths if path.suffix in TEXT and path.is_file()]
+    kept = [path for path in paths if OF_0_1 not in path.parents and path != Path(__file__)]
+    return [path for path in kept if path.suffix in TEXT and path.is_file()]
 
 
 @pytest.mark.parametrize("name", OLD_NAMES)

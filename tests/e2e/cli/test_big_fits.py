@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.curves.tables import Domain, Reading, find_source, load_curves
 from dpfda.estimators import PrivateMean
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.silo.silo import Silo
 
 pl = pytest.importorskip("polars")

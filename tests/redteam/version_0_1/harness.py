@@ -19,7 +19,7 @@ PACE = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
-    "NUMBA_CACHE_DIR": "/tmp/dpfda-redteam-numba",
+    "NUMBA_CACHE_DIR": str(Path(tempfile.gettempdir()) / "dpfda-redteam-numba"),
 }
 
 

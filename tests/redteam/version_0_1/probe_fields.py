@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent / "version_0_1"))
+sys.path.insert(0, str(Path(__file__).parent))
 
 SECONDS, GIGABYTES = 20, 4
 HUGE, TINY = 1e300, 1e-300
