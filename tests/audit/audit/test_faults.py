@@ -36,7 +36,7 @@ def test_no_fault_loses_anything(found, kind) -> None:
 def test_the_faults_that_do_not_depend_on_timing_did_happen(found) -> None:
     assert found["full disk"]["faults"] >= 1
     assert found["damaged or edited ledger"]["detected"] >= 8
-    assert found["damaged or edited ledger"]["faults"] == 28
+    assert found["damaged or edited ledger"]["faults"] == 29
 
 
 def test_kills_hit_studies_and_not_only_processes_that_start(found) -> None:

@@ -35,6 +35,9 @@ class InParts:
     def p(self) -> int:
         return self.parts[0].p
 
+    def fingerprint(self, key: bytes) -> bytes:
+        return self.parts[0].fingerprint(key)
+
     def sums(self, basis, scaling) -> InParts:
         return InParts(self.parts, tuple(sums_of_curves(part, basis, scaling) for part in self.parts))
 

@@ -172,7 +172,7 @@ import resource, sys, numpy as np
 from types import SimpleNamespace
 from dpfda.basis import Cosine
 from dpfda.silo.sums import TruncatedGradientSum
-from dpfda.protocol.terms import Scaling
+from dpfda.protocol.scaling import Scaling
 from dpfda.silo.chunked_sums import sums_of_curves
 from dpfda.privacy.clipping import EntrywiseBound
 def answer(points, folder):
