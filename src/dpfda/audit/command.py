@@ -18,6 +18,7 @@ from dpfda.audit.refusals import audit_refusals
 from dpfda.audit.releases import audit_release
 from dpfda.audit.search import worst_pair
 from dpfda.audit.studies import audit_study
+from dpfda.errors import DpfdaError
 
 Say = Callable[[str], None]
 
@@ -113,7 +114,10 @@ def audit(effort: Effort, say: Say = lambda text: None, seed: int | None = None,
 def first_violation_when(broken: str, rng: np.random.Generator) -> Violation | None:
     """What a small audit finds first in a library with this mistake; None if it finds nothing."""
     with BROKEN[broken]():
-        return next(_small_audit(rng), None)
+        try:
+            return next(_small_audit(rng), None)
+        except DpfdaError as error:  # the library itself refuses to work with this mistake in it
+            return Violation("refused by the library", broken, str(error))
 
 
 def _small_audit(rng: np.random.Generator) -> Iterator[Violation]:

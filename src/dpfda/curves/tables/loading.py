@@ -191,7 +191,8 @@ def choose_columns(columns: list[str], source: Source, reading: Reading) -> list
         if column is not None and column not in columns:
             near = difflib.get_close_matches(column, columns, n=1, cutoff=0.6)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            shown = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
+            names = (name if name.isprintable() else repr(name) for name in columns[:12])
+            shown = ", ".join(names) + (", ..." if len(columns) > 12 else "")
             raise InvalidInput(
                 f"--{role} names the column {column!r}, which {source.name} lacks{hint}; it has: {shown}."
             )
