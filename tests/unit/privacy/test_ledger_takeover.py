@@ -17,6 +17,7 @@ OLD = Path(__file__).parents[2] / "corpus" / "ledgers" / "version-0.1.ledger"
 def test_a_ledger_of_version_0_1_is_taken_over_with_its_debits(tmp_path) -> None:
     place = tmp_path / "visits.ledger"
     shutil.copy(OLD, place)
+    place.chmod(0o600)
     with pytest.raises(LedgerError, match="migrate"):
         Ledger.open(place)
     taken = migrate(place)
