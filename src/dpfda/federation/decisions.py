@@ -58,13 +58,15 @@ class Decisions:
         self._coordinator = read_public_text(Address.read(folder.address_path).coordinator_key)
         self._key = read_signing_key(folder.sign_key)
 
-    def keep(self, data: bytes) -> tuple[StudyTerms, bool]:
-        """Keep an offer, from a file or a message; its terms, and whether it is new."""
+    def keep(self, data: bytes, digest: str | None = None) -> tuple[StudyTerms, bool]:
+        """Keep an offer, from a file or a message that names its digest; its terms, and whether it is new."""
         if len(data) > MAX_DOCUMENT:
             raise ProtocolError("The terms are too long.")
         terms = open_terms(data, self._coordinator)
         if self.site not in {silo.name for silo in terms.silos}:
             raise ProtocolError(f"The terms have no site {self.site!r}.")
+        if digest not in (None, terms.digest()):
+            raise ProtocolError("The invitation holds other terms than it names.")
         path = self._folder.terms / f"{terms.digest()}.json"
         if path.exists():
             return terms, False

@@ -68,9 +68,7 @@ class Site:
     def _invite(self, subject: Subject, payload: bytes, facts: dict[str, Any]) -> bytes:
         """Keep the offer for the owner; if it is accepted, join and show the acceptance."""
         decisions = Decisions(self._folder)
-        terms, new = decisions.keep(payload)
-        if terms.digest() != subject.terms:
-            raise ProtocolError("The invitation holds other terms than it names.")
+        terms, new = decisions.keep(payload, subject.terms)
         facts["study"] = name_study(terms)
         if new:
             self._note("offer", study=facts["study"], terms=subject.terms, outcome="kept")

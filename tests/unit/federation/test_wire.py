@@ -15,11 +15,13 @@ from dpfda.federation.signing import sign_acceptance
 from dpfda.federation.study import name_study
 from dpfda.federation.wire import StudyWire
 from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import SiloTerms, StudyTerms
 
 COORDINATOR, KEYS = make_signing_key(), {name: make_signing_key() for name in ("a", "b")}
 TERMS = StudyTerms("adaptive", (0, 1), (-5, 5), tuple(SiloTerms(name, 100, 1.0, 1e-3) for name in "ab"), min_silos=1)
 RUN = name_study(TERMS)
+WIDTH = make_plan(TERMS).release_width(3)
 QUERY = Query(RUN, 3, {"iterate": np.zeros(2)})
 
 
@@ -33,8 +35,9 @@ def answer(message, payload, site="a", key=None):
     return handler(message)
 
 
-def release(run=RUN, round_=3, silo="a"):
-    return Release(run, round_, silo, np.zeros(2), np.ones(2), True).encode()
+def release(run=RUN, round_=3, silo="a", values=0.0, sd=1.0, extra=0):
+    width = WIDTH + extra
+    return Release(run, round_, silo, np.full(width, values), np.full(width, sd), True).encode()
 
 
 def test_a_release_is_believed(wire):
@@ -48,6 +51,25 @@ def test_a_release_is_believed(wire):
 def test_a_release_about_something_else_is_not(wire, payload):
     with pytest.raises(ProtocolError):
         wire.read_answer(QUERY, "a", answer(wire.write_question(QUERY), payload))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"values": np.nan},
+        {"values": np.inf},
+        {"values": 1e300},
+        {"sd": 0.0},
+        {"sd": -1.0},
+        {"sd": np.nan},
+        {"extra": 1},
+    ],
+    ids=str,
+)
+def test_a_member_cannot_end_a_study_by_numbers_that_no_silo_releases(wire, numbers):
+    """N9: one malformed release ended a study for good, since it was recorded and replayed."""
+    with pytest.raises(ProtocolError, match="no silo of this study releases"):
+        wire.read_answer(QUERY, "a", answer(wire.write_question(QUERY), release(**numbers)))
 
 
 def test_nor_is_one_that_another_has_signed_or_of_another_round(wire):
