@@ -85,7 +85,7 @@ def enrol(consortium, root, name):
 def set_policy(folder, policy, *, new_ledger=True):
     """What `dpfda site policy` does."""
     if new_ledger:
-        create_ledger(policy)
+        create_ledger(policy, AuditLog(folder.audit))
     policy.save(folder.policy_path)
     write_seal(folder)
     return policy

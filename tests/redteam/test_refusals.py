@@ -217,7 +217,7 @@ def test_causes_that_are_not_rows_have_one_code(rows, make_site, tmp_path) -> No
     for site in (gone, column, poor):
         assert site.codes() == ("unavailable", "unavailable")
         assert site.sent == [UNAVAILABLE, UNAVAILABLE]
-        assert [line["outcome"] for line in site.log()] == ["refused", "refused"], "the owner is told"
+        assert [line["outcome"] for line in site.log()] == ["made", "refused", "refused"], "the owner is told"
     good = make_site(tmp_path / "e", data)
     assert [good.send(message) for message in make_wrong_messages(good)] == [UNAVAILABLE] * 15
     assert len({GIVEN, UNAVAILABLE}) == 2

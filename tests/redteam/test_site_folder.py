@@ -308,7 +308,7 @@ def test_an_acceptance_that_leaves_says_nothing_of_the_site(made):
     sent = Decisions(made.site).acceptance(OTHER.digest()).decode()
     assert str(made.root) not in sent
     assert set(json.loads(sent)["body"]) == {"terms", "site", "ledger", "at"}
-    assert json.loads(sent)["body"]["ledger"] == "ledger"
+    assert json.loads(sent)["body"]["ledger"] == open_ledger(made.policy).id
 
 
 def test_f4_a_second_offer_is_not_the_first_one(made):
@@ -317,6 +317,35 @@ def test_f4_a_second_offer_is_not_the_first_one(made):
     assert [offer.decision for offer in decisions.offers()] == ["accepted", "open"]
     with pytest.raises(InvalidInput, match="give one of these ids"):
         decisions.find("redteam")
+
+
+# ---------------------------------------------------------------- first review
+
+
+def test_a_name_never_stands_in_the_way_of_another_study_s_id(made):
+    """A coordinator may call a study by the id or the digest of another one; the owner can decline both all the same."""
+    decisions, key = Decisions(made.site), made.consortium.signing_key()
+    for name in (name_study(TERMS), TERMS.digest()[:63]):
+        decisions.keep(sign_terms(dataclasses.replace(OTHER, name=name), key))
+    assert decisions.find(name_study(TERMS)).terms == TERMS
+    assert decisions.find(TERMS.digest()).terms == TERMS
+
+
+def test_questions_about_nothing_cannot_fill_a_site_s_disk(made):
+    site = Site(made.site)
+    for number in range(60):
+        with pytest.raises(DpfdaError):
+            site.answer(Subject(f"{number:064x}", "x", 0), b"")
+    lines = [line for line in AuditLog(made.site.audit).lines() if line["event"] == "query"]
+    assert len(lines) == 21
+    assert "left out" in lines[-1]["reason"]
+
+
+def test_an_offer_under_another_name_is_not_kept(made):
+    other = sign_terms(OTHER, made.consortium.signing_key())
+    with pytest.raises(ProtocolError):
+        Site(made.site).answer(Subject(TERMS.digest(), name_study(TERMS), INVITATION), other)
+    assert [offer.terms for offer in Decisions(made.site).offers()] == [TERMS]
 
 
 # ---------------------------------------------------------------- N1

@@ -81,8 +81,13 @@ class Decisions:
         return [Offer(terms, self._decision(terms)) for terms in map(self._read, paths)]
 
     def find(self, words: str) -> Offer:
-        """The one offer whose name, id or digest begins so."""
-        found = [offer for offer in self.offers() if words and offer.is_called(words)]
+        """The one offer whose id or digest this is; else whose name it is; else whose id or digest begins so.
+
+        A name is the coordinator's to choose, so it never stands in the way of another study's id.
+        """
+        offers = self.offers() if words else []
+        found = [offer for offer in offers if words in (offer.study, offer.terms.digest())]
+        found = found or [offer for offer in offers if offer.is_called(words)]
         if len(found) > 1:
             raise InvalidInput(
                 f"{len(found)} offers begin so: {', '.join(offer.study for offer in found)}; give one of these ids."

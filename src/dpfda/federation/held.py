@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import threading
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 
 class HeldBack:
-    """Calls functions at their time. When more than `most` are waiting, a new one is forgotten."""
+    """Calls functions at their time. When more than `most` are waiting, the one furthest away is forgotten."""
 
     def __init__(self, most: int = 1000) -> None:
         self._most = most
@@ -21,10 +22,15 @@ class HeldBack:
 
     def call_after(self, seconds: float, action: Callable[[], None]) -> bool:
         """Call `action` after so many seconds; whether there was room for it."""
+        due = time.monotonic() + seconds
         with self._news:
             if len(self._waiting) >= self._most:
-                return False
-            heapq.heappush(self._waiting, (time.monotonic() + seconds, next(self._numbers), action))
+                furthest = max(self._waiting)
+                if furthest[0] <= due:
+                    return False
+                self._waiting.remove(furthest)
+                heapq.heapify(self._waiting)
+            heapq.heappush(self._waiting, (due, next(self._numbers), action))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="held back", daemon=True)
                 self._thread.start()
@@ -38,4 +44,5 @@ class HeldBack:
                     left = self._waiting[0][0] - time.monotonic() if self._waiting else None
                     self._news.wait(left)
                 _, _, action = heapq.heappop(self._waiting)
-            action()
+            with contextlib.suppress(Exception):  # one refusal that cannot be sent must not end all that follow
+                action()

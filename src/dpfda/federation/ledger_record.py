@@ -24,11 +24,23 @@ def record_position(ledger: Ledger) -> dict[str, Any]:
 
 
 def check_against_log(ledger: Ledger, audit: AuditLog) -> None:
-    """Raise `LedgerError` if the log shows another ledger, or a later state of this one."""
-    for line in reversed(audit.lines()):
-        if "ledger_head" in line:
-            ledger.check_position(Position(line["ledger"], line["ledger_debits"], line["ledger_head"]))
-            return
+    """Raise `LedgerError` if the log shows a later state of this ledger, or knows other ledgers and not this one.
+
+    A ledger that was made on purpose has a line of its own (`note_new_ledger`), so one that replaces a lost ledger in
+    silence is not known.
+    """
+    positions = [
+        Position(line["ledger"], line["ledger_debits"], line["ledger_head"])
+        for line in audit.lines()
+        if "ledger_head" in line
+    ]
+    if positions:
+        ledger.check_position(next((known for known in reversed(positions) if known.id == ledger.id), positions[-1]))
+
+
+def note_new_ledger(ledger: Ledger, audit: AuditLog) -> None:
+    """Write into the log that this ledger was made, on purpose."""
+    audit.append("ledger", outcome="made", **record_position(ledger))
 
 
 def shown_as_spent(audit: AuditLog) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from dpfda.federation.signing import Subject
 from dpfda.federation.site_ledger import open_ledger
 from dpfda.federation.study import name_study
 from dpfda.protocol.messages import Query
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import StudyTerms
 from dpfda.silo.silo import Silo
 
@@ -100,14 +102,19 @@ class Site:
         return known
 
     def _open_study(self, digest: str, stamp: Stamp) -> _Open:
+        decisions = Decisions(self._folder)
+        terms = decisions.accepted(digest)  # what nobody accepted costs no more than a look
         check_seal(self._folder)
-        decisions, policy = Decisions(self._folder), SitePolicy.load(self._folder.policy_path)
-        terms = decisions.accepted(digest)
+        policy = SitePolicy.load(self._folder.policy_path)
         refuse_seed(policy, simulation=self._simulation)
         objections = policy.objections(terms, decisions.site)
         if objections:
             raise ProtocolError(" ".join(objections))
-        silo = open_silo(policy, terms, decisions.site, self._audit)
+
+        def note(found: str) -> None:
+            self._note("data", terms=digest, study=name_study(terms), outcome="loaded", notes=found)
+
+        silo = open_silo(policy, terms, decisions.site, note)
         check_against_log(silo.ledger, self._audit)
         silo.join(terms, name_study(terms))
         while len(self._open) >= _MOST_STUDIES:
@@ -122,12 +129,20 @@ class Site:
         return tuple(map(_stamp_file, paths))
 
     def _note(self, event: str, **facts: Any) -> None:
-        """Write a line to the site's log, unless it says what many before it said."""
-        about = facts["round"] if facts["outcome"] == "released" else facts.get("reason")
-        key = (event, facts.get("terms"), facts["outcome"], about)
+        """Write a line to the site's log, unless it says what many before it said.
+
+        Refusals are alike if their errors are of one kind, whatever the coordinator wrote into its question.
+        """
+        outcome = facts["outcome"]
+        if outcome == "refused":
+            key: tuple[Any, ...] = (event, outcome, str(facts.get("reason")).partition(":")[0])
+        else:
+            key = (event, outcome, facts.get("terms"), facts["round"] if outcome == "released" else None)
         self._said[key] += 1
         if self._said[key] <= _MOST_ALIKE:
             self._audit.append(event, **facts)
+        elif self._said[key] == _MOST_ALIKE + 1:
+            self._audit.append(event, outcome=outcome, reason="Further lines like the last ones are left out.")
 
 
 def refuse_seed(policy: SitePolicy, *, simulation: bool) -> None:
@@ -138,13 +153,14 @@ def refuse_seed(policy: SitePolicy, *, simulation: bool) -> None:
         )
 
 
-def open_silo(policy: SitePolicy, terms: StudyTerms, name: str, audit: AuditLog | None = None) -> Silo:
-    """The site's data behind its ledger, with the promise that these terms state; notes on the data go to `audit`."""
+def open_silo(policy: SitePolicy, terms: StudyTerms, name: str, note: Callable[[str], None] | None = None) -> Silo:
+    """The site's data behind its ledger, with the promise that these terms state; `note` is told what was found in them."""
     mine, ledger = terms.silo(name), open_ledger(policy)
+    ledger.check(make_plan(terms).events(name), name_study(terms))  # before the table is read
     loaded = policy.load_curves(terms, mine.n)
     curves = loaded.curves
-    if audit is not None and loaded.owner_notes:
-        audit.append("data", study=name_study(terms), notes="; ".join(loaded.owner_notes))
+    if note is not None and loaded.owner_notes:
+        note("; ".join(loaded.owner_notes))
     promise: dict[str, Any] = {"epsilon": mine.epsilon, "delta": mine.delta, "points_per_curve": mine.points_per_curve}
     if policy.seed is None:
         return Silo(curves, name=name, ledger=ledger, **promise)

@@ -5,14 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from dpfda.errors import InvalidInput, LedgerError
+from dpfda.federation.audit_log import AuditLog
+from dpfda.federation.ledger_record import note_new_ledger
 from dpfda.federation.policy import SitePolicy
 from dpfda.privacy.ledger.ledger import Ledger
 
 
-def create_ledger(policy: SitePolicy) -> Ledger:
-    """A new ledger with the policy's total budget, which cannot be changed later."""
+def create_ledger(policy: SitePolicy, audit: AuditLog | None = None) -> Ledger:
+    """A new ledger with the policy's total budget, which cannot be changed later; the site's log knows it from now on."""
     note = "site of a consortium" if policy.seed is None else "SIMULATION with a seed: not private"
-    return Ledger.create(policy.ledger_place, policy.total_epsilon, policy.total_delta, note)
+    ledger = Ledger.create(policy.ledger_place, policy.total_epsilon, policy.total_delta, note)
+    if audit is not None:
+        note_new_ledger(ledger, audit)
+    return ledger
 
 
 def open_ledger(policy: SitePolicy) -> Ledger:

@@ -65,7 +65,8 @@ def _find_problems(folder: SiteFolder) -> list[str]:
     def is_known(path: str, *, is_folder: bool) -> bool:
         return path == "run" or path.startswith("run/") or is_known_path(path, is_folder=is_folder)
 
-    found = find_objections(folder.root, is_known)
+    kept = (found for found in find_objections(folder.root, is_known) if not found.startswith("run/"))
+    found = list(kept)  # `run/` is written anew at every start; while the site runs it holds sockets and FLARE's logs
     try:
         check_seal(folder)
     except DpfdaError as error:

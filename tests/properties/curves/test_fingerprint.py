@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpfda._compile import KernelError
 from dpfda.curves.curves import Curves
 from dpfda.curves.fingerprint import label_numbers, label_texts, sum_lanes
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
@@ -97,7 +98,7 @@ def test_shapes_are_checked_before_anything_is_read() -> None:
     good = make_curves(1, 4)
     arrays = {name: np.array(getattr(good, name)) for name in ("x", "y", "offsets", "design", "labels")}
     for name in arrays:
-        with pytest.raises(ValueError, match=r"offsets|curve|together"):
+        with pytest.raises(KernelError, match=r"offsets|curve|together"):
             sum_lanes(**(arrays | {name: arrays[name][:-1]}), key=KEY)
     with pytest.raises(ValueError, match="16 bytes"):
         good.fingerprint(b"short")

@@ -206,7 +206,8 @@ def test_what_is_held_back_comes_in_time_and_in_order():
     assert held.call_after(0.2, lambda: done.append(("late", time.monotonic() - began)))
     assert held.call_after(0.05, lambda: done.append(("soon", time.monotonic() - began)))
     assert held.call_after(60, done.clear)
-    assert not held.call_after(0, done.clear), "there is no room for more"
+    assert not held.call_after(120, done.clear), "there is no room for what is further away than all the others"
+    assert held.call_after(0.01, lambda: 1 / 0), "the one furthest away makes room, and a failure ends nothing"
     time.sleep(0.4)
     assert [name for name, _ in done] == ["soon", "late"]
     assert done[0][1] >= 0.05

@@ -98,6 +98,7 @@ def _enrol(consortium: Any, name: str, root: Path) -> Any:
 
 def _accept(folder: Any, terms: Path, root: Path, epsilon: float, delta: float) -> int:
     """What `dpfda site policy`, `inbox` and `accept` do, for one site; the number of its subjects."""
+    from dpfda.federation.audit_log import AuditLog
     from dpfda.federation.decisions import Decisions
     from dpfda.federation.policy import read_policy
     from dpfda.federation.promise import check_promise
@@ -111,7 +112,7 @@ def _accept(folder: Any, terms: Path, root: Path, epsilon: float, delta: float) 
         f"[promise]\nepsilon = {epsilon!r}\ndelta = {delta!r}\n\n[budget]\nepsilon = {epsilon!r}\ndelta = {delta!r}\n"
     )
     rules = read_policy(policy)
-    ledger = create_ledger(rules)
+    ledger = create_ledger(rules, AuditLog(folder.audit))
     rules.save(folder.policy_path)
     write_seal(folder)
     offered, _ = decisions.keep(terms.read_bytes())

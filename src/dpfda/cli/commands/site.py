@@ -105,7 +105,7 @@ def policy(
     own, rules = SiteFolder(folder), read_policy(file)
     refuse_seed(rules, simulation=simulation)
     check_seal(own, apart_from="policy.json")
-    ledger = create_ledger(rules) if new_ledger else open_ledger(rules)
+    ledger = create_ledger(rules, AuditLog(own.audit)) if new_ledger else open_ledger(rules)
     rules.save(own.policy_path)
     write_seal(own)
     AuditLog(own.audit).append("policy", outcome="set", epsilon=rules.epsilon, delta=rules.delta)

@@ -51,7 +51,8 @@ class Source:
     def default_ledger(self) -> Path:
         """The ledger of this data set where none is named: beside the data, or here for a server."""
         if self.path is not None:
-            return self.path.with_name(self.path.name + ".ledger")
+            whole = self.path if self.path.name else self.path.absolute()
+            return whole.with_name(whole.name + ".ledger")
         return Path(f"{self.name}.ledger")
 
 
@@ -65,6 +66,8 @@ def find_source(location: str, query: str | None = None) -> Source:
         return _check_exists(Source(location, kind, query))
     if query:
         raise InvalidInput("--query goes with a database URL such as sqlite:///study.db; leave it out for a file.")
+    if not location.strip() or not Path(location).absolute().name:
+        raise InvalidInput(f"SOURCE must name a table, got {location!r}: a file, a folder of Parquet files, or a URL.")
     return _check_exists(Source(location, _file_kind(Path(location))))
 
 
@@ -100,6 +103,10 @@ def _file_kind(path: Path) -> str:
 
 
 def _check_exists(source: Source) -> Source:
+    if source.path is not None and source.path.is_dir() and not any(source.path.glob("**/*.parquet")):
+        raise InvalidInput(
+            f"The folder {source.path} has no .parquet files; name a folder of Parquet files or one file."
+        )
     if source.path is not None and not source.path.exists():
         near = _find_similar_file(source.path)
         hint = f"; did you mean {near}?" if near else "; correct the path."
