@@ -124,7 +124,7 @@ def test_refused_terms_are_refused_for_all_and_nothing_is_spent(connect):
     terms = make_terms(silos)
     for index in range(3):
         stated = list(terms.silos)
-        stated[index] = dataclasses.replace(stated[index], n=stated[index].n + 1)
+        stated[index] = dataclasses.replace(stated[index], epsilon=8 * stated[index].epsilon)
         with pytest.raises((ProtocolError, TransportError)):
             connect(silos).open(dataclasses.replace(terms, silos=tuple(stated)), f"run {index}")
     assert debits(silos) == [0, 0, 0]

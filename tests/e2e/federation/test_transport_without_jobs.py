@@ -11,6 +11,7 @@ import ssl
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -260,9 +261,10 @@ def test_renewed_with_overlap_and_nobody_else_notices(world):
 def run_mallory(role, **given):
     environment = {**os.environ, "HOME": "/tmp"}
     command = [sys.executable, str(HERE / "mallory.py"), role, json.dumps(given)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env=environment, cwd="/tmp", check=False
-    )
+    with tempfile.TemporaryDirectory() as empty:  # plain FLARE looks for its configuration everywhere below
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, env=environment, cwd=empty, check=False
+        )
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert lines, done.stderr[-2000:]
     assert lines[-1] == {"done": True}, done.stderr[-2000:]
