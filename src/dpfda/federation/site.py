@@ -32,6 +32,7 @@ from dpfda.protocol.terms import StudyTerms
 from dpfda.silo.silo import Silo
 
 _MOST_ALIKE = 20  # lines of one process that say the same: the coordinator cannot fill a site's disk
+_MOST_KINDS = 1000  # of lines that one process tells apart: a coordinator may vary its questions
 _MOST_STUDIES = 20  # whose data are held at a time
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -131,18 +132,17 @@ class Site:
     def _note(self, event: str, **facts: Any) -> None:
         """Write a line to the site's log, unless it says what many before it said.
 
-        Refusals are alike if their errors are of one kind, whatever the coordinator wrote into its question.
+        Refusals about terms that nobody accepted are alike if their errors are of one kind, whatever the coordinator wrote.
         """
-        outcome = facts["outcome"]
-        if outcome == "refused":
-            key: tuple[Any, ...] = (event, outcome, str(facts.get("reason")).partition(":")[0])
-        else:
-            key = (event, outcome, facts.get("terms"), facts["round"] if outcome == "released" else None)
+        outcome, terms, reason = facts["outcome"], facts.get("terms"), str(facts.get("reason"))
+        if outcome == "refused" and not (self._folder.acceptances / f"{terms}.json").exists():
+            terms, reason = None, reason.partition(":")[0]
+        key = (event, outcome, terms, facts["round"] if outcome == "released" else reason)
+        if key not in self._said and len(self._said) >= _MOST_KINDS and outcome == "refused":
+            return
         self._said[key] += 1
         if self._said[key] <= _MOST_ALIKE:
             self._audit.append(event, **facts)
-        elif self._said[key] == _MOST_ALIKE + 1:
-            self._audit.append(event, outcome=outcome, reason="Further lines like the last ones are left out.")
 
 
 def refuse_seed(policy: SitePolicy, *, simulation: bool) -> None:
