@@ -98,7 +98,7 @@ class TransportError(DpfdaError):
     >>> InProcessTransport([]).open(StudyTerms("adaptive", (0, 1), (-4, 4), (north,)), "a-study")
     Traceback (most recent call last):
         ...
-    dpfda.errors.TransportError: The plan names silos that are not connected: north.
+    dpfda.errors.TransportError: The terms name silos that are not connected: north.
     """
 
 
