@@ -100,6 +100,68 @@ class OuterProductBound:
         return Sensitivity.ellipsoid(np.ones(self.width), math.sqrt(2) * self.radius**2 * widened)
 
 
+@dataclass(frozen=True)
+class CompanionBound:
+    """A vector within the ball of radius R, and two companions that the ball's own sensitivity pays for.
+
+    With u the clipped vector in units of R, a curve contributes R times (u, u u^T / sqrt2, sqrt(1 - |u|^2) in one of
+    `cells` cells): the vector, its outer product and a count by length, in which long vectors count less.
+
+    Guarantee: replacing one curve moves the sum by at most 2 R (1 + slack), as for the vector alone. Let a, b be the lengths
+    of u, u', and s = -<u, u'>, |s| <= a b. The squared distance is at most a^2 + b^2 + 2 s, plus (a^4 + b^4 - 2 s^2) / 2 of
+    the outer products, plus (1 - a^2) + (1 - b^2) of the counts: 2 + 2 s - s^2 + (a^4 + b^4) / 2. It grows with s as s <= 1,
+    so it is at most 2 + 2 a b + (a^2 - b^2)^2 / 2; that grows with the larger of a and b, and at a = 1 with b, up to 4.
+    """
+
+    size: int
+    radius: float
+    cells: int
+
+    @property
+    def width(self) -> int:
+        """Entries of the vector, of the triangle of its outer product, and cells."""
+        return self.size + self.size * (self.size + 1) // 2 + self.cells
+
+    @cached_property
+    def ball(self) -> EllipsoidBound:
+        """The bound of the vector alone, whose grid its entries are rounded to."""
+        return EllipsoidBound(np.ones(self.size), self.radius)
+
+    @cached_property
+    def unit_grid(self) -> Grid:
+        """The grid of the companions, in units of the radius."""
+        return Grid.of(np.ones(self.width - self.size))
+
+    def words(self, vectors: ArrayLike, places: ArrayLike) -> Words:
+        """The sum over rows; `places` are their cells, and a number that is no cell, such as -1, is not counted."""
+        rows, numbers = self.ball.clip(vectors), np.asarray(places)
+        unit = rows / self.radius
+        first, second = np.triu_indices(self.size)
+        counts = np.zeros((len(rows), self.cells))
+        inside = (numbers >= 0) & (numbers < self.cells)
+        lengths = np.sqrt((unit**2).sum(axis=1))
+        counts[np.flatnonzero(inside), numbers[inside]] = free_weight(lengths[inside])
+        companions = np.concatenate([unit[:, first] * unit[:, second], counts], axis=1)
+        return np.concatenate([self.ball.grid.words(rows), self.unit_grid.words(companions)], axis=1)
+
+    def total(self, words: Words, n: int) -> BoundedSum:
+        """Vector, triangle and counts that n rows have made, with their common sensitivity."""
+        vector, companions = self.ball.grid.total(words[:, : self.size]), self.unit_grid.total(words[:, self.size :])
+        companions[: companions.size - self.cells] *= _triangle_factors(self.size) / math.sqrt(2)
+        return BoundedSum(np.concatenate([vector, self.radius * companions]), self.sensitivity(n))
+
+    def sensitivity(self, n: int) -> Sensitivity:
+        """How far replacing one of n rows can move all entries together."""
+        widened = (1 + math.sqrt(2) * sum_slack(n, self.width)) * (1 + _ROUNDING)
+        return Sensitivity.ellipsoid(np.ones(self.width), 2 * self.radius * widened)
+
+
+def free_weight(lengths: Array) -> Array:
+    """How much a vector of this length, in radii, counts in the companion counts: sqrt(1 - length^2), none beyond 1."""
+    weight: Array = np.sqrt(np.maximum(1.0 - np.minimum(lengths, 1.0) ** 2, 0.0))
+    return weight
+
+
 def triangle(matrix: Array) -> Array:
     """The upper triangle of a symmetric matrix, off-diagonal entries times sqrt2."""
     scaled: Array = matrix[np.triu_indices(matrix.shape[-1])] * _triangle_factors(matrix.shape[-1])

@@ -143,6 +143,12 @@ class Plan:
         """What the sizes of releases and queries depend on."""
         return Dimensions(self.n_coefficients, self.basis)
 
+    @property
+    def scaled_bounds(self) -> tuple[float, float]:
+        """The bounds of y in the plan's units."""
+        low, high = ((limit - self.scaling.y_shift) / self.scaling.y_scale for limit in self.scaling.y_bounds)
+        return low, high
+
     def silo(self, name: str) -> SiloPlan:
         """What the plan says of one silo."""
         if name not in self._by_name:

@@ -8,6 +8,7 @@ closed ranges here, too: a second wall behind the terms, for plans of builders t
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -18,10 +19,13 @@ from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import HistogramBound, OuterProductBound
+from dpfda.privacy.cones import CompanionBound, HistogramBound, OuterProductBound
 from dpfda.protocol.ranges import Real, Several, Whole
 
 MOST_BINS, MOST_RADII = 1024, 100_000
+SHORTEST_OCTAVE, LONGEST_OCTAVE = -6, 14  # lengths of gradients are counted in octaves between 2^-6 and 2^14
+LENGTH_CELLS = LONGEST_OCTAVE - SHORTEST_OCTAVE + 2  # and one cell for all that are shorter, one for all that are longer
+DEGREES = 4  # of the polynomials in x by which products of covariates are weighed: 0, 1, 2, 3
 _SIZE = Real(1e-50, 1e50)  # of a radius: nothing within it overflows
 
 
@@ -270,3 +274,80 @@ class ClippedRemainder(_OfWhitenedGradients):
     def bound(self, radius: float) -> EntrywiseBound:
         """Within `reach` radii of zero."""
         return EntrywiseBound(np.array([self.reach * radius]))
+
+
+class _OfGradients(Statistic):
+    """Made of gradients in the query's public coordinates."""
+
+    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
+        return {"iterate": dimensions.size, "whitener": dimensions.size**2}
+
+
+@register
+@dataclass(frozen=True)
+class LengthHistogram(_OfGradients):
+    """In which octave the length of each curve's gradient lies, in the query's coordinates."""
+
+    kind: ClassVar[str] = "length-histogram"
+
+    def width(self, dimensions: Dimensions) -> int:
+        return LENGTH_CELLS
+
+    def bound(self, dimensions: Dimensions) -> HistogramBound:
+        """A curve counts once."""
+        return HistogramBound(LENGTH_CELLS)
+
+
+@register
+@dataclass(frozen=True)
+class ClippedGradient(_OfGradients):
+    """The gradient within a ball of the query's radius, its outer product, and a count by its length."""
+
+    kind: ClassVar[str] = "clipped-gradient"
+
+    def width(self, dimensions: Dimensions) -> int:
+        return dimensions.size + dimensions.size * (dimensions.size + 1) // 2 + LENGTH_CELLS
+
+    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
+        return {**super().query_sizes(dimensions), "radius": 1}
+
+    def bound(self, dimensions: Dimensions, radius: float) -> CompanionBound:
+        """The ball, which pays for the companions, too."""
+        return CompanionBound(dimensions.size, radius, LENGTH_CELLS)
+
+
+@register
+@dataclass(frozen=True)
+class SharesAtBounds(Statistic):
+    """Which share of a curve's y is at the lower bound, and which at the upper one, each minus 1/2."""
+
+    kind: ClassVar[str] = "shares-at-bounds"
+
+    def width(self, dimensions: Dimensions) -> int:
+        return 2
+
+    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
+        """Within 1/2 of zero."""
+        return EntrywiseBound(np.full(2, 0.5))
+
+
+@register
+@dataclass(frozen=True)
+class CovariateMoments(Statistic):
+    """Means over a curve's points of G_j G_k T_q(x), j <= k and q = 0..3; with an intercept without j = k = 0."""
+
+    kind: ClassVar[str] = "covariate-moments"
+    intercept: bool = True
+
+    def products(self, columns: int) -> int:
+        """How many products G_j G_k there are."""
+        return columns * (columns + 1) // 2 - int(self.intercept)
+
+    def width(self, dimensions: Dimensions) -> int:
+        return DEGREES * self.products(dimensions.columns)
+
+    def bound(self, dimensions: Dimensions) -> EllipsoidBound:
+        """|G_j G_k T_q| <= 1, and weights 1, 2, 2, 2 for the degrees: squares over weights add up to 2.5 a product."""
+        products = self.products(dimensions.columns)
+        weights = np.tile([1.0, 2.0, 2.0, 2.0], products)
+        return EllipsoidBound(weights, math.sqrt(2.5 * products))

@@ -23,23 +23,29 @@ from dpfda.privacy.clipping import BoundedSum
 from dpfda.protocol.clip_radius import ClipRule
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.statistics import (
+    ClippedGradient,
     ClippedRemainder,
+    CovariateMoments,
     CovariateProducts,
     CovariateSquares,
     DesignMoments,
     Dimensions,
     EntrywiseGradient,
     GradientOuterProducts,
+    LengthHistogram,
     LevelHistogram,
     ShareBelow,
+    SharesAtBounds,
     ShortShare,
     Statistic,
     WhitenedGradient,
 )
 from dpfda.silo.prepared import PreparedCurves, mean_per_curve
 from dpfda.silo.sums import (
+    ClippedGradientSum,
     CurveSums,
     DesignMomentSum,
+    LengthCounts,
     LevelCounts,
     RowSum,
     SumRequest,
@@ -49,7 +55,8 @@ from dpfda.silo.sums import (
 )
 
 LEAST_REACH, MOST_REACH = 1 / 16, 16.0  # radii beyond the radius
-LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e9  # as the radii that silos find by themselves (`protocol/clip_radius.py`)
+LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e9  # y is of order 1
+NEAR_BOUND = 1e-3  # of the distance of the bounds: as near as that counts as at a bound
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,11 @@ class Question:
     def iterate(self) -> Floats:
         """The coefficients at which gradients are asked for."""
         return self.arrays["iterate"].reshape(self.plan.shape)
+
+    @property
+    def whitener(self) -> Floats:
+        """The matrix that takes gradients to the query's coordinates."""
+        return self.arrays["whitener"].reshape(self.dimensions.size, self.dimensions.size)
 
     def require_clip_rule(self) -> ClipRule:
         """The silo's own radius for this round, which has one."""
@@ -242,3 +254,54 @@ def centred_shares(curves: PreparedCurves, threshold: float) -> Floats:
     """Each curve's share of y at or below the threshold, minus 1/2; zero without points."""
     below = (curves.y <= threshold).astype(np.float64)[:, None] - 0.5
     return mean_per_curve(below, curves.offsets)
+
+
+@measures(LengthHistogram)
+def length_histogram(statistic: LengthHistogram, measurement: Measurement) -> BoundedSum:
+    """How long the gradients are in the query's coordinates, by octaves."""
+    question = measurement.question
+    bound = statistic.bound(question.dimensions)
+    return bound.total(measurement.words(LengthCounts(question.iterate, question.whitener, bound)), measurement.n)
+
+
+@measures(ClippedGradient)
+def clipped_gradient(statistic: ClippedGradient, measurement: Measurement) -> BoundedSum:
+    """The gradient in the query's coordinates within the query's radius, and its free companions."""
+    question = measurement.question
+    radius = _validate.within("radius", float(question.arrays["radius"][0]), LEAST_RADIUS, MOST_RADIUS)
+    bound = statistic.bound(question.dimensions, radius)
+    return bound.total(measurement.words(ClippedGradientSum(question.iterate, question.whitener, bound)), measurement.n)
+
+
+@measures(SharesAtBounds)
+def shares_at_bounds(statistic: SharesAtBounds, measurement: Measurement) -> BoundedSum:
+    """Each curve's own share of values at either bound, minus 1/2; a curve without points counts as half."""
+    bound = statistic.bound(measurement.question.dimensions)
+    low, high = measurement.question.plan.scaled_bounds
+    return bound.total(measurement.words(RowSum(partial(shares_at, low=low, high=high), bound)), measurement.n)
+
+
+@measures(CovariateMoments)
+def covariate_moments(statistic: CovariateMoments, measurement: Measurement) -> BoundedSum:
+    """Means over a curve's points of products of covariates times polynomials in x."""
+    bound = statistic.bound(measurement.question.dimensions)
+    rows = partial(weighted_products, intercept=statistic.intercept)
+    return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
+
+
+def shares_at(curves: PreparedCurves, low: float, high: float) -> Floats:
+    """Each curve's shares of y near the lower and the upper bound, minus 1/2; zero without points."""
+    near = NEAR_BOUND * (high - low)
+    at = np.column_stack([curves.y <= low + near, curves.y >= high - near]).astype(np.float64) - 0.5
+    return mean_per_curve(at, curves.offsets)
+
+
+def weighted_products(curves: PreparedCurves, intercept: bool) -> Floats:
+    """Means over a curve's points of G_j G_k T_q(1 - 2u), the degrees q of a product next to each other."""
+    t = 1 - 2 * curves.u
+    degrees = np.column_stack([np.ones_like(t), t, 2 * t * t - 1, t * (4 * t * t - 3)])
+    means = mean_per_curve(degrees, curves.offsets)
+    first, second = np.triu_indices(curves.design.shape[1])
+    products = curves.design[:, first] * curves.design[:, second]
+    rows = products[:, int(intercept) :, None] * means[:, None, :]
+    return rows.reshape(curves.n, -1)

@@ -15,14 +15,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
 from dpfda import _validate
-from dpfda._typing import Floats, Words
+from dpfda._typing import Floats, Integers, Words
 from dpfda.basis.basis import Basis
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import HistogramBound, OuterProductBound
-from dpfda.privacy.exact import no_words
+from dpfda.privacy.cones import CompanionBound, HistogramBound, OuterProductBound, free_weight
+from dpfda.privacy.exact import Grid, no_words
 from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.statistics import LENGTH_CELLS, LONGEST_OCTAVE, SHORTEST_OCTAVE
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves
 
@@ -151,6 +154,63 @@ class WhitenedGradientSums:
 
 
 @dataclass(frozen=True, eq=False)
+class LengthCounts:
+    """In which octave the length of each gradient lies, in coordinates of a public matrix; empty curves have length 0."""
+
+    iterate: Floats
+    whitener: Floats
+    bound: HistogramBound
+
+    def __post_init__(self) -> None:
+        _refuse_unless(self.bound.bins == LENGTH_CELLS, "lengths have a cell for each octave")
+        _refuse_unless(self.whitener.shape == (self.iterate.size,) * 2, "the whitener must be square")
+
+    @property
+    def width(self) -> int:
+        return self.bound.width
+
+    def packed_words(self, curves: PackedCurves) -> Words:
+        return self.bound.words(find_octaves(curves.lengths(self.iterate, self.whitener)))
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedGradientSum:
+    """Gradients times a public matrix, within a ball, with the companions of `CompanionBound`."""
+
+    iterate: Floats
+    whitener: Floats
+    bound: CompanionBound
+
+    def __post_init__(self) -> None:
+        size = self.bound.size
+        _refuse_unless(self.bound.cells == LENGTH_CELLS, "lengths have a cell for each octave")
+        _refuse_unless(self.iterate.size == size, "the ball must have one entry for each coefficient")
+        _refuse_unless(self.whitener.shape == (size, size), "the whitener must have one row for each coefficient")
+
+    @property
+    def width(self) -> int:
+        return self.bound.width
+
+    def packed_words(self, curves: PackedCurves) -> Words:
+        vector, outer, lengths = curves.clipped_words(self.iterate, self.whitener, self.bound.ball)
+        return np.concatenate([vector, outer, self.count_words(lengths)], axis=1)
+
+    def count_words(self, lengths: Floats) -> Words:
+        """The companion counts of gradients of these lengths."""
+        grid, words = Grid.of(np.ones(1)), no_words(LENGTH_CELLS)
+        weights, cells = free_weight(lengths / self.bound.radius)[:, None], find_octaves(lengths)
+        for cell in np.flatnonzero(np.bincount(cells, minlength=LENGTH_CELLS)):
+            words[:, cell] = grid.words(weights[cells == cell])[:, 0]
+        return words
+
+
+def find_octaves(lengths: Floats) -> Integers:
+    """The cell of each length; one that is not finite is in the last."""
+    edges = np.ldexp(1.0, np.arange(SHORTEST_OCTAVE, LONGEST_OCTAVE + 1))
+    return np.searchsorted(edges, lengths, side="right")
+
+
+@dataclass(frozen=True, eq=False)
 class DesignMomentSum:
     """Each curve's means of the basis's moment features, minus `centre`, within an ellipsoid."""
 
@@ -218,5 +278,7 @@ def _refuse_unless(holds: bool, rule: str) -> None:
         raise InvalidInput(f"{rule[0].upper()}{rule[1:]}.")
 
 
-PackedRequest = TruncatedGradientSum | WhitenedGradientSums | DesignMomentSum | LevelCounts
+PackedRequest = (
+    TruncatedGradientSum | WhitenedGradientSums | LengthCounts | ClippedGradientSum | DesignMomentSum | LevelCounts
+)
 SumRequest = PackedRequest | RowSum

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import rounds
-from dpfda.methods.adaptive.band import extend_covariance
 from dpfda.methods.adaptive.error_parts import ErrorParts, split_error
-from dpfda.methods.adaptive.estimate import Estimate
 from dpfda.methods.adaptive.state import Result, State
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
@@ -31,23 +31,28 @@ class AdaptiveCoordinator:
 
     def coefficients(self) -> Floats:
         """The estimate, of shape (d+1, r)."""
-        return self._finished()[2].posterior.mean.reshape(self.plan.shape)
+        state, result = self._finished()
+        centred = result.posterior.mean.reshape(self.plan.n_coefficients, -1)[:, : self.plan.basis.size]
+        return state.law.centring.restore(centred)
 
     @property
     def covariance(self) -> Floats | None:
-        """Covariance of the coefficients, those beyond the basis included: sampling, privacy noise and truncation."""
-        return extend_covariance(self._finished()[2].band_posterior, self.plan.basis, self.plan.alpha)
+        """Covariance of the coefficients, those beyond the basis included: sampling, noise, bias and truncation."""
+        state, result = self._finished()
+        return self._restore(state, result.band_covariance)
 
     @property
     def error_parts(self) -> ErrorParts | None:
         """The error to expect, by source."""
-        state, last, result = self._finished()
-        total = extend_covariance(result.posterior, self.plan.basis, self.plan.alpha)
-        information, sd_of_means = state.geometry.information, state.level.sd_of_means
-        return split_error(result.posterior, total, information, last.doubt, last.silos, sd_of_means)
+        state, result = self._finished()
+        return split_error(state, result.posterior, lambda moments: self._restore(state, moments))
 
-    def _finished(self) -> tuple[State, Estimate, Result]:
+    def _restore(self, state: State, moments: Floats) -> Floats:
+        back = np.kron(state.law.centring.back, np.eye(state.longer.size))
+        return np.asarray(back @ moments @ back.T)
+
+    def _finished(self) -> tuple[State, Result]:
         state = self.state
-        if state is None or state.estimate is None or state.result is None:
+        if state is None or state.result is None:
             raise RuntimeError("the coordinator has not learnt the last round of its plan")
-        return state, state.estimate, state.result
+        return state, state.result

@@ -1,12 +1,13 @@
-"""The design density from noisy moments, and what its error does to the fit.
+"""Where the points lie: masses on a grid of nodes, from a few released moments, atoms and gaps included.
 
-A density is not negative. Fitted under that constraint, the moments give an information matrix that is nearly singular
-exactly where there are hardly any data; a floor under its eigenvalues would claim data there, and the curve would run
-back to the level with a narrow band (nlswork beyond 18 years: -0.9 of log wage, band +-0.03).
+The information matrix is linear in the masses, so no smooth density is needed: masses are uniform, plus a smooth part, plus
+atoms (a baseline visit, scheduled visits), whose sizes are averaged by evidence. Masses cannot be negative. Near a place
+where the mass is not clear of its error, data are not believed in: positivity alone would put some there.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,105 +17,148 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import uniform_moments
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.constants import CELL_SD, DESIGN_CELLS, TOTAL_WEIGHT
 from dpfda.methods.adaptive.pooling import Pooled
+from dpfda.methods.adaptive.prior import normalise
 
 
 @dataclass(frozen=True)
-class DesignDensity:
-    """E[Phi Phi^T], and directions in which it is uncertain: the true one is gram + sum_j N(0, 1) slopes[j].
+class Nodes:
+    """Points of [0, 1], denser at the ends, and what is thought of their masses before anything is released."""
 
-    `waves` are E[sqrt2 cos(k pi u) Phi Phi^T] for k = 1, 2, ...
-    """
-
-    gram: Floats
-    slopes: Floats
-    waves: Floats
-
-
-def fit_density(basis: Basis, moments: Pooled | None) -> DesignDensity:
-    """The non-negative density that fits the released moments best, under a prior around the uniform design."""
-    if moments is None:
-        return DesignDensity(
-            basis.gram(), np.zeros((0, basis.size, basis.size)), _weigh_waves(basis, np.ones(DESIGN_CELLS))
-        )
-    prior = _solve_without_moments(basis)
-    sure, found = prior.covariance + np.diag(moments.sd**2), uniform_moments(basis) + moments.values
-    mass = prior.mass + prior.to_mass @ np.linalg.solve(sure, found - prior.mass @ prior.features)
-    if mass.min() < 0:
-        mass = _solve_positive(*prior.with_moments(found, moments.sd), mass)
-    left = moments.sd[:, None] ** 2 * np.linalg.solve(sure, prior.covariance)
-    gram = basis.gram_from_moments(mass @ prior.features / mass.sum()) + constants.GRAM_MARGIN * np.eye(basis.size)
-    return DesignDensity(gram, constants.POSITIVE_SD * _find_slopes(basis, left), _weigh_waves(basis, mass))
+    u: Floats
+    angle: Floats  # cos(angle) = 1 - 2u: nodes are equidistant in it
+    uniform: Floats
+    smooth: Floats  # covariance of the smooth part, for size 1
+    atoms: Floats  # covariance of the atoms, for size 1
 
 
-def _solve_positive(rows: Floats, wanted: Floats, mass: Floats) -> Floats:
-    """The best masses that are not negative; where the solver gives up on nearly dependent rows, `mass` cut off at zero."""
-    from scipy.optimize import nnls  # slow to import
-
-    try:
-        return np.asarray(nnls(rows, wanted, maxiter=constants.SOLVER_STEPS * DESIGN_CELLS)[0], dtype=np.float64)
-    except RuntimeError:
-        return np.maximum(mass, 0.0)
-
-
-def _cell_centres() -> Floats:
-    return np.asarray((np.arange(DESIGN_CELLS) + 0.5) / DESIGN_CELLS)
-
-
-def _weigh_waves(basis: Basis, mass: Floats) -> Floats:
-    """E[sqrt2 cos(k pi u) Phi Phi^T] under these masses."""
-    points = _cell_centres()
-    features = basis.evaluate_unit(points)
-    waves = np.sqrt(2) * np.cos(np.pi * np.arange(1, constants.WAVES + 1)[:, None] * points) * (mass / mass.sum())
-    return np.asarray(features.T @ (waves[:, :, None] * features))
+@lru_cache(maxsize=16)
+def make_nodes(visits: tuple[float, ...] = ()) -> Nodes:
+    """The grid; public visit times (in [0, 1]) are nodes of their own."""
+    steps = (np.arange(constants.DESIGN_NODES) + 0.5) / constants.DESIGN_NODES
+    angle = math.pi * np.concatenate([[0.0], steps, [1.0]])
+    u = (1 - np.cos(angle)) / 2
+    uniform = np.diff(np.concatenate([[0.0], (u[1:] + u[:-1]) / 2, [1.0]]))
+    likely = np.full(u.size, constants.ATOM_DENSITY)
+    likely[0] = 1.0  # a baseline visit is common
+    if visits:
+        times = np.clip(np.asarray(visits), 0.0, 1.0)
+        u, angle = np.concatenate([u, times]), np.concatenate([angle, np.arccos(1 - 2 * times)])
+        uniform, likely = np.concatenate([uniform, np.zeros(times.size)]), np.concatenate([likely, np.ones(times.size)])
+    waves = np.arange(1, constants.DESIGN_WAVES + 1)
+    smooth = uniform[:, None] * np.cos(np.multiply.outer(angle, waves)) / waves
+    smooth -= np.outer(uniform, smooth.sum(axis=0))
+    return Nodes(u, angle, uniform, smooth @ smooth.T, np.diag(likely) - np.outer(likely, likely) / likely.sum())
 
 
 @dataclass(frozen=True)
-class _Prior:
-    """A least squares problem in the masses of the grid's cells, and what follows from it before moments are known.
+class Design:
+    """Masses of the nodes; the truth is `mass` plus N(0, 1) times each of the `directions`."""
 
-    That is the best masses, the covariance of their moments, and how masses follow moments: H^-1 F, if the problem's
-    normal matrix is H and F are the moment features of the cells.
-    """
-
-    features: Floats
-    rows: Floats
-    wanted: Floats
+    nodes: Nodes
     mass: Floats
-    to_mass: Floats
-    covariance: Floats
+    directions: Floats
 
-    def with_moments(self, found: Floats, sd: Floats) -> tuple[Floats, Floats]:
-        """The problem with noisy moments added."""
-        return np.vstack([self.rows, (self.features / sd).T]), np.hstack([self.wanted, found / sd])
-
-
-@lru_cache(maxsize=64)
-def _solve_without_moments(basis: Basis) -> _Prior:
-    """Moments near the uniform design's, total mass 1, and about as much mass in every cell."""
-    sd = constants.MOMENT_SD / np.maximum(basis.moment_cycles, constants.MIN_CYCLES)
-    features = basis.moment_features(_cell_centres())
-    total, even = np.full((1, DESIGN_CELLS), TOTAL_WEIGHT), DESIGN_CELLS / CELL_SD * np.eye(DESIGN_CELLS)
-    rows = np.vstack([(features / sd).T, total, even])
-    wanted = np.hstack([uniform_moments(basis) / sd, TOTAL_WEIGHT, np.full(DESIGN_CELLS, 1 / CELL_SD)])
-    solved = np.linalg.solve(rows.T @ rows, np.column_stack([rows.T @ wanted, features]))
-    return _Prior(features, rows, wanted, solved[:, 0], solved[:, 1:], features.T @ solved[:, 1:])
+    def seen_near(self) -> Floats:
+        """The mass of points near each node, in units of what a uniform design has there."""
+        window = _window(self.nodes)
+        return np.asarray((window @ self.mass) / np.maximum(window @ self.nodes.uniform, 1e-12))
 
 
-def keep_thin_directions(density: DesignDensity) -> Floats:
-    """A matrix that keeps the directions in which there may be hardly any data, and takes away the others."""
-    values, vectors = np.linalg.eigh(density.gram)
-    along = np.einsum("av,jab,bv->jv", vectors, density.slopes, vectors)
-    sd = np.sqrt((along**2).sum(axis=0))
-    least = values - constants.THIN_SDS * sd
-    result: Floats = (vectors * np.clip(1 - least / constants.MAX_THIN, 0.0, 1.0)) @ vectors.T
-    return result
+def fit_design(basis: Basis, moments: Pooled | None, visits: tuple[float, ...] = ()) -> Design:
+    """The posterior of the masses given released moments; a uniform design if there are none."""
+    nodes = make_nodes(visits)
+    if moments is None:
+        return Design(nodes, nodes.uniform, np.zeros((0, nodes.u.size)))
+    features = _node_features(basis, visits)
+    variance = moments.sd**2 + constants.SAMPLING_VARIANCE / moments.n / constants.POINTS_GUESS
+    mass, left = _average_sizes(nodes, features, moments.values, variance)
+    mass = _keep_positive(mass, left)
+    window = _window(nodes)
+    near, unsure = window @ mass, ((window @ left) * window).sum(axis=1)
+    mass = mass * near**2 / (near**2 + constants.CLEAR**2 * np.maximum(unsure, 0.0) + 1e-300)
+    return Design(nodes, mass, _choose_directions(basis, nodes, left))
 
 
-def _find_slopes(basis: Basis, covariance: Floats) -> Floats:
-    """How the moments' remaining covariance moves E[Phi Phi^T]: one matrix per direction that matters."""
-    values, vectors = np.linalg.eigh(covariance)
-    matters = values > constants.MIN_MOMENT_VARIANCE * values[-1]
-    directions = (vectors * np.sqrt(np.maximum(values, 0.0))).T[matters]
-    return basis.gram_from_moments(directions) - basis.gram_from_moments(np.zeros(len(covariance)))
+@lru_cache(maxsize=16)
+def _node_features(basis: Basis, visits: tuple[float, ...]) -> Floats:
+    """The moment features of each node, minus those of a uniform design."""
+    return np.asarray(basis.moment_features(make_nodes(visits).u) - uniform_moments(basis)).T
+
+
+def _average_sizes(nodes: Nodes, features: Floats, values: Floats, variance: Floats) -> tuple[Floats, Floats]:
+    """Mean and covariance of the masses, averaged over the sizes of smooth part and atoms."""
+    y = values - features @ nodes.uniform
+    smooth, atoms = features @ nodes.smooth, features @ nodes.atoms
+    of_smooth, of_atoms = smooth @ features.T, atoms @ features.T
+    sizes = [(s, a) for s in constants.SMOOTH_SIZES for a in constants.ATOM_SIZES]
+    logs, totals = [], []
+    for s, a in sizes:
+        total = s**2 * of_smooth + a**2 * of_atoms + np.diag(variance)
+        factor = np.linalg.cholesky(total)
+        white = np.linalg.solve(factor, y)
+        odds = -0.5 * math.log(s / constants.TYPICAL_SMOOTH) ** 2
+        odds -= math.log(len(constants.ATOM_SIZES) - 1) if a > 0 else 0.0
+        logs.append(odds - white @ white / 2 - np.log(np.diag(factor)).sum())
+        totals.append(total)
+    weights = normalise(np.array(logs))
+    mass, left, means = np.zeros(nodes.u.size), np.zeros_like(nodes.smooth), []
+    keep = [k for k, weight in enumerate(weights) if weight > constants.NEGLIGIBLE_PART * weights.max()]
+    kept = weights[keep] / weights[keep].sum()
+    for weight, k in zip(kept, keep, strict=True):
+        s, a = sizes[k]
+        reach = s**2 * smooth + a**2 * atoms
+        gain = np.linalg.solve(totals[k], reach).T
+        means.append(nodes.uniform + gain @ y)
+        left += weight * (s**2 * nodes.smooth + a**2 * nodes.atoms - gain @ reach)
+    mass = kept @ np.array(means)
+    apart = np.array(means) - mass
+    left += (apart.T * kept) @ apart
+    return mass, (left + left.T) / 2
+
+
+def _keep_positive(mass: Floats, covariance: Floats) -> Floats:
+    """Condition the masses on zero where they come out negative, a few times; then cut off what is left."""
+    zero, found = np.zeros(mass.size, bool), mass
+    for _ in range(constants.POSITIVE_PASSES):
+        negative = (found < -1e-6) & ~zero
+        if not negative.any():
+            break
+        zero |= negative
+        inner = covariance[np.ix_(zero, zero)]
+        inner = inner + 1e-6 * np.trace(inner) / zero.sum() * np.eye(int(zero.sum()))
+        found = mass - covariance[:, zero] @ np.linalg.solve(inner, mass[zero])
+    found = np.maximum(found, 0.0)
+    return np.asarray(found / found.sum())
+
+
+def _choose_directions(basis: Basis, nodes: Nodes, covariance: Floats) -> Floats:
+    """The ways in which the masses may be wrong that matter for smooth curves, largest first."""
+    image = _image_of_masses(basis, nodes.u.tobytes())
+    values, vectors = np.linalg.eigh(image.T @ covariance @ image)
+    keep = values > constants.NEGLIGIBLE_DIRECTION * max(values[-1], 1e-300)
+    along = vectors[:, keep] / np.sqrt(values[keep])
+    return np.asarray(constants.POSITIVE_SD * (covariance @ image @ along).T)
+
+
+@lru_cache(maxsize=16)
+def _image_of_masses(basis: Basis, nodes: bytes) -> Floats:
+    """How masses act on E[Phi Phi^T], in the directions that smooth curves open: one column for each of a few numbers."""
+    u = np.frombuffer(nodes)
+    functions = basis.evaluate_unit(u)
+    decay = 1.0 / (1 + np.arange(basis.size)) ** 2
+    products = (functions[:, :, None] * (functions * decay)[:, None, :]).reshape(u.size, -1)
+    vectors, values, _ = np.linalg.svd(products, full_matrices=False)
+    count = min(constants.DESIGN_DIRECTIONS, int((values > 1e-6 * values[0]).sum()))
+    return np.ascontiguousarray(vectors[:, :count] * values[:count])
+
+
+def _window(nodes: Nodes) -> Floats:
+    """Weights of nodes near each node, by distance of their angles."""
+    return _make_window(nodes.angle.tobytes())
+
+
+@lru_cache(maxsize=16)
+def _make_window(angles: bytes) -> Floats:
+    angle = np.frombuffer(angles)
+    return np.asarray(np.exp(-0.5 * (np.subtract.outer(angle, angle) / (math.pi * constants.WINDOW)) ** 2))

@@ -1,20 +1,40 @@
-"""After the last round: what a band believes, and the shift that clipping made given back."""
+"""The end of a study: the estimate, and what a band believes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from dpfda.methods.adaptive.band import fit_band_posterior
-from dpfda.methods.adaptive.estimate import Estimate
-from dpfda.methods.adaptive.skewness import fit_shift
+from dpfda._typing import Floats
+from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.evidence import pool_silos
+from dpfda.methods.adaptive.measurements import measure_all
+from dpfda.methods.adaptive.posterior import fit_wider
 from dpfda.methods.adaptive.state import Result, State
+from dpfda.protocol.plan import Plan
 
 
-def finish(state: State, last: Estimate) -> Result:
-    """The posteriors of the estimate and of its band; what clipping shifted the level by, as far as measured, is undone."""
-    by_silo = [silo.evidence for silo in state.silos.values() if silo.evidence]
-    kept = float(np.mean([items[-1].shrinkage for items in by_silo]))
-    band_posterior = fit_band_posterior(last, state.geometry, state.density, state.prior, kept)
-    evidence = [item for items in by_silo for item in items]
-    shift, variance = fit_shift(evidence, state.geometry.information, last.posterior.mean)
-    return Result(last.posterior.shifted(shift, variance), band_posterior.shifted(shift, variance))
+def finish(plan: Plan, state: State) -> Result:
+    """A band leans on the prior less than the estimate, and believes in a larger bias of clipping.
+
+    Its law is the posterior under priors WIDER times as wide; what the estimate would move by counts as a deviation.
+    """
+    posterior = state.posterior
+    assert posterior is not None
+    data, _ = pool_silos(measure_all(plan, state, for_band=True), state.informations)
+    wider = [widen(prior, number == 0, state.unit) for number, prior in enumerate(posterior.priors)]
+    mean, covariance = fit_wider(data, state.start, wider)
+    shift = mean - posterior.mean
+    size = plan.basis.size
+    dropped = posterior.mean.reshape(plan.n_coefficients, -1).copy()
+    dropped[:, :size] = 0.0
+    beyond = dropped.ravel()
+    total = constants.DISTRUST * covariance + np.outer(shift, shift) + np.outer(beyond, beyond)
+    return Result(posterior, total)
+
+
+def widen(prior: Floats, first: bool, unit: float) -> Floats:
+    """A prior this many times as wide; the level of the first function has a sd of its own."""
+    wider = prior * constants.WIDER**2
+    few = np.arange(1, min(3, len(prior)))
+    wider[few, few] += (constants.LEAST_WIDE * unit) ** 2
+    return wider

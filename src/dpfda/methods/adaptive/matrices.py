@@ -1,4 +1,4 @@
-"""Small symmetric matrices."""
+"""Small dense matrices: powers, geometric means, limits of eigenvalues."""
 
 from __future__ import annotations
 
@@ -9,31 +9,39 @@ from dpfda.methods.adaptive.constants import MIN_EIGENVALUE_RATIO
 
 
 def power(matrix: Floats, exponent: float) -> Floats:
-    """A symmetric power of a positive matrix; eigenvalues below a tiny share of the largest are lifted to that."""
-    return powers(matrix, exponent)[0]
-
-
-def powers(matrix: Floats, *exponents: float) -> list[Floats]:
-    """Several such powers of one matrix."""
+    """A power of a symmetric positive matrix, the least eigenvalues lifted."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    values = np.maximum(values, MIN_EIGENVALUE_RATIO * values.max())
-    return [(vectors * values**exponent) @ vectors.T for exponent in exponents]
+    lifted = np.maximum(values, MIN_EIGENVALUE_RATIO * values[-1])
+    return np.asarray((vectors * lifted**exponent) @ vectors.T)
 
 
-def raise_eigenvalues(matrix: Floats, lowest: float) -> Floats:
-    """The nearest symmetric matrix whose eigenvalues are at least `lowest`."""
+def geometric_mean(first: Floats, second: Floats) -> Floats:
+    """The X with X first^-1 X = second."""
+    half, back = power(first, 0.5), power(first, -0.5)
+    return np.asarray(half @ power(back @ second @ back, 0.5) @ half)
+
+
+def raise_eigenvalues(matrix: Floats, least: float) -> Floats:
+    """The matrix with its eigenvalues lifted to at least this."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    result: Floats = (vectors * np.maximum(values, lowest)) @ vectors.T
-    return result
+    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
 
 
 def inverse(matrix: Floats) -> Floats:
-    """The inverse of a matrix, or of each of a stack."""
-    return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+    """The inverse of a symmetric matrix, symmetric again."""
+    found = np.linalg.inv(matrix)
+    return np.asarray((found + found.swapaxes(-1, -2)) / 2)
 
 
-def kron(left: Floats, right: Floats) -> Floats:
-    """The Kronecker product of two matrices, or of each of a stack with the other."""
-    product = left[..., :, None, :, None] * right[..., None, :, None, :]
-    rows, columns = left.shape[-2] * right.shape[-2], left.shape[-1] * right.shape[-1]
-    return product.reshape(*product.shape[:-4], rows, columns)
+def fit_two(matrix: Floats, first: Floats, second: Floats) -> tuple[float, float]:
+    """Non-negative a, b with matrix ~ a first + b second."""
+    a, b, c = (first**2).sum(), (first * second).sum(), (second**2).sum()
+    x, y = (matrix * first).sum(), (matrix * second).sum()
+    determinant = a * c - b * b
+    if determinant > 1e-12 * a * c:
+        s, t = (x * c - y * b) / determinant, (y * a - x * b) / determinant
+        if s > 0 and t > 0:
+            return float(s), float(t)
+        if s <= 0 < y:
+            return 1e-3 * float(y / c), float(y / c)
+    return float(max(x / a, 1e-12)), 1e-3 * float(max(x / a, 1e-12))

@@ -1,161 +1,136 @@
-"""Coefficients from measurements: ridge regression with a Sobolev prior whose size the measurements choose."""
+"""The posterior of coefficient functions given measurements that are linear in them, averaged over the prior's mixture.
+
+Measurements are y = sum_k C_k theta_k + N(0, I), theta_k the coefficients of function k. One function at a time: with the
+others' priors held, what is left of y is a measurement of theta_k alone with a known covariance, and the sizes and shapes of
+its mixture are averaged by their evidence. A mean has one function, and this is then exact.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 
 import numpy as np
 
 from dpfda._typing import Floats
-from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.matrices import inverse, power
-
-
-def list_sizes(count: int) -> Floats:
-    """Sizes of the prior, evenly spaced on the log scale."""
-    return np.exp(np.linspace(math.log(constants.MIN_PRIOR_SIZE), math.log(constants.MAX_PRIOR_SIZE), count))
-
-
-def log_odds(sizes: Floats) -> Floats:
-    """What is thought of the prior's size before anything is measured."""
-    return np.asarray(-(np.log(sizes / constants.TYPICAL_PRIOR_SIZE) ** 2))
-
-
-SIZES = list_sizes(constants.PRIOR_SIZES)
-_SIZE_ODDS = np.exp(log_odds(SIZES))
+from dpfda.methods.adaptive.prior import ScaledMixture, normalise
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Coefficients (flat), their covariance, and the size of prior that the measurements preferred."""
+    """Mean and covariance of all coefficients; `weights` of every function's mixture; `prior` the covariances they imply."""
 
     mean: Floats
     covariance: Floats
-    size: float
-
-    def shifted(self, shift: float, variance: float) -> Posterior:
-        """The same with the level moved down by a shift that is itself uncertain."""
-        mean, covariance = self.mean.copy(), self.covariance.copy()
-        mean[0] -= shift
-        covariance[0, 0] += variance
-        return Posterior(mean, covariance, self.size)
-
-
-def sobolev_decay(basis: Basis, alpha: float) -> Floats:
-    """k^-alpha for every function's frequency k, 1 for the level."""
-    return np.asarray(np.maximum(basis.frequencies.astype(np.float64), 1.0) ** -alpha)
-
-
-@lru_cache(maxsize=64)
-def sobolev_covariance(basis: Basis, alpha: float) -> Floats:
-    """Prior covariance of one function's coefficients, in units of the prior's size squared; the level has none."""
-    covariance = basis.prior_covariance(alpha, constants.COHERENT_SHARE)
-    covariance.flags.writeable = False
-    return covariance
+    weights: tuple[Floats, ...]
+    priors: tuple[Floats, ...]
 
 
 @dataclass(frozen=True)
-class Prior:
-    """b ~ N(level e_1, size^2 K) for every coefficient function, level for the first only, whose level has an sd apart.
+class Data:
+    """y = rows @ theta + N(0, I), in as few rows as there is information."""
 
-    The levels of the others have twice the size for a standard deviation: a covariate may well have no effect.
-    """
+    y: Floats
+    rows: Floats
 
-    kernel: Floats
-    columns: int
-    level: float
-    level_sd: float
-
-    @cached_property
-    def _unit(self) -> Floats:
-        """The square root for size 1, without the first level's sd."""
-        half = power(self.kernel, 0.5)
-        root = np.zeros((self.columns, len(half), self.columns, len(half)))
-        for column in range(self.columns):
-            root[column, :, column] = half
-            root[column, 0, column, 0] += constants.COVARIATE_LEVEL * (column > 0)
-        return root.reshape(self.columns * len(half), -1)
-
-    def root(self, size: float) -> Floats:
-        """A square root of the prior covariance."""
-        root = self._unit * size
-        root[0, 0] += self.level_sd
-        return root
-
-    @cached_property
-    def scaled(self) -> ScaledRoots:
-        """Square roots of the prior covariance for all sizes that are averaged over."""
-        levels = SIZES * float(self._unit[0, 0]) + self.level_sd  # the first level stands alone: the kernel has none
-        return ScaledRoots(self._unit[1:, 1:], levels**2, SIZES[:, None] ** 2)
-
-    @cached_property
-    def start(self) -> Floats:
-        """The prior mean."""
-        mean = np.zeros(self.columns * len(self.kernel))
-        mean[0] = self.level
-        return mean
+    @classmethod
+    def of_information(cls, precision: Floats, score: Floats) -> Data:
+        """From the precision matrix P and the score P theta-hat of a likelihood."""
+        values, vectors = np.linalg.eigh((precision + precision.T) / 2)
+        keep = values > constants.LEAST_INFORMATION * values[-1]
+        roots = np.sqrt(values[keep])
+        return cls((vectors[:, keep].T @ score) / roots, vectors[:, keep].T * roots[:, None])
 
 
-@dataclass(frozen=True)
-class ScaledRoots:
-    """Prior covariances, one for each k: levels_k for the first entry, squares_k root root^T for the others."""
+def fit_posterior(data: Data, start: Floats, mixtures: Sequence[ScaledMixture]) -> Posterior:
+    """The posterior of all functions; `start` is the prior mean."""
+    y, count = data.y - data.rows @ start, len(mixtures)
+    rows = np.split(data.rows, count, axis=1)
+    weights = [mixture.odds() for mixture in mixtures]
+    priors = [mixture.average(_sharpen(mixture, weight)) for mixture, weight in zip(mixtures, weights, strict=True)]
+    parts: list[_Part] = []
+    for _ in range(1 if count == 1 else constants.SWEEPS):
+        parts = []
+        for k, mixture in enumerate(mixtures):
+            own_y, own_rows = _hold_others(y, rows, priors, k)
+            part = _fit_one(own_y, own_rows, mixture)
+            weights[k], priors[k] = part.weights, part.prior
+            parts.append(part)
+    if count == 1:
+        return Posterior(start + parts[0].mean, parts[0].covariance, (weights[0],), (priors[0],))
+    mean, covariance = _fit_all(y, data.rows, priors)
+    size = len(mean) // count
+    stretch = np.ones(len(mean))
+    for k, part in enumerate(parts):  # what averaging over sizes adds to the variance of a function's own coefficients
+        here = slice(k * size, (k + 1) * size)
+        wider = np.diag(part.covariance) / np.maximum(np.diag(covariance)[here], 1e-300)
+        stretch[here] = np.sqrt(np.clip(wider, 1.0, constants.MOST_STRETCH))
+        mean[here] = part.mean
+    return Posterior(start + mean, covariance * np.outer(stretch, stretch), tuple(weights), tuple(priors))
 
-    root: Floats
-    levels: Floats
-    squares: Floats
 
-
-def solve(value: Floats, covariance: Floats, information: Floats, prior: Prior) -> Posterior:
-    """h = A b + N(0, V), averaged over sizes of the prior by their evidence."""
-    precision, score = measure_coefficients(value, covariance, information, prior)
-    fit = mix_sizes(precision, score, prior.scaled, _SIZE_ODDS)
-    return Posterior(prior.start + fit.mean, fit.covariance, math.sqrt(float(fit.weights @ SIZES**2)))
-
-
-def measure_coefficients(value: Floats, covariance: Floats, information: Floats, prior: Prior) -> tuple[Floats, Floats]:
-    """Precision of b, and precision times mean of its distance from the prior mean, if h = A b + N(0, V)."""
-    weighted = information.T @ inverse(covariance)
-    return weighted @ information, weighted @ (value - information @ prior.start)
+def fit_wider(data: Data, start: Floats, priors: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """Posterior mean and covariance under Gaussian priors of these covariances."""
+    mean, covariance = _fit_all(data.y - data.rows @ start, data.rows, priors)
+    return start + mean, covariance
 
 
 @dataclass(frozen=True)
-class Mixture:
-    """Mean and covariance over priors of several sizes, and the weights that the measurements gave them."""
-
+class _Part:
     mean: Floats
     covariance: Floats
     weights: Floats
+    prior: Floats
 
 
-def mix_sizes(precision: Floats, score: Floats, roots: ScaledRoots, odds: Floats) -> Mixture:
-    """Ridge regressions under several priors, averaged by their evidence; what they differ by counts as doubt.
+def _sharpen(mixture: ScaledMixture, weights: Floats) -> Floats:
+    return weights
 
-    `score` is precision times mean. One eigendecomposition serves all sizes: it makes everything diagonal but the first row
-    and column, the level's, which its Schur complement takes care of.
-    """
-    size, root = len(score), roots.root
-    values, vectors = np.linalg.eigh(root.T @ precision[1:, 1:] @ root)
-    axes = np.zeros((size, size))
-    axes[0, 0], axes[1:, 1:] = 1.0, root @ vectors
-    score, border = score @ axes, precision[0] @ axes
-    level_score, shape_score, corner, border = score[0], score[1:], border[0], border[1:]
-    gains = roots.squares * np.maximum(values, 0.0) + 1
-    within = roots.squares / gains
-    drawn = within * border
-    level_gain = roots.levels * (corner - drawn @ border) + 1
-    level_within = roots.levels / level_gain
-    level_mean = level_within * (level_score - drawn @ shape_score)
-    logs = within @ shape_score**2 + level_mean**2 / level_within - np.log(level_gain) - np.log(gains).sum(axis=1)
-    weights = np.exp((logs - logs.max()) / 2) * odds
-    weights /= weights.sum()
-    means, shared = np.empty((2, len(logs), size))
-    means[:, 0], means[:, 1:] = level_mean, within * shape_score - level_mean[:, None] * drawn
-    shared[:, 0], shared[:, 1:] = 1.0, -drawn
-    mean = weights @ means
-    means -= mean
-    covariance = (means.T * weights) @ means + (shared.T * (weights * level_within)) @ shared
-    covariance.flat[size + 1 :: size + 1] += weights @ within
-    return Mixture(axes @ mean, axes @ covariance @ axes.T, weights)
+
+def _hold_others(y: Floats, rows: Sequence[Floats], priors: Sequence[Floats], k: int) -> tuple[Floats, Floats]:
+    """What y measures of function k alone, whitened, in as few rows as it has coefficients."""
+    if len(rows) == 1:
+        return y, rows[0]
+    others = np.eye(len(y))
+    for j, (part, prior) in enumerate(zip(rows, priors, strict=True)):
+        if j != k:
+            others += part @ prior @ part.T
+    factor = np.linalg.cholesky(others)
+    both = np.linalg.solve(factor, np.column_stack([rows[k], y]))
+    q, r = np.linalg.qr(both[:, :-1])
+    return q.T @ both[:, -1], r
+
+
+def _fit_one(y: Floats, rows: Floats, mixture: ScaledMixture) -> _Part:
+    total = mixture.project(rows) + np.eye(len(y))
+    factor = np.linalg.cholesky(total)
+    white = np.linalg.solve(factor, np.broadcast_to(y[:, None], (len(total), len(y), 1)))[..., 0]
+    logs = -0.5 * (white**2).sum(axis=1) - np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
+    weights = normalise(mixture.log_odds + logs)
+    keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
+    kept = weights[keep] / weights[keep].sum()
+    covariances = mixture.covariances(keep)
+    reach = covariances @ rows.T  # (parts, size, rows)
+    gain = np.linalg.solve(total[keep], reach.swapaxes(1, 2))
+    means = y @ gain
+    mean = kept @ means
+    apart = means - mean
+    covariance = np.tensordot(kept, covariances, 1)
+    size = len(mean)
+    prior = covariance.copy()
+    covariance -= (reach * kept[:, None, None]).transpose(1, 0, 2).reshape(size, -1) @ gain.reshape(-1, size)
+    covariance += (apart.T * kept) @ apart
+    return _Part(mean, (covariance + covariance.T) / 2, weights, prior)
+
+
+def _fit_all(y: Floats, rows: Floats, priors: Sequence[Floats]) -> tuple[Floats, Floats]:
+    parts = np.split(rows, len(priors), axis=1)
+    reach = np.concatenate([prior @ part.T for prior, part in zip(priors, parts, strict=True)])
+    total = np.eye(len(y)) + rows @ reach
+    gain = np.linalg.solve(total, reach.T).T
+    covariance = -gain @ reach.T
+    size = len(covariance) // len(priors)
+    for k, prior in enumerate(priors):
+        covariance[k * size : (k + 1) * size, k * size : (k + 1) * size] += prior
+    return gain @ y, (covariance + covariance.T) / 2

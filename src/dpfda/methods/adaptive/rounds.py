@@ -11,35 +11,36 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
-from dpfda.methods.adaptive.constants import BOUND_POINTS, MIN_DEVIATION
-from dpfda.methods.adaptive.coordinates import Coordinates, expect_squared_length
-from dpfda.methods.adaptive.estimate import Estimate, Measurements, estimate
-from dpfda.methods.adaptive.evidence import Evidence, MeasuredRemainder
+from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.evidence import Answer, Asked, pool_silos
 from dpfda.methods.adaptive.finish import finish
-from dpfda.methods.adaptive.geometry import choose_shape, fit_covariate_matrix
-from dpfda.methods.adaptive.gradient_covariance import fit_mean_square, pool_scaled, shrink_covariance, trace_sd
+from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covariance
+from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, carry_weights, first_weights, free_counts
+from dpfda.methods.adaptive.matrices import fit_two
+from dpfda.methods.adaptive.measurements import asymmetry, bias_shares, measure_all
 from dpfda.methods.adaptive.pooling import pool
-from dpfda.methods.adaptive.skewness import find_level_direction, share_within_reach
-from dpfda.methods.adaptive.start import assume_geometries, start
-from dpfda.methods.adaptive.state import SiloState, State
-from dpfda.privacy.cones import from_triangle
-from dpfda.protocol.clip_radius import clip_rule, released_count, track_lengths
+from dpfda.methods.adaptive.posterior import fit_posterior
+from dpfda.methods.adaptive.radius import choose_radius, weigh_errors
+from dpfda.methods.adaptive.shape import Coordinates, Spread, choose_column_scales, choose_function_shape
+from dpfda.methods.adaptive.start import covariance_parts, scale_mixtures, start
+from dpfda.methods.adaptive.state import Question, State
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.statistics import ClippedRemainder, CovariateProducts, GradientOuterProducts, WhitenedGradient
+from dpfda.protocol.statistics import LENGTH_CELLS, ClippedGradient, LengthHistogram
 
 
 def question(plan: Plan, state: State | None, index: int) -> dict[str, Floats]:
     """The arrays of round `index`: none for round 0, before which nothing is known."""
     if state is None:
         return {}
+    asked = state.question
+    assert asked is not None
+    size, centring = plan.basis.size, state.law.centring
+    centred = state.iterate.reshape(plan.n_coefficients, -1)[:, :size]
     known = {
-        "iterate": state.iterate,
-        "whitener": state.coordinates.whitener.ravel(),
-        "length_prior": np.array(state.length_prior),
-        "displacements": np.array(state.displacements),
-        "covariate_scale": state.covariate_sizes,
-        "remainder_direction": find_level_direction(state.geometry.information, state.coordinates.whitener),
+        "iterate": centring.restore(centred).ravel(),
+        "whitener": (asked.coordinates.whitener @ centring.centre_gradients(size)).ravel(),
+        "radius": np.array([asked.radius or 0.0]),
     }
     return {name: known[name] for name in plan.query_sizes(index)}
 
@@ -47,156 +48,207 @@ def question(plan: Plan, state: State | None, index: int) -> dict[str, Floats]:
 def learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, Release]) -> State:
     """What is known after the answers of round `index`, which were asked for with `question(plan, state, index)`."""
     if state is None:
-        return start(plan, releases)
-    state = record_gradients(plan, state, index, releases)
-    if plan.slice_of(index, CovariateProducts) is not None:
-        state = learn_covariates(plan, state, index, releases)
-    if plan.slice_of(index, GradientOuterProducts) is not None:
-        state = learn_gradient_covariance(plan, state, index, releases)
-    last = estimate_coefficients(plan, state)
+        return prepare_question(plan, start(plan, releases), 0)
+    if plan.slice_of(index, LengthHistogram) is not None:
+        return learn_lengths(plan, state, index, releases)
+    state = learn_gradients(plan, state, index, releases)
     if index == len(plan.rounds) - 1:
-        return dataclasses.replace(state, estimate=last, result=finish(state, last))
-    return advance(plan, state, last)
+        return dataclasses.replace(state, result=finish(plan, state))
+    return prepare_question(plan, move(plan, state), index)
 
 
-def record_gradients(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
-    """Keep every silo's gradient, with the shrinkage that its count makes likely."""
-    silos = dict(state.silos)
-    for name, release in releases.items():
-        silos[name] = _record_gradient(plan, state, index, name, release)
-    return dataclasses.replace(state, silos=silos)
+def prepare_question(plan: Plan, state: State, index: int) -> State:
+    """Choose the coordinates of the next gradient round, and say what is thought of lengths in them."""
+    size, longer = plan.basis.size, state.longer.size
+    precision, n = pooled_precision(plan, next_gradient_round(plan, index)), float(sum(silo.n for silo in plan.silos))
+    mixtures = scale_mixtures(plan, state.longer, state.level, state.law, state.unit)
+    weights = mixtures[0].odds() if state.posterior is None else state.posterior.weights[0]
+    tempered = np.maximum(weights, 1e-30) ** constants.TEMPER
+    expected = mixtures[0].average(tempered / tempered.sum())[:size, :size]
+    spread = even_spread(state, size)
+    functions = choose_function_shape(spread, expected, n, precision)
+    columns = choose_column_scales(state.law)
+    around = state.covariance + _carry(state.pooled.matrix, state.open_now[1])
+    coordinates = Coordinates.of(columns, functions, around)
+    bias = np.diag(bias_shares(size))
+    found = weigh_errors(functions, spread, expected, bias, n, precision)
+    level = abs(state.level.value) + 1
+    along = float(np.linalg.norm(coordinates.whitener @ state.pooled.gram()[:, 0])) / state.filled
+    at_bounds = AtBounds(math.log2(max(along * level, 1e-9)), state.two_valued)
+    longest = find_longest(plan.basis, state, coordinates, size, longer)
+    return dataclasses.replace(state, question=Question(coordinates, found, at_bounds, longest), lengths=None)
 
 
-def _record_gradient(plan: Plan, state: State, index: int, name: str, release: Release) -> SiloState:
-    terms, silo = plan.silo(name), state.silos[name]
-    radius = clip_rule(silo.lengths, terms.clip_factor).radius
-    counts = (*silo.counts, released_count(plan, index, release, terms.n))
-    lengths = track_lengths(state.length_prior, state.displacements, counts)
-    shrinkage, clipped, uncertainty = lengths.attenuation(math.log(radius))
-    place = plan.slice_of(index, WhitenedGradient)
-    evidence = Evidence(
-        value=release.values[place],
-        noise_sd=float(release.noise_sd[place][0]),
-        iterate=state.iterate,
-        coordinates=state.coordinates,
-        shrinkage=shrinkage,
-        clipped=clipped,
-        uncertainty=uncertainty,
-        squared_length=math.exp(2 * lengths.log_median),
-        radius=radius,
-        round=index,
-        remainder=_read_remainder(plan, state, index, release, terms.clip_factor),
-        filled=state.filled,
+def even_spread(state: State, size: int) -> Floats:
+    """The spread of a curve's gradient for a uniform design, of the form that was found."""
+    alone, smooth = covariance_parts(state.pooled)
+    block = slice(0, size)
+    found = fit_two(state.covariance[block, block], alone[block, block], smooth[block, block])
+    return Spread(*found).matrix(size)
+
+
+def find_longest(basis: Basis, state: State, coordinates: Coordinates, size: int, longer: int) -> float:
+    """The length of the longest gradient that bounds allow, on a grid of x: it only limits what is looked for."""
+    features = _evaluate_over_domain(basis)
+    curve = features @ state.iterate[:size]
+    away = np.maximum(1 - curve, 1 + curve)
+    d = state.law.columns
+    whitener = coordinates.whitener.reshape(d, size, d, size)
+    reach = np.abs(state.law.centring.back.T).sum(axis=1)  # of |G*|, columns within [-1, 1]
+    lengths = np.zeros(len(features))
+    for k in range(d):
+        block = whitener[:, :, k, :].reshape(d * size, size)
+        lengths += reach[k] * np.sqrt(((features @ block.T) ** 2).sum(axis=1))
+    return float((lengths * away).max())
+
+
+def next_gradient_round(plan: Plan, index: int) -> int:
+    """The first gradient round after this one."""
+    return next(later for later in range(index + 1, len(plan.rounds)) if plan.slice_of(later, ClippedGradient))
+
+
+def pooled_precision(plan: Plan, index: int) -> float:
+    """n mu of a round, of all silos together."""
+    return math.hypot(*(silo.n * plan.event(silo.name, index).mu for silo in plan.silos))
+
+
+def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
+    """The law of lengths, and the radius that it suggests."""
+    asked, histogram = state.question, pool(plan, index, LengthHistogram, releases)
+    assert asked is not None
+    weights = first_weights(asked.at_bounds)
+    if state.carried is not None:
+        weights = carry_weights(*state.carried, asked.at_bounds)
+    shares = histogram.values.copy()
+    shares[0] -= 1 - state.filled
+    law = LengthLaw.start(weights, histogram.n, asked.longest)
+    law = law.observe(shares / state.filled, float(histogram.sd[0]) / state.filled)
+    precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
+    radius = choose_radius(
+        law, precision * state.filled, n, asked.weights, effective_dims(state, asked.coordinates), asymmetry(plan)
     )
-    return SiloState(lengths, counts, (*silo.evidence, evidence))
+    return dataclasses.replace(state, lengths=law, question=dataclasses.replace(asked, radius=radius))
 
 
-def _read_remainder(
-    plan: Plan, state: State, index: int, release: Release, clip_factor: float
-) -> MeasuredRemainder | None:
-    place = plan.slice_of(index, ClippedRemainder)
-    if place is None:
-        return None
-    reach = next(kind.reach for kind in plan.rounds[index].statistics if isinstance(kind, ClippedRemainder))
-    value, sd = float(release.values[place][0]), float(release.noise_sd[place][0])
-    direction = find_level_direction(state.geometry.information, state.coordinates.whitener)
-    return MeasuredRemainder(value, sd, direction, share_within_reach(reach, clip_factor))
+def direction_shares(state: State, coordinates: Coordinates) -> Floats:
+    """How gradients' directions are distributed in the coordinates: a matrix of trace 1."""
+    around = state.covariance + _carry(state.pooled.matrix, state.open_now[1])
+    whitened = coordinates.whitener @ around @ coordinates.whitener.T
+    return np.asarray(whitened / np.trace(whitened))
 
 
-def learn_covariates(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
-    """E[G G^T], and the geometry with it."""
-    covariates = fit_covariate_matrix(pool(plan, index, CovariateProducts, releases), state.covariate_sizes)
-    geometry, by_silo = assume_geometries(plan, state.density, state.silo_densities, covariates)
-    return dataclasses.replace(state, geometry=geometry, silo_geometries=by_silo)
+def effective_dims(state: State, coordinates: Coordinates) -> float:
+    """In how many directions gradients point, about."""
+    shares = direction_shares(state, coordinates)
+    return float(1 / (shares**2).sum())
 
 
-def learn_gradient_covariance(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
-    """The covariance of whitened gradients: measured, freed of clipping, shrunk towards the assumed one."""
-    scaled, restored, cuts = {}, [], []
-    place = plan.slice_of(index, GradientOuterProducts)
+def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
+    """Take in the gradients and their companions, and estimate."""
+    asked = state.question
+    assert asked is not None and asked.radius is not None and state.lengths is not None
+    companions = read_companions(plan, index, releases, asked.radius, state.filled)
+    law = state.lengths.observe(companions.counts, companions.counts_sd, free_counts(asked.radius))
+    found = law.attenuation(np.array([asked.radius]))
+    shares = direction_shares(state, asked.coordinates)
+    kept, clipped = float(found.kept[0]), float(found.clipped[0])
+    jacobian = kept * np.eye(len(shares)) - clipped * shares
+    rms = math.sqrt(float(np.trace(asked.coordinates.whitener @ state.covariance @ asked.coordinates.whitener.T)))
+    asked_now = Asked(state.iterate, asked.coordinates, asked.radius, jacobian, 0.0, 0.0, rms)
+    answers = dict(state.answers)
+    place = plan.slice_of(index, ClippedGradient)
+    assert place is not None
+    vector = slice(place.start, place.start + len(shares))
     for name, release in releases.items():
-        last = state.silos[name].evidence[-1]
-        unit = last.radius**2 / last.squared_length
-        scaled[name] = (release.values[place] * unit, release.noise_sd[place] * unit)
-        restored.append(last.restoration())
-        cuts.append(math.sqrt(unit))
-    values, noise = pool_scaled(plan, scaled)
-    clipped, restore, size = from_triangle(values), np.mean(restored, axis=0), len(state.iterate)
-    square, sd = float(np.trace(clipped)) / state.filled, trace_sd(noise, size) / state.filled
-    trace = state.filled * fit_mean_square(square, sd, sum(cuts) / len(cuts))
-    noise *= float(np.trace(restore @ restore)) / size
-    whitener, root = state.coordinates.whitener, state.coordinates.root
-    assumed = whitener @ state.geometry.gradient_covariance @ whitener
-    whitened = shrink_covariance(restore @ clipped @ restore.T, noise, assumed / np.trace(assumed), trace)
-    return dataclasses.replace(state, gradient_covariance=root @ whitened @ root)
-
-
-def estimate_coefficients(plan: Plan, state: State) -> Estimate:
-    """From all silos that have answered a gradient round."""
-    answered = {name: silo for name, silo in state.silos.items() if silo.evidence}
-    per_curve = [math.exp(2 * silo.lengths.log_median) / plan.silo(name).n for name, silo in answered.items()]
-    measurements = Measurements(
-        evidence=[silo.evidence for silo in answered.values()],
-        sampling=state.covariance_of_gradients() * np.array(per_curve)[:, None, None],
-        silo_geometries=[state.silo_geometries.get(name) for name in answered],
-    )
-    return estimate(measurements, state.geometry, state.prior)
-
-
-def advance(plan: Plan, state: State, last: Estimate) -> State:
-    """Move to the estimate, kept within the bounds of y, and choose the next coordinates.
-
-    Lengths fall by what the move explains, but not below what the doubt about the estimate makes likely: radii that fell
-    on the strength of noise alone would make a walk of it.
-    """
-    target = last.posterior.mean
-    step = target - state.iterate
-    known = state.coordinates.whitener, state.geometry.information, state.filled
-    surest = min((silo.lengths for silo in state.silos.values()), key=lambda lengths: lengths.sd)
-    room = math.exp(2 * surest.log_median) - expect_squared_length(*known, last.posterior.covariance)
-    displacement = min(expect_squared_length(*known, step[:, None] * step), max(room, 0.0))
-    displacements = (*state.displacements, displacement)
-    silos = {name: _displace(silo, state.length_prior, displacements) for name, silo in state.silos.items()}
-    iterate = keep_within_bounds(plan.basis, target, state.level.value)
-    shape, coordinates = choose_coordinates(state)
-    return dataclasses.replace(
+        answer = Answer(len(state.asked), -release.values[vector], float(release.noise_sd[place.start]))
+        answers[name] = (*answers.get(name, ()), answer)
+    covariance = learn_covariance(state, companions, asked.coordinates, found)
+    unit = math.sqrt(float(covariance[0, 0]) / state.filled)
+    state = dataclasses.replace(
         state,
-        silos=silos,
-        displacements=displacements,
-        iterate=iterate,
-        shape=shape,
-        coordinates=coordinates,
-        estimate=last,
+        lengths=law,
+        covariance=covariance,
+        unit=unit,
+        asked=recall_excess(state, covariance, law, (*state.asked, asked_now)),
+        answers=answers,
+        carried=(law.all_weights(), -0.5 * math.log2(max(found.full_square, 1e-12))),
+    )
+    return estimate(plan, state)
+
+
+def recall_excess(state: State, covariance: Floats, law: LengthLaw, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
+    """What clipping took in every round so far, under the newest law of lengths."""
+    latest = asked[-1].coordinates.whitener
+    now = math.sqrt(float(np.trace(latest @ covariance @ latest.T)))
+    found = []
+    for each in asked:
+        whitener = each.coordinates.whitener
+        longer = now / math.sqrt(float(np.trace(whitener @ covariance @ whitener.T)))
+        radius = np.array([each.radius * longer])
+        excess, band = (float(law.excess(radius, sure)[0]) / longer for sure in (constants.SURE, constants.BAND_SURE))
+        found.append(dataclasses.replace(each, excess=state.filled * excess, band_excess=state.filled * band))
+    return tuple(found)
+
+
+def read_companions(
+    plan: Plan, index: int, releases: Mapping[str, Release], radius: float, filled: float
+) -> Companions:
+    """Second moments and counts by length of all silos together."""
+    pooled, size = pool(plan, index, ClippedGradient, releases), plan.n_coefficients * plan.basis.size
+    triangle = slice(size, pooled.values.size - LENGTH_CELLS)
+    counts = pooled.values[triangle.stop :] / radius
+    counts[0] -= 1 - filled
+    return Companions(
+        second=pooled.values[triangle] * radius * math.sqrt(2),
+        second_sd=float(pooled.sd[size]) * radius * math.sqrt(2),
+        mean=-pooled.values[:size],
+        counts=counts / filled,
+        counts_sd=float(pooled.sd[-1]) / radius / filled,
     )
 
 
-def _displace(silo: SiloState, length_prior: tuple[float, float, float], displacements: tuple[float, ...]) -> SiloState:
-    """The silo's lengths after the iterate's move; a silo that did not answer has no count."""
-    counts = silo.counts if len(silo.counts) == len(displacements) else (*silo.counts, None)
-    return SiloState(track_lengths(length_prior, displacements, counts), counts, silo.evidence)
+def estimate(plan: Plan, state: State) -> State:
+    """The posterior, twice: what B's errors do depends on how far the iterates were from it."""
+    mixtures = scale_mixtures(plan, state.longer, state.level, state.law, state.unit)
+    for _ in range(constants.ESTIMATE_PASSES):
+        measured = measure_all(plan, state)
+        data, _ = pool_silos(measured, state.informations)
+        posterior = fit_posterior(data, state.start, mixtures)
+        state = dataclasses.replace(
+            state,
+            measured=measured,
+            data=data,
+            posterior=posterior,
+            open_now=(posterior.mean, posterior.covariance),
+        )
+    return state
 
 
-def choose_coordinates(state: State) -> tuple[Floats, Coordinates]:
-    """W and the coordinates of the next round; those of the last one where W is the same."""
-    covariance, shape = state.gradient_covariance, state.geometry.assumed_shape
-    if covariance is not None:
-        shape = choose_shape(state.geometry, covariance, state.shape)
-    if shape is state.shape:
-        return shape, state.coordinates
-    return shape, Coordinates.of(shape, state.covariance_of_gradients())
+def move(plan: Plan, state: State) -> State:
+    """Go to the estimate, kept within the bounds of y, in the functions of the basis."""
+    assert state.posterior is not None
+    size, columns = plan.basis.size, plan.n_coefficients
+    target = state.posterior.mean.reshape(columns, -1).copy()
+    target[:, size:] = 0.0
+    target[0, :size] = keep_within_bounds(plan.basis, target[0, :size], state.level.value)
+    return dataclasses.replace(state, iterate=target.ravel())
 
 
 def keep_within_bounds(basis: Basis, coefficients: Floats, level: float) -> Floats:
-    """Shrink towards the level until the first coefficient function stays in [-1, 1]."""
-    curve = _evaluate_over_domain(basis) @ coefficients[: basis.size] - level
-    above, below = max(curve.max(), MIN_DEVIATION), max(-curve.min(), MIN_DEVIATION)
+    """Shrink a function towards the level until it stays in [-1, 1]."""
+    curve = _evaluate_over_domain(basis) @ coefficients - level
+    above, below = max(curve.max(), constants.MIN_DEVIATION), max(-curve.min(), constants.MIN_DEVIATION)
     factor = min(1.0, (1 - level) / above, (1 + level) / below)
     kept: Floats = coefficients * factor
     kept[0] += (1 - factor) * level
     return kept
 
 
+def _carry(matrix: Floats, covariance: Floats) -> Floats:
+    return np.asarray(matrix @ covariance @ matrix.T)
+
+
 @lru_cache(maxsize=64)
 def _evaluate_over_domain(basis: Basis) -> Floats:
     """The basis functions on a grid of the domain."""
-    return basis.evaluate_unit(np.linspace(0, 1, BOUND_POINTS))
+    return basis.evaluate_unit(np.linspace(0, 1, constants.BOUND_POINTS))

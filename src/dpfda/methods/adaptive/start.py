@@ -1,4 +1,4 @@
-"""Round 0: the level and sd of y, the design density, the sizes of the covariates; and where gradient rounds begin."""
+"""Round 0: the level and spread of y, values at the bounds, the design and the covariates."""
 
 from __future__ import annotations
 
@@ -6,27 +6,24 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.special import ndtr
 
-from dpfda.methods.adaptive.constants import LEVEL_MARGIN, START_LENGTH_SD
-from dpfda.methods.adaptive.coordinates import Coordinates, expect_squared_length
-from dpfda.methods.adaptive.design import DesignDensity, fit_density
-from dpfda.methods.adaptive.geometry import (
-    CovariateMatrix,
-    Geometry,
-    assume_geometry,
-    assume_uncorrelated,
-    assumed_gradient_covariance,
-    fit_covariate_sizes,
-)
-from dpfda.methods.adaptive.level import Filled, Level, fit_filled, fit_level
-from dpfda.methods.adaptive.pooling import pool, pool_if_released
-from dpfda.methods.adaptive.posterior import Prior, sobolev_covariance
-from dpfda.methods.adaptive.silo_designs import fit_silo_densities
-from dpfda.methods.adaptive.state import SiloState, State
-from dpfda.protocol.clip_radius import track_lengths
+from dpfda._typing import Floats
+from dpfda.basis.basis import Basis
+from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.covariates import CovariateLaw, fit_covariates
+from dpfda.methods.adaptive.design import Design, fit_design
+from dpfda.methods.adaptive.information import Information, build_information
+from dpfda.methods.adaptive.level import Level, fit_filled, fit_level
+from dpfda.methods.adaptive.pooling import Pooled, pool, pool_if_released
+from dpfda.methods.adaptive.prior import ScaledMixture, make_mixture
+from dpfda.methods.adaptive.shape import Spread
+from dpfda.methods.adaptive.silo_designs import shrink_moments
+from dpfda.methods.adaptive.state import State
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.statistics import ClippedRemainder, CovariateSquares, DesignMoments, LevelHistogram
+from dpfda.protocol.scaling import INTERCEPT
+from dpfda.protocol.statistics import CovariateMoments, DesignMoments, LevelHistogram, SharesAtBounds
 
 
 def start(plan: Plan, releases: Mapping[str, Release]) -> State:
@@ -34,80 +31,105 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
     histogram = pool(plan, 0, LevelHistogram, releases)
     filled = fit_filled(histogram)
     level = fit_level(histogram, filled)
-    density, silo_densities = learn_designs(plan, filled, releases)
-    squares = pool_if_released(plan, 0, CovariateSquares, releases)
-    covariate_sizes = fit_covariate_sizes(squares, plan.n_coefficients)
-    covariates = assume_uncorrelated(covariate_sizes, filled.share, filled.sd)
-    geometry, silo_geometries = assume_geometries(plan, density, silo_densities, covariates)
-    shape = geometry.assumed_shape
-    coordinates = Coordinates.of(shape, assumed_gradient_covariance(geometry, filled.share))
-    iterate = np.zeros(plan.n_coefficients * plan.basis.size)
-    iterate[0] = level.value
-    length_prior = expect_first_lengths(level, filled, geometry, coordinates)
+    longer = lengthen(plan.basis)
+    design, law, informations = learn_designs(plan, longer, filled.share, releases)
+    pooled = build_information(plan.basis, longer, design, law, filled.share)
+    prior_mean = np.zeros(plan.n_coefficients * longer.size)
+    prior_mean[0] = level.value
+    unit = math.hypot(level.sd_of_means, constants.LEAST_UNIT)
+    mixtures = scale_mixtures(plan, longer, level, law, unit)
     return State(
+        longer=longer,
         level=level,
         filled=filled.share,
-        density=density,
-        silo_densities=silo_densities,
-        covariate_sizes=covariate_sizes,
-        prior=choose_prior(plan, level),
-        length_prior=length_prior,
-        geometry=geometry,
-        silo_geometries=silo_geometries,
-        shape=shape,
-        coordinates=coordinates,
-        iterate=iterate,
-        silos={terms.name: SiloState(track_lengths(length_prior, (), ())) for terms in plan.silos},
+        two_valued=judge_two_valued(pool(plan, 0, SharesAtBounds, releases), filled.share),
+        design=design,
+        law=law,
+        informations=informations,
+        pooled=pooled,
+        start=prior_mean,
+        unit=unit,
+        covariance=assume_covariance(pooled, unit),
+        iterate=prior_mean.copy(),
+        open_now=(prior_mean, join_blocks([mixture.average(mixture.odds()) for mixture in mixtures])),
     )
 
 
+def lengthen(basis: Basis) -> Basis:
+    """The functions that estimates live in: those of the basis, and some after them."""
+    if not basis.has_tail or basis.size == 1:
+        return basis
+    largest = basis.largest or math.inf
+    return basis.resize(int(min(basis.size + constants.TAIL_FUNCTIONS, largest)))
+
+
+def join_blocks(blocks: list[Floats]) -> Floats:
+    """A block diagonal matrix."""
+    size = len(blocks[0])
+    joined = np.zeros((size * len(blocks), size * len(blocks)))
+    for k, block in enumerate(blocks):
+        joined[k * size : (k + 1) * size, k * size : (k + 1) * size] = block
+    return joined
+
+
+def scale_mixtures(plan: Plan, longer: Basis, level: Level, law: CovariateLaw, unit: float) -> list[ScaledMixture]:
+    """The prior of every function in the units of y: the first around the level, effects of covariates around nothing."""
+    mixture = make_mixture(longer, plan.alpha)
+    bin_width = 2.0 / next(kind.bins for kind in plan.rounds[0].statistics if isinstance(kind, LevelHistogram))
+    level_sd = constants.LEVEL_FACTOR * unit + level.sd + bin_width
+    found = [mixture.scaled(unit, level_sd)]
+    for square in np.diag(law.average)[1:]:
+        own = constants.EFFECT_SIZE * unit / math.sqrt(max(float(square), constants.MIN_COVARIATE_SQUARE))
+        found.append(mixture.scaled(own, constants.EFFECT_LEVEL * own, 1.0))
+    return found
+
+
+def assume_covariance(information: Information, unit: float) -> Floats:
+    """Of one curve's centred gradient at the truth, before it is measured: half noise, half a smooth curve."""
+    share = constants.SMOOTH_SHARE
+    return model_covariance(information, Spread((1 - share) * unit**2, share * unit**2))
+
+
+def model_covariance(information: Information, spread: Spread) -> Floats:
+    """Of one curve's centred gradient with this spread, for the design as it is."""
+    alone, smooth = covariance_parts(information)
+    return np.asarray(spread.alone * alone + spread.smooth * smooth)
+
+
+def covariance_parts(information: Information) -> tuple[Floats, Floats]:
+    """What spread of size 1 is: of independent noise, and of a smooth random curve."""
+    r, _ = information.shape
+    gram = information.degrees[0][:, :r]
+    smooth = np.diag(Spread(0.0, 1.0).matrix(r))
+    average = information.filled * information.law.average
+    return np.kron(average, gram), np.kron(average, (gram * smooth) @ gram.T)
+
+
 def learn_designs(
-    plan: Plan, filled: Filled, releases: Mapping[str, Release]
-) -> tuple[DesignDensity, dict[str, DesignDensity]]:
-    """The pooled design density, and those of the silos where they clearly differ; curves without points gave zero."""
+    plan: Plan, longer: Basis, filled: float, releases: Mapping[str, Release]
+) -> tuple[Design, CovariateLaw, dict[str, Information]]:
+    """The pooled design, the law of the covariates, and every silo's information (its own where designs clearly differ)."""
     moments = pool_if_released(plan, 0, DesignMoments, releases)
-    if moments is None:
-        return fit_density(plan.basis, None), {}
-    moments = moments.scaled(1 / filled.share)
-    density = fit_density(plan.basis, moments)
-    if len(releases) == 1:
-        return density, {}
-    by_silo = {
-        name: pool(plan, 0, DesignMoments, {name: release}).scaled(1 / filled.share)
-        for name, release in releases.items()
-    }
-    return density, fit_silo_densities(plan.basis, moments, by_silo)
+    scaled = None if moments is None else moments.scaled(1 / filled)
+    design = fit_design(plan.basis, scaled)
+    products = pool_if_released(plan, 0, CovariateMoments, releases)
+    has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
+    law = fit_covariates(
+        None if products is None else products.scaled(1 / filled), design, plan.n_coefficients, intercept=has_intercept
+    )
+    common = build_information(plan.basis, longer, design, law, filled)
+    informations = dict.fromkeys(releases, common)
+    if moments is not None and len(releases) > 1:
+        by_silo = {name: pool(plan, 0, DesignMoments, {name: releases[name]}).scaled(1 / filled) for name in releases}
+        for name, own in shrink_moments(moments.scaled(1 / filled), by_silo).items():
+            informations[name] = build_information(plan.basis, longer, fit_design(plan.basis, own), law, filled)
+    return design, law, informations
 
 
-def assume_geometries(
-    plan: Plan, density: DesignDensity, silo_densities: Mapping[str, DesignDensity], covariates: CovariateMatrix
-) -> tuple[Geometry, dict[str, Geometry]]:
-    """The geometry of all silos together, and those of the silos with designs of their own.
-
-    Where skewness will be corrected, clipping must not depend on the design.
-    """
-    even = any(plan.slice_of(index, ClippedRemainder) is not None for index in range(len(plan.rounds)))
-    geometry = assume_geometry(plan.basis, density, covariates, even=even)
-    by_silo = {
-        name: assume_geometry(plan.basis, found, covariates, even=even) for name, found in silo_densities.items()
-    }
-    return geometry, by_silo
-
-
-def choose_prior(plan: Plan, level: Level) -> Prior:
-    """The Sobolev prior around the released level."""
-    level_sd = math.hypot(level.sd_of_means, level.sd) + LEVEL_MARGIN
-    return Prior(sobolev_covariance(plan.basis, plan.alpha), plan.n_coefficients, level.value, level_sd)
-
-
-def expect_first_lengths(
-    level: Level, filled: Filled, geometry: Geometry, coordinates: Coordinates
-) -> tuple[float, float, float]:
-    """Log median of the first gradients' lengths, its sd, and the share of curves that have points."""
-    size = len(geometry.information)
-    error_of_level = np.zeros((size, size))
-    error_of_level[0, 0] = level.sd**2
-    from_curves = level.sd_of_means**2 * size / geometry.gradient_covariance[0, 0]
-    from_level = expect_squared_length(coordinates.whitener, geometry.information, filled.share, error_of_level)
-    log_median = math.log(from_curves + from_level) / 2
-    return log_median, math.hypot(START_LENGTH_SD, level.log_sd_of_means_sd), filled.share
+def judge_two_valued(shares: Pooled, filled: float) -> float:
+    """How likely it is that all values are at one of the bounds: no share is inside, or any share may be."""
+    at_bounds = (float(shares.values.sum()) + 1) / filled - (1 / filled - 1)
+    inside, sd = 1 - at_bounds, math.hypot(*shares.sd.tolist()) / filled
+    none = math.exp(-0.5 * (inside / sd) ** 2) / (sd * math.sqrt(2 * math.pi))
+    anything = float(ndtr((1 - inside) / sd) - ndtr(-inside / sd))
+    return none / (none + max(anything, 1e-300))

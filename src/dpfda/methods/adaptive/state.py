@@ -3,69 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dpfda._typing import Floats
-from dpfda.methods.adaptive.coordinates import Coordinates
-from dpfda.methods.adaptive.design import DesignDensity
-from dpfda.methods.adaptive.estimate import Estimate
-from dpfda.methods.adaptive.evidence import Evidence
-from dpfda.methods.adaptive.geometry import Geometry, assumed_gradient_covariance
+from dpfda.basis.basis import Basis
+from dpfda.methods.adaptive.covariates import CovariateLaw
+from dpfda.methods.adaptive.design import Design
+from dpfda.methods.adaptive.evidence import Answer, Asked, Measured
+from dpfda.methods.adaptive.information import Information
+from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw
 from dpfda.methods.adaptive.level import Level
-from dpfda.methods.adaptive.posterior import Posterior, Prior
-from dpfda.protocol.clip_radius import SharedCount
-from dpfda.protocol.length_filter import LengthFilter
+from dpfda.methods.adaptive.posterior import Data, Posterior
+from dpfda.methods.adaptive.shape import Coordinates
 
 
 @dataclass(frozen=True)
-class SiloState:
-    """What is known of one silo: its lengths, from one count for each gradient round (None: it did not answer), and the
-    gradients that it has released.
-    """
+class Question:
+    """The coordinates of a gradient round, and what is known of lengths in them."""
 
-    lengths: LengthFilter
-    counts: tuple[SharedCount | None, ...] = ()
-    evidence: tuple[Evidence, ...] = ()
+    coordinates: Coordinates
+    weights: tuple[float, float, float]  # of noise, bias and sampling in the risk
+    at_bounds: AtBounds
+    longest: float
+    radius: float | None = None
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a study ends: what the estimate and what a band believes, the shift that clipping made given back to both."""
+    """How a study ends: the estimate's posterior and the covariance that a band uses, in centred coefficients."""
 
     posterior: Posterior
-    band_posterior: Posterior
+    band_covariance: Floats
 
 
 @dataclass(frozen=True)
 class State:
-    """All that is known after a round; every number is released or public.
+    """All that is known after a round; every number is released or public. Coefficients are centred (`covariates.py`)."""
 
-    Round 0 sets `level`, the share `filled` of curves that have points, `density` (and `silo_densities` where designs
-    clearly differ), `covariate_sizes`, `prior` and `length_prior`. Later rounds change the others: `geometry` once products
-    of covariates are released, `gradient_covariance` once it is measured, `iterate` and the `shape` W of the `coordinates`
-    for the next question, `displacements` (squared lengths of the iterate's moves), `silos` and the last `estimate`.
-    """
-
+    longer: Basis  # the functions that estimates live in
     level: Level
     filled: float
-    density: DesignDensity
-    silo_densities: Mapping[str, DesignDensity]
-    covariate_sizes: Floats
-    prior: Prior
-    length_prior: tuple[float, float, float]
-    geometry: Geometry
-    silo_geometries: Mapping[str, Geometry]
-    shape: Floats
-    coordinates: Coordinates
+    two_valued: float
+    design: Design
+    law: CovariateLaw
+    informations: Mapping[str, Information]
+    pooled: Information
+    start: Floats  # prior mean
+    unit: float  # by how much curves differ in level
+    covariance: Floats  # of one curve's centred gradient
     iterate: Floats
-    silos: Mapping[str, SiloState]
-    displacements: tuple[float, ...] = ()
-    gradient_covariance: Floats | None = None
-    estimate: Estimate | None = None
+    open_now: tuple[Floats, Floats]  # mean and covariance of what is thought of the coefficients
+    question: Question | None = None
+    lengths: LengthLaw | None = None
+    carried: tuple[Floats, float] | None = None  # weights of the laws, and octaves by which lengths fell
+    asked: tuple[Asked, ...] = ()
+    answers: Mapping[str, tuple[Answer, ...]] = field(default_factory=dict)
+    data: Data | None = None
+    measured: Mapping[str, Measured] = field(default_factory=dict)
+    posterior: Posterior | None = None
     result: Result | None = None
-
-    def covariance_of_gradients(self) -> Floats:
-        """Measured or assumed, zeros included, in units of the other gradients' median length squared."""
-        if self.gradient_covariance is not None:
-            return self.gradient_covariance
-        return assumed_gradient_covariance(self.geometry, self.filled)

@@ -136,13 +136,25 @@ class PackedCurves:
         """
         return self._whitened(iterate, whitener, ball, threshold, outer_products, direction, remainder, np.zeros(0))
 
-    def norms(self, iterate: Floats, whitener: Floats) -> Floats:
-        """||whitener @ gradient_i|| of every curve, in no particular order: for tests, never for release."""
-        lengths = np.zeros(8 * self._store.groups)
+    def lengths(self, iterate: Floats, whitener: Floats) -> Floats:
+        """||whitener @ gradient_i|| of every curve, in no particular order; infinite for one that is not finite."""
         ball = EllipsoidBound(np.ones(self._store.columns * self._basis.size), 1.0)
+        lengths = np.zeros(8 * self._store.groups)
         self._whitened(iterate, whitener, ball, -1.0, False, None, None, lengths)
+        return self._of_curves(lengths)
+
+    def clipped_words(
+        self, iterate: Floats, whitener: Floats, ball: EllipsoidBound
+    ) -> tuple[Integers, Integers, Floats]:
+        """Words of whitener @ gradient_i within the ball and of outer products in units of its radius; and the lengths."""
+        lengths = np.zeros(8 * self._store.groups)
+        total, _, outer, _ = self._whitened(iterate, whitener, ball, -1.0, True, None, None, lengths)
+        return total, outer, self._of_curves(lengths)
+
+    def _of_curves(self, lanes: Floats) -> Floats:
+        """The entries of lanes that hold curves, and a zero for every curve without points."""
         inside = np.arange(8) < self._store.arrays.fill[:, None]
-        return np.concatenate([lengths.reshape(-1, 8)[inside], np.zeros(self._empty)])
+        return np.concatenate([lanes.reshape(-1, 8)[inside], np.zeros(self._empty)])
 
     def moment_words(self, centre: Floats, bound: EllipsoidBound) -> Integers:
         """The sum of each curve's means of the basis's moment features, minus `centre`.

@@ -1,0 +1,261 @@
+"""The law of the gradients' lengths, from noisy histograms of octaves: what clipping at a radius would take.
+
+Lengths are in units of what was expected of their root mean square. A law is a bulk (a median and a shape) and perhaps a
+second group of longer gradients: those who have the event, the outliers, the treated. All laws together are a grid with
+weights; a histogram multiplies the weights by its likelihood, and corrects every law's own masses by what it leaves open.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gammainc, gammaincinv, ndtr
+
+from dpfda._typing import Floats
+from dpfda.methods.adaptive import constants
+from dpfda.protocol.statistics import LENGTH_CELLS, LONGEST_OCTAVE, SHORTEST_OCTAVE
+
+_SUB = constants.LENGTH_SUBCELLS
+_MEDIANS = np.arange(constants.LOWEST_MEDIAN, constants.HIGHEST_MEDIAN + 0.1, 0.5)
+_SHARES = np.array(constants.SECOND_SHARES)
+_PLACES = np.arange(SHORTEST_OCTAVE, LONGEST_OCTAVE) + 0.5
+_BULKS = len(constants.CHI_BULKS) + len(constants.LOGNORMAL_BULKS) + 2
+
+
+@dataclass(frozen=True)
+class Laws:
+    """All laws of the grid, one row each; `second` is none (-1) or the octave of the second group."""
+
+    cells: Floats  # (laws, cells, subcells): probabilities
+    median: Floats
+    second: Floats
+    share: Floats
+    log_prior: Floats
+    index: Floats  # where a law stands in the dense grid (median, bulk, place or none, share)
+
+
+@lru_cache(maxsize=1)
+def list_laws() -> Laws:
+    """Every bulk alone, and with a second group of each share at least an octave further out."""
+    edges = np.arange(SHORTEST_OCTAVE - 1, LONGEST_OCTAVE + 1.01, 1 / _SUB)
+    bulks = _list_bulks(edges)
+    groups = np.diff(_normal_cdf(edges, _PLACES[:, None], constants.SECOND_SPREAD), axis=-1)
+    median, place = _MEDIANS[:, None], _PLACES[None, :]
+    further = place > median + 0.5
+    odds = further[..., None] / (1 + _SHARES * 2.0 ** (place - median)[..., None])
+    odds /= odds.sum(axis=(1, 2), keepdims=True)
+    base = -0.5 * (_MEDIANS / constants.MEDIAN_SPREAD) ** 2
+    alone = 1 - constants.SECOND_ODDS - constants.AT_BOUND_ODDS
+    i, b = (each.ravel() for each in np.meshgrid(np.arange(_MEDIANS.size), np.arange(_BULKS), indexing="ij"))
+    rows, parts = [bulks[i, b]], [(i, b, np.full(i.size, -1), np.zeros(i.size, int), base[i] + math.log(alone))]
+    i, b, k, j = (
+        each.ravel()
+        for each in np.meshgrid(
+            np.arange(_MEDIANS.size), np.arange(_BULKS), np.arange(_PLACES.size), np.arange(_SHARES.size), indexing="ij"
+        )
+    )
+    keep = further[i, k]
+    i, b, k, j = i[keep], b[keep], k[keep], j[keep]
+    pi = _SHARES[j][:, None]
+    rows.append((1 - pi) * bulks[i, b] + pi * groups[k])
+    parts.append((i, b, k, j, base[i] + np.log(constants.SECOND_ODDS * odds[i, k, j])))
+    i, b, k, j, log_prior = (np.concatenate(part) for part in zip(*parts, strict=True))
+    fine = np.concatenate(rows).astype(np.float64)
+    second = np.where(k < 0, -np.inf, _PLACES[np.maximum(k, 0)])
+    return Laws(
+        fine.reshape(len(fine), LENGTH_CELLS, _SUB),
+        _MEDIANS[i],
+        second,
+        np.where(k < 0, 0.0, _SHARES[j]),
+        log_prior,
+        np.stack([i, b, k + 1, j]),
+    )
+
+
+def _normal_cdf(edges: Floats, centre: Floats, spread: float) -> Floats:
+    cdf = ndtr((edges - centre) / spread)
+    cdf[..., 0], cdf[..., -1] = 0.0, 1.0
+    return np.asarray(cdf)
+
+
+def _list_bulks(edges: Floats) -> Floats:
+    """(medians, bulks, fine cells)."""
+    median = _MEDIANS[:, None]
+    cdfs = []
+    for freedom in constants.CHI_BULKS:
+        cdf = gammainc(freedom / 2, gammaincinv(freedom / 2, 0.5) * 4.0 ** (edges - median))
+        cdf[:, 0], cdf[:, -1] = 0.0, 1.0
+        cdfs.append(cdf)
+    for spread in constants.LOGNORMAL_BULKS:
+        cdfs.append(_normal_cdf(edges, median, spread / math.log(2)))
+    share, further, spread = constants.TAIL
+    tail = _normal_cdf(edges, median + further, spread / math.log(2))
+    cdfs += [(1 - share) * cdfs[1] + share * tail, (1 - share) * cdfs[len(constants.CHI_BULKS) + 1] + share * tail]
+    return np.diff(np.stack(cdfs, axis=1), axis=-1)
+
+
+_FINE = SHORTEST_OCTAVE - 1 + (np.arange(LENGTH_CELLS * _SUB) + 0.5) / _SUB
+_POINTS = 2.0**_FINE
+
+
+@dataclass(frozen=True)
+class AtBounds:
+    """What is known of curves whose values are all at a bound: log2 of their length, and how likely all values are."""
+
+    octave: float
+    two_valued: float
+
+
+def first_weights(at: AtBounds) -> Floats:
+    """Prior weights of all laws, with more for a second group where curves at a bound would be."""
+    laws = list_laws()
+    near = (laws.second > at.octave - constants.BOUND_OCTAVES) & (laws.second <= at.octave + 0.5)
+    distance = 2.0 ** np.where(near, laws.second - laws.median, 0.0)
+    extra = constants.AT_BOUND_ODDS / (1 + distance / constants.BOUND_REACH)
+    extra = extra + constants.TWO_VALUED_ODDS * at.two_valued**4 * (laws.share > constants.CLEAR_SHARE)
+    base = np.exp(-0.5 * (laws.median / constants.MEDIAN_SPREAD) ** 2)
+    weights = np.exp(laws.log_prior) + np.where(near, base * extra / (constants.BOUND_OCTAVES * _SHARES.size), 0.0)
+    return np.asarray(weights / weights.sum())
+
+
+def carry_weights(weights: Floats, octaves: float, at: AtBounds) -> Floats:
+    """The next round's prior: what is known, moved by so many octaves and blurred; partly the first prior again."""
+    laws, shape = list_laws(), (_MEDIANS.size, _BULKS, _PLACES.size + 1, _SHARES.size)
+    moved = np.zeros(shape)
+    i, b, k, j = laws.index
+    for blur, part in ((-0.5, 0.25), (0.0, 0.5), (0.5, 0.25)):
+        steps = round((octaves + blur) * 2)
+        at_median = np.clip(i + steps, 0, _MEDIANS.size - 1)
+        at_place = np.where(k == 0, 0, np.clip(k + math.floor(steps / 2 + 0.5), 1, _PLACES.size))
+        np.add.at(moved, (at_median, b, at_place, j), part * weights)
+    carried = moved[i, b, k, j]
+    fresh = constants.FORGOTTEN
+    return np.asarray((1 - fresh) * carried / max(carried.sum(), 1e-300) + fresh * first_weights(at))
+
+
+@dataclass(frozen=True)
+class LengthLaw:
+    """Laws with weights, each with its own masses of the octaves (mean and variance), corrected by histograms."""
+
+    laws: Floats  # rows of the grid
+    log_weights: Floats
+    cells: Floats  # (laws, cells, subcells): within a cell, subcells keep their proportions
+    mass: Floats
+    variance: Floats
+    longest: float
+
+    @classmethod
+    def start(cls, weights: Floats, n: float, longest: float) -> LengthLaw:
+        """Before any histogram of n curves; nothing is longer than `longest`."""
+        keep = np.flatnonzero(weights > constants.NEGLIGIBLE_LAW * weights.max())
+        cells = list_laws().cells[keep] * (2.0 ** (_FINE - 0.5 / _SUB) < longest).reshape(LENGTH_CELLS, _SUB)
+        cells = cells / cells.sum(axis=(1, 2), keepdims=True)
+        mass = cells.sum(axis=2)
+        variance = (mass + 1e-12) * (constants.LAW_ERROR + 1 / n)
+        return cls(keep, np.log(weights[keep]), cells, mass, variance, longest)
+
+    def observe(self, shares: Floats, sd: float, counted: Floats | None = None) -> LengthLaw:
+        """With noisy shares of the cells; a gradient of each subcell counts as `counted`, or as one."""
+        within = self.cells.sum(axis=2)
+        factor, used = np.ones_like(self.mass), np.ones(LENGTH_CELLS, bool)
+        if counted is not None:
+            by_cell = counted.reshape(LENGTH_CELLS, _SUB)
+            factor = (self.cells * by_cell).sum(axis=2) / np.maximum(within, 1e-30)
+            used = by_cell.max(axis=1) > 0
+        variance = sd**2 + factor**2 * self.variance
+        misfit = shares - factor * self.mass
+        log_weights = self.log_weights - 0.5 * ((misfit**2 / variance + np.log(variance)) * used).sum(axis=1)
+        gain = used * factor * self.variance / variance
+        found = replace(
+            self,
+            log_weights=log_weights,
+            mass=self.mass + gain * misfit,
+            variance=self.variance * (1 - factor * gain),
+        )
+        return found._pruned()
+
+    def _pruned(self) -> LengthLaw:
+        """Without laws that hardly weigh, at most so many."""
+        order = np.argsort(-self.log_weights)[: constants.MOST_LAWS]
+        order = order[self.log_weights[order] > self.log_weights[order[0]] + math.log(constants.NEGLIGIBLE_LAW)]
+        return LengthLaw(
+            self.laws[order],
+            self.log_weights[order],
+            self.cells[order],
+            self.mass[order],
+            self.variance[order],
+            self.longest,
+        )
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the laws that are left."""
+        weights = np.exp(self.log_weights - self.log_weights.max())
+        return np.asarray(weights / weights.sum())
+
+    def all_weights(self) -> Floats:
+        """Weights of all laws of the grid."""
+        weights = np.zeros(len(list_laws().median))
+        weights[self.laws] = self.weights
+        return weights
+
+    def _densities(self) -> tuple[Floats, Floats, Floats]:
+        """Weights, probabilities of the subcells under each law, and their lengths."""
+        mass = np.maximum(self.mass, 0.0)
+        mass = mass / mass.sum(axis=1, keepdims=True)
+        scale = mass / np.maximum(self.cells.sum(axis=2), 1e-30)
+        densities = (self.cells * scale[..., None]).reshape(len(mass), -1)
+        return self.weights, densities, np.minimum(_POINTS, self.longest)
+
+    def excess(self, radii: Floats, sure: float) -> Floats:
+        """E(L - C)+ for each radius C: root mean square over those laws, `sure` of the weight, where it is least."""
+        weights, densities, points = self._densities()
+        beyond = np.maximum(points[:, None] - radii, 0.0)
+        squares = (beyond**2).reshape(LENGTH_CELLS, _SUB, -1).mean(axis=1)
+        excess = np.sqrt((densities @ beyond) ** 2 + self.variance @ squares)
+        order = excess.argsort(axis=0)
+        sorted_weights = weights[order]
+        part = np.clip(sure - (np.cumsum(sorted_weights, axis=0) - sorted_weights), 0.0, sorted_weights)
+        return np.asarray(np.sqrt((part * np.take_along_axis(excess, order, 0) ** 2).sum(axis=0) / sure))
+
+    def attenuation(self, radii: Floats) -> Attenuation:
+        """What clipping at each radius leaves of the gradients."""
+        weights, densities, points = self._densities()
+        density = weights @ densities
+        kept = np.minimum(1.0, radii / points[:, None])
+        clipped = np.where(kept < 1, kept, 0.0)
+        squares = density @ points**2
+        return Attenuation(
+            density @ kept,
+            density @ clipped,
+            density @ np.minimum(points[:, None], radii) ** 2,
+            float(_weighted_median(densities @ points**2, weights)),
+            float(squares),
+            float(density @ points),
+        )
+
+
+@dataclass(frozen=True)
+class Attenuation:
+    """E min(1, C/L), the part of it from clipped gradients, E min(L, C)^2; E L^2 (median over laws, mean) and E L."""
+
+    kept: Floats
+    clipped: Floats
+    square: Floats
+    full_square: float
+    mean_full_square: float
+    mean: float
+
+
+def free_counts(radius: float) -> Floats:
+    """How much a gradient of each subcell counts among the companions of a clipped gradient."""
+    return np.asarray(np.sqrt(np.maximum(1 - (_POINTS / radius) ** 2, 0.0)))
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = values.argsort()
+    place = int(np.searchsorted(np.cumsum(weights[order]), 0.5))
+    return float(values[order[min(place, len(order) - 1)]])

@@ -1,0 +1,46 @@
+"""The radius of a round: noise grows with it, what clipping takes falls with it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpfda._typing import Floats
+from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.lengths import LengthLaw
+
+
+def choose_radius(
+    law: LengthLaw, precision: float, n: float, weights: tuple[float, float, float], dims: float, asymmetry: float
+) -> float:
+    """The radius of least risk; `precision` is n mu of the round, `weights` those of noise, bias and sampling.
+
+    Weights say how much a unit of variance, spread as noise, bias or curves are, adds to the risk of the estimate.
+    """
+    radii = 2.0 ** np.arange(constants.LOWEST_RADIUS, constants.HIGHEST_RADIUS + 0.01, constants.RADIUS_STEP)
+    radii = np.unique(np.minimum(radii, law.longest))
+    noise_weight, bias_weight, sampling_weight = weights
+    found = law.attenuation(radii)
+    excess = law.excess(radii, constants.SURE)
+    slope = np.maximum(found.kept - found.clipped / dims, constants.MIN_JACOBIAN)
+    noise = (2 * radii / precision) ** 2 * noise_weight
+    bias = (asymmetry * excess) ** 2 * bias_weight
+    sampling = found.square / n * sampling_weight
+    return float(radii[np.argmin((noise + bias + sampling) / slope**2)])
+
+
+def weigh_errors(
+    shape: Floats, spread: Floats, expected: Floats, bias: Floats, n: float, precision: float
+) -> tuple[float, float, float]:
+    """How much variance in the clipped coordinates (trace 1 of noise, of bias, of curves) adds to the posterior risk."""
+    size = len(shape)
+    lengths = float(np.trace(np.linalg.solve(shape, spread)))
+    unit = (2 * constants.TYPICAL_RADIUS / precision) ** 2 * lengths
+    noise = np.linalg.inv(spread / n + unit * shape)
+    posterior = np.linalg.inv(np.linalg.inv(expected + 1e-12 * np.trace(expected) * np.eye(size)) + noise)
+    slope = noise @ posterior @ posterior @ noise  # of the risk, in the covariance of the noise
+    along_bias = bias * lengths / float(np.trace(np.linalg.solve(shape, bias)))
+    return (
+        float((slope * shape).sum()) * lengths,
+        float((slope * along_bias).sum()),
+        float((slope * spread).sum()),
+    )

@@ -1,0 +1,90 @@
+"""Coordinates for clipping: in which directions a gradient counts as long.
+
+One ball is the cheapest bound, so directions are scaled first: those that the noise would hurt most are stretched. Along
+the functions of the basis the scales minimise the posterior risk (a direction that the prior has settled needs no
+precision, so more functions cost nothing). Along the covariates every column has about one size, but a small group is never
+stretched until its curves are far longer than all others: they would be clipped first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpfda._typing import Floats
+from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.covariates import CovariateLaw
+from dpfda.methods.adaptive.matrices import geometric_mean, inverse, power
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Covariance of one curve's gradient at a uniform design: `alone` times I, plus `smooth` times a smooth curve's."""
+
+    alone: float
+    smooth: float
+
+    def matrix(self, size: int) -> Floats:
+        """In `size` functions."""
+        return np.asarray(self.alone * np.eye(size) + self.smooth * np.diag(smooth_variances(size)))
+
+
+def smooth_variances(size: int) -> Floats:
+    """How a random curve's variance falls with the function's number: 1, then k^-2 / 4."""
+    k = np.maximum(np.arange(size), 1.0)
+    return np.where(np.arange(size) == 0, 1.0, constants.HARMONIC_VARIANCE / k**2)
+
+
+def choose_function_shape(spread: Floats, expected: Floats, n: float, precision: float) -> Floats:
+    """W for the ball |W^-1/2 g| <= C that minimises the posterior risk when coefficients have the `expected` covariance.
+
+    The release is b + noise with covariance N = spread / n + tr(W^-1 spread) W (2 c / precision)^2, c the radius in root mean
+    squares. With Lambda the posterior covariance, the risk tr Lambda has the derivative M = N^-1 Lambda^2 N^-1 in N, and is
+    least where W = M^-1 # spread, a geometric mean; one step of the iteration is half the way there. Without a prior W
+    would be the root of the spread. W is kept within a factor of that, above the least ratio: every direction stays
+    measurable if the prior is wrong.
+    """
+    base = power(spread, 0.5)
+    root, back = power(base, 0.5), power(base, -0.5)
+    unit = (2 * constants.TYPICAL_RADIUS / precision) ** 2
+    prior = inverse(expected + 1e-12 * np.trace(expected) * np.eye(len(spread)))
+    shape = base
+    for _ in range(constants.SHAPE_PASSES):
+        noise = inverse(spread / n + unit * np.trace(np.linalg.solve(shape, spread)) * shape)
+        posterior = inverse(prior + noise)
+        slope = noise @ posterior @ posterior @ noise
+        slope = slope + 1e-9 * np.trace(slope) / len(slope) * np.eye(len(slope))
+        wanted = geometric_mean(inverse(slope), spread)
+        scale = float(np.trace(base))
+        shape = geometric_mean(shape * (scale / np.trace(shape)), wanted * (scale / np.trace(wanted)))
+        values, vectors = np.linalg.eigh(back @ shape @ back)
+        logs = np.log(np.maximum(values, 1e-300))
+        logs = np.minimum(logs - logs.min(), constants.SHAPE_RANGE)
+        shape = root @ (vectors * np.exp(logs)) @ vectors.T @ root
+    return shape
+
+
+def choose_column_scales(law: CovariateLaw) -> Floats:
+    """The matrix that takes columns of G* to about one size; columns with two values within a limit."""
+    scales = power(law.average, -constants.COLUMN_POWER)
+    scales /= scales[0, 0]
+    longest = np.abs(np.diag(scales)) * law.leverage
+    limit = np.where(longest > constants.MOST_LEVERAGE, constants.MOST_LEVERAGE / np.maximum(longest, 1e-12), 1.0)
+    return np.asarray(limit[:, None] * scales)
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """v = whitener g: gradients of the centred coefficients in the coordinates that are clipped."""
+
+    whitener: Floats
+    inverse: Floats
+
+    @classmethod
+    def of(cls, columns: Floats, functions: Floats, covariance: Floats) -> Coordinates:
+        """From both scales, in units in which gradients of this covariance have a root mean square length of 1."""
+        whitener = np.kron(columns, power(functions, -0.5))
+        back = np.kron(np.linalg.inv(columns), power(functions, 0.5))
+        size = float(np.sqrt(np.trace(whitener @ covariance @ whitener.T)))
+        return cls(whitener / size, back * size)
