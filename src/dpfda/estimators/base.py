@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Self
 
+import numpy as np
+
 from dpfda import _validate
 from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
@@ -27,11 +29,20 @@ from dpfda.planning.expected_error import (
 )
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans.published import DEFAULT_POINTS_PER_CURVE
-from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.plans.registry import default_basis, make_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import INTERCEPT, Scaling
 from dpfda.protocol.statement import not_private, statement
-from dpfda.protocol.terms import BASES, MOST_BASIS, PROJECTIONS, Y_SCALES, CovariateTerms, SiloTerms, StudyTerms
+from dpfda.protocol.terms import (
+    BASES,
+    MOST_BASIS,
+    OUTCOMES,
+    PROJECTIONS,
+    Y_SCALES,
+    CovariateTerms,
+    SiloTerms,
+    StudyTerms,
+)
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
@@ -54,7 +65,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         *,
         domain: tuple[float, float] | None = None,
         y_bounds: tuple[float, float] | None = None,
-        basis: str = "cosine",
+        basis: str | None = None,
         n_basis: int | None = None,
         alpha: float | None = None,
         method: str = "adaptive",
@@ -63,6 +74,9 @@ class CurveEstimator(FittedFunctions, Parameters):
         y_scale: str = "bounds",
         constants: PublishedConstants | None = None,
         projection: str = "ellipsoid",
+        assume_symmetric: bool = False,
+        outcome: str | None = None,
+        visit_times: Sequence[float] = (),
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -78,6 +92,9 @@ class CurveEstimator(FittedFunctions, Parameters):
         self.y_scale = y_scale
         self.constants = constants
         self.projection = projection
+        self.assume_symmetric = assume_symmetric
+        self.outcome = outcome
+        self.visit_times = visit_times
         self.random_state = random_state
 
     def fit(
@@ -164,7 +181,15 @@ class CurveEstimator(FittedFunctions, Parameters):
     def check_parameters(self) -> None:
         """Raise `InvalidInput` for the first parameter that cannot be used; no data are involved."""
         _validate.choice("method", self.method, METHODS)
-        _validate.choice("basis", self.basis, BASES)
+        if self.basis is not None:
+            _validate.choice("basis", self.basis, BASES)
+        if self.outcome is not None:
+            _validate.choice("outcome", self.outcome, OUTCOMES[1:])
+        if not isinstance(self.assume_symmetric, bool | np.bool_):
+            raise InvalidInput(f"assume_symmetric must be True or False, got {self.assume_symmetric!r}.")
+        declared = self.assume_symmetric or self.outcome is not None or len(self.visit_times) > 0
+        if declared and self.method == "published":
+            raise InvalidInput("assume_symmetric, outcome and visit_times are for method='adaptive'; leave them out.")
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
         _validate.choice("projection", self.projection, PROJECTIONS)
         _validate.interval("domain", self.domain)
@@ -177,6 +202,10 @@ class CurveEstimator(FittedFunctions, Parameters):
             _validate.within("n_basis", _validate.integer("n_basis", self.n_basis), 1, MOST_BASIS)
         if self.points_per_curve is not None:
             _validate.positive("points_per_curve", self.points_per_curve)
+
+    def choose_basis(self) -> str:
+        """The name of the basis: free ends unless another one is asked for, cosines for the published method."""
+        return self.basis or default_basis(self.method)
 
     def _as_silos(self, X: Data) -> list[Silo]:
         items: list[Any] = [X] if isinstance(X, Curves | Silo) else list(X) if isinstance(X, Sequence) else []
@@ -226,9 +255,15 @@ class CurveEstimator(FittedFunctions, Parameters):
         """
         bounds = self._column_bounds(columns)
         covariates = [pair for pair in bounds if pair != INTERCEPT]
-        public: dict[str, Any] = {"basis": self.basis, "n_basis": self.n_basis, "alpha": self.alpha, **labels}
+        public: dict[str, Any] = {"basis": self.choose_basis(), "n_basis": self.n_basis, "alpha": self.alpha, **labels}
         if self.basis == "fourier-extension":
             public["extension"] = _validate.real("factor", self.extension)
+        if self.method == "adaptive":
+            public |= {
+                "assume_symmetric": bool(self.assume_symmetric),
+                "outcome": self.outcome or OUTCOMES[0],
+                "visit_times": tuple(float(time) for time in _validate.vector("visit_times", list(self.visit_times))),
+            }
         if self.method == "published":
             public |= {"y_scale": self.y_scale, "constants": self.constants, "projection": self.projection}
             _warn_of_assumed_points(silo_terms)
@@ -251,7 +286,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         self._check_curves(X)
         warnings.warn("method='nonprivate' protects nobody: do not release its result.", NotPrivateWarning, 3)
         size = DEFAULT_REFERENCE_SIZE if self.n_basis is None else self.n_basis
-        basis = make_basis(self.basis, size, _validate.interval("domain", self.domain), factor=self.extension)
+        basis = make_basis(self.choose_basis(), size, _validate.interval("domain", self.domain), factor=self.extension)
         scaling = Scaling(_validate.interval("y_bounds", self.y_bounds), self._column_bounds(X.p))
         fitted = least_squares(X, basis, scaling)
         return self.remember(

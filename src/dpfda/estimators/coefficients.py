@@ -79,7 +79,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         y_bounds: tuple[float, float] | None = None,
         design_bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
         intercept: bool = True,
-        basis: str = "cosine",
+        basis: str | None = None,
         n_basis: int | None = None,
         alpha: float | None = None,
         method: str = "adaptive",
@@ -88,6 +88,9 @@ class PrivateVaryingCoefficients(CurveEstimator):
         y_scale: str = "bounds",
         constants: PublishedConstants | None = None,
         projection: str = "ellipsoid",
+        assume_symmetric: bool = False,
+        outcome: str | None = None,
+        visit_times: Sequence[float] = (),
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -104,6 +107,9 @@ class PrivateVaryingCoefficients(CurveEstimator):
             y_scale=y_scale,
             constants=constants,
             projection=projection,
+            assume_symmetric=assume_symmetric,
+            outcome=outcome,
+            visit_times=visit_times,
             random_state=random_state,
         )
         self.design_bounds = design_bounds
