@@ -16,19 +16,23 @@ def parse_ends(name: str, value: Any) -> tuple[Any, Any]:
     """The two ends of `46:63` or `[46, 63]`."""
     parts = value.split(":") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
     if len(parts) != 2:
-        raise InvalidInput(f"--{name} must be two ends with a colon, as in --{name} 46:63, got {value!r}.")
+        written = name if name.endswith("=") else f"{name} "  # --bounds bmi=10:70, --domain 46:63
+        raise InvalidInput(
+            f"--{name.rstrip('=')} must be two ends with a colon, as in --{written}46:63, got {value!r}."
+        )
     return parts[0], parts[1]
 
 
 def parse_interval(name: str, value: Any) -> Interval:
     """Two numbers, the lower first."""
     low, high = parse_ends(name, value)
-    return _validate.interval(name, (parse_number(name, low), parse_number(name, high)))
+    option = f"--{name.rstrip('=')}"
+    return _validate.interval(option, (parse_number(option, low), parse_number(option, high)))
 
 
-def parse_domain(value: Any) -> Domain:
-    """Two numbers or two dates."""
-    return Domain.between(*parse_ends("domain", value))
+def parse_domain(value: Any, date_format: str | None = None) -> Domain:
+    """Two numbers or two dates, written as those of the table."""
+    return Domain.between(*parse_ends("domain", value), date_format)
 
 
 def parse_names(value: Any) -> list[str]:

@@ -8,11 +8,19 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Self
 
+import numpy as np
+
 from dpfda import _validate
 from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
-from dpfda.errors import InsufficientBudgetWarning, InvalidInput, NotPrivateWarning
+from dpfda.errors import (
+    InsufficientBudgetWarning,
+    InvalidInput,
+    LargeDeltaWarning,
+    NotPrivateWarning,
+    OwnerWarning,
+)  # fmt: skip
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters
@@ -35,6 +43,7 @@ from dpfda.protocol.terms import BASES, MOST_BASIS, PROJECTIONS, Y_SCALES, Covar
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
+OUTSIDE = ("drop", "refuse")  # what becomes of points with x outside the domain
 METHODS = ("adaptive", "published", "nonprivate")
 DEFAULT_REFERENCE_SIZE = 7
 
@@ -63,6 +72,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         y_scale: str = "bounds",
         constants: PublishedConstants | None = None,
         projection: str = "ellipsoid",
+        outside: str = "drop",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -78,6 +88,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         self.y_scale = y_scale
         self.constants = constants
         self.projection = projection
+        self.outside = outside
         self.random_state = random_state
 
     def fit(
@@ -111,6 +122,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         silos = self._as_silos(X)
         terms = self.make_terms([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
         plan = make_plan(terms)
+        _warn_of_large_delta(terms.silos)
         warned = self._warn_if_insufficient(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
         with one_blas_thread():
@@ -167,6 +179,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         _validate.choice("basis", self.basis, BASES)
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
         _validate.choice("projection", self.projection, PROJECTIONS)
+        _validate.choice("outside", self.outside, OUTSIDE)
         _validate.interval("domain", self.domain)
         _validate.interval("y_bounds", self.y_bounds)
         if self.alpha is not None:
@@ -201,11 +214,22 @@ class CurveEstimator(FittedFunctions, Parameters):
 
     def _check_curves(self, curves: Curves) -> None:
         low, high = _validate.interval("domain", self.domain)
-        if curves.n_points and not (curves.x.min() >= low and curves.x.max() <= high):
+        inside = int(np.count_nonzero((curves.x >= low) & (curves.x <= high)))
+        if inside == curves.n_points:
+            return
+        if not inside:
+            raise InvalidInput(f"domain ({low:g}, {high:g}) misses every point; check its units, or the column of x.")
+        if self.outside == "refuse":
             raise InvalidInput(
                 f"domain ({low:g}, {high:g}) does not hold every x; widen domain to the range that is possible by "
-                "definition (not by looking at the data), or drop the points outside it."
+                "definition (not by looking at the data), or set outside='drop' to leave those points out."
             )
+        warnings.warn(
+            f"NOT PRIVATE, for the data's owner only: {curves.n_points - inside:,} of {curves.n_points:,} points lie "
+            "outside the domain and are left out (outside='refuse' would refuse them).",
+            OwnerWarning,
+            5,
+        )
 
     def make_terms(self, silo_terms: Sequence[SiloTerms], *, columns: int, **labels: Any) -> StudyTerms:
         """The terms of a fit: public values alone, from which every silo makes the plan by itself.
@@ -253,10 +277,23 @@ class CurveEstimator(FittedFunctions, Parameters):
         size = DEFAULT_REFERENCE_SIZE if self.n_basis is None else self.n_basis
         basis = make_basis(self.basis, size, _validate.interval("domain", self.domain), factor=self.extension)
         scaling = Scaling(_validate.interval("y_bounds", self.y_bounds), self._column_bounds(X.p))
-        fitted = least_squares(X, basis, scaling)
+        fitted = least_squares(X.restrict(basis.domain), basis, scaling)
         return self.remember(
             basis, scaling, Outcome(fitted, None, False), not_private("least squares on the raw curves")
         )
+
+
+def _warn_of_large_delta(silo_terms: Sequence[SiloTerms]) -> None:
+    """From public numbers alone, before anything is spent."""
+    for silo in silo_terms:
+        if silo.delta * silo.n >= 1:
+            warnings.warn(
+                f"delta={silo.delta:g} is large for {silo.n:,} subjects: this promise would permit publishing a whole "
+                "record; choose it far below one over the number of subjects.",
+                LargeDeltaWarning,
+                3,
+            )
+            return
 
 
 def _warn_of_assumed_points(silo_terms: Sequence[SiloTerms]) -> None:

@@ -39,6 +39,9 @@ class PrivateMean(CurveEstimator):
         The paper's tuning constants.
     projection : {"ellipsoid", "cone", "none"}
         Data-free set on which iterates of method="published" are projected.
+    outside : {"drop", "refuse"}
+        Points of raw curves with x outside the domain: left out, as a silo and the command line do, or refused. The owner
+        is warned of them (`OwnerWarning`); a domain that misses every point is refused in any case.
     random_state : int, optional
         For simulations: predictable noise; the result is marked not private.
 

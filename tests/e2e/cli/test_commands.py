@@ -92,10 +92,10 @@ def test_a_budget_of_one_fit_is_spent_by_one_fit(table, capsys) -> None:
     assert "no data were read and nothing was spent" in again.complaints[0]
 
 
-def test_a_delta_above_one_over_the_subjects_is_pointed_out(table, capsys) -> None:
+def test_a_delta_above_one_over_the_subjects_is_refused(table, capsys) -> None:
     fund(table, 3.0)
     ran = dpfda(capsys, "fit", table, *COLUMNS, *PUBLIC, "--epsilon", 1, "--delta", 0.02)
-    assert ran.code == 0
+    assert ran.code == 2
     assert "far below one over the number of subjects" in " ".join(ran.err.split())
 
 
@@ -129,7 +129,7 @@ def test_coefficient_curves_with_a_category(table, capsys) -> None:
 def test_owner_notes_go_to_stderr_and_into_the_report_only_if_asked_for(table, capsys) -> None:
     fund(table, 3.0)
     table.write_text(table.read_text() + "p0001,50,9999,1,former\n")
-    note = "1 of 60 subjects had values outside the bounds and were clamped"
+    note = "1 of 60 subjects had values outside the bounds and was clamped"
     ran = dpfda(capsys, "fit", table, *ALL, "--report", "a.html", "--json", "a.json")
     assert f"NOT PRIVATE, for the data's owner only: {note}." in ran.err
     assert note not in ran.out

@@ -9,7 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dpfda import Curves, InvalidInput, Ledger, PrivateMean, PrivateVaryingCoefficients, PublishedConstants, Silo
+from dpfda import (
+    Curves,
+    InvalidInput,
+    Ledger,
+    OwnerWarning,
+    PrivateMean,
+    PrivateVaryingCoefficients,
+    PublishedConstants,
+    Silo,
+)
 
 N = 60
 NAN, INF = math.nan, math.inf
@@ -177,16 +186,31 @@ def test_x_of_a_wrong_type(X, method):
     assert_one_sentence(error, "X")
 
 
-def test_x_outside_the_domain():
+def test_x_outside_the_domain_is_refused_on_request():
     with pytest.raises(InvalidInput) as error:
-        PrivateMean(**(BASE | {"domain": (0, 0.5)})).fit(mean_curves())
+        PrivateMean(**(BASE | {"domain": (0, 0.5), "outside": "refuse"})).fit(mean_curves())
     assert_one_sentence(error, "domain")
+
+
+def test_a_domain_that_misses_every_point_is_refused():
+    with pytest.raises(InvalidInput) as error:
+        PrivateMean(**(BASE | {"domain": (50, 90)})).fit(mean_curves())
+    assert_one_sentence(error, "domain")
+
+
+@pytest.mark.parametrize("method", ["adaptive", "nonprivate"])
+def test_x_outside_the_domain_is_left_out_and_only_the_owner_hears_of_it(method):
+    data, domain = mean_curves(), (0.0, 0.5)
+    options = BASE | {"domain": domain, "random_state": 1, "method": method}
+    with pytest.warns(OwnerWarning, match="NOT PRIVATE"):
+        whole = PrivateMean(**options).fit(data)
+    np.testing.assert_array_equal(whole.coef_, PrivateMean(**options).fit(data.restrict(domain)).coef_)
 
 
 def test_the_message_about_x_shows_no_data():
     data = mean_curves()
     with pytest.raises(InvalidInput) as error:
-        PrivateMean(**(BASE | {"domain": (0.25, 0.5)})).fit(data)
+        PrivateMean(**(BASE | {"domain": (0.25, 0.5), "outside": "refuse"})).fit(data)
     numbers = re.findall(r"\d+\.\d+", str(error.value))
     assert set(map(float, numbers)) <= {0.25, 0.5}
 

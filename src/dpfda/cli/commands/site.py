@@ -103,6 +103,7 @@ def policy(
     from dpfda.federation.site_ledger import create_ledger, open_ledger
 
     own, rules = SiteFolder(folder), read_policy(file)
+    rules.check_columns()
     refuse_seed(rules, simulation=simulation)
     check_seal(own, apart_from="policy.json")
     ledger = create_ledger(rules, AuditLog(own.audit)) if new_ledger else open_ledger(rules)

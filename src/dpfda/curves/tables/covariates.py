@@ -9,7 +9,7 @@ import numpy as np
 
 from dpfda import _validate
 from dpfda._typing import Interval
-from dpfda.curves.tables.numbers import write_objects
+from dpfda.curves.tables.cells import write_objects
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Covariate:
 
     def indicators(self, values: pl.Series) -> NDArray[np.float64]:
         """One column for each level but the reference; NaN where the value is not a listed level."""
-        text = write_objects(values).cast(str).str.strip_chars().str.replace(r"\.0$", "").to_numpy()
+        text = write_levels(values).to_numpy()
         design = np.full((len(text), len(self.levels) - 1), np.nan)
         for position, level in enumerate(self.levels):
             rows = text == level
@@ -58,3 +58,10 @@ class Covariate:
             if position:
                 design[rows, position - 1] = 1.0
         return design
+
+
+def write_levels(values: pl.Series) -> pl.Series:
+    """Categories as text without spaces around; 1.0 is 1."""
+    import polars as pl
+
+    return write_objects(values).cast(pl.String).str.strip_chars().str.replace(r"\.0$", "")

@@ -10,11 +10,11 @@ import numpy as np
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.copies import find_copies, find_copies_in_curve
+from dpfda.curves.tables.filling import fill_blocks, fill_covariates
 from dpfda.curves.tables.keys import split_texts
-from dpfda.curves.tables.owner_notes import Tally, count_findings
+from dpfda.curves.tables.owner_view import Tally, count_findings
 from dpfda.curves.tables.rows import Rows
 from dpfda.curves.tables.spoiling import find_spoiled, is_spoiled, without_points
-from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,6 +38,7 @@ class ShapedRows:
 def shape_rows(rows: Rows, reading: Reading) -> ShapedRows:
     """All rows of some ids, in any order, as curves."""
     codes, labels = _number_ids(rows.ids)
+    rows = fill_covariates(rows, codes, reading)
     given, spoiled = rows, np.zeros(0, dtype=np.bool_)
     if reading.never_refuses:
         spoiled = find_spoiled(rows, codes)
@@ -59,15 +60,13 @@ def shape_rows(rows: Rows, reading: Reading) -> ShapedRows:
 
 def shape_long_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[ShapedRows]:
     """One curve with very many points, in parts. The parts' tallies are those of one curve together."""
-    copies = np.empty(0, dtype=np.int64)
+    copies, blocks = np.empty(0, dtype=np.int64), fill_blocks(piece, reading, at_once)
     if reading.duplicates != "keep":
-        copies = find_copies_in_curve(
-            lambda: ((rows.x, rows.y, rows.design) for rows in piece.blocks(at_once)), len(piece), at_once
-        )
+        copies = find_copies_in_curve(lambda: ((rows.x, rows.y, rows.design) for rows in blocks()), len(piece), at_once)
     refused = bool(copies.size) and reading.duplicates == "refuse"
-    spoiled = reading.never_refuses and (refused or is_spoiled(piece, at_once))
+    spoiled = reading.never_refuses and (refused or is_spoiled(blocks()))
     start, untold = 0, copies.size
-    for rows in piece.blocks(at_once):
+    for rows in blocks():
         low, high = np.searchsorted(copies, [start, start + len(rows)])
         start += len(rows)
         if reading.duplicates == "drop" and high > low:
@@ -92,21 +91,6 @@ def shape_without_copies_check(
 
     rows = Rows(pl.Series(codes), x, y, design)
     return _restrict_to_domain(_assemble_curves(codes, rows, None), rows, reading)
-
-
-def refuse_copies(tally: Tally, reading: Reading) -> list[str]:
-    """Refuse a table with copies if they are to be refused and rows may refuse; else the note for the owner."""
-    if not tally.copies:
-        return []
-    if reading.duplicates == "refuse":
-        sentence = (
-            f"{tally.copies:,} rows are exact copies of another row; add --duplicates drop if they are mistakes, or "
-            "--duplicates keep if they are repeated measurements."
-        )
-        if not reading.never_refuses:
-            raise InvalidInput(sentence)
-        return [sentence]
-    return [f"{tally.copies:,} rows were exact copies and were dropped"]
 
 
 def _assemble_curves(codes: NDArray[np.int64], rows: Rows, labels: NDArray[np.uint64] | None) -> Curves:
