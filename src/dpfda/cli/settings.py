@@ -45,7 +45,6 @@ DEFAULTS: dict[str, Any] = {
     "date-format": None,
     "missing": None,
     "strip-units": False,
-    "fill-down": False,
     "y-levels": None,
     "outside": "drop",
     "duplicates": "refuse",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpfda.curves.tables import Loaded, Source
 
 _TOP = ("data", "promise", "budget", "allow", "simulation")
-_HOW = ("separator", "decimal", "duplicates", "missing", "strip_units", "date_format", "y_levels", "fill_down")
+_HOW = ("separator", "decimal", "duplicates", "missing", "strip_units", "date_format", "y_levels")
 _DATA = ("source", "query", "sheet", "id", "x", "y", *_HOW)
 _ALLOW = ("methods", "models", "bases", "domain", "y_bounds", "covariates", "max_rounds", "max_basis", "studies")
 _LISTS = ("methods", "models", "bases", "covariates", "studies")

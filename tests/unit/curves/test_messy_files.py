@@ -5,16 +5,13 @@ from __future__ import annotations
 import datetime as dt
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
 from dpfda.curves.tables.cells import Cells
 from dpfda.curves.tables.dates import parse_dates
-from dpfda.curves.tables.filling import fill_covariates
 from dpfda.curves.tables.numbers import parse_numbers
-from dpfda.curves.tables.rows import Rows
 from dpfda.curves.tables.wide import parse_point
 from dpfda.curves.tables.workbook import read_sheet
 from dpfda.errors import InvalidInput
@@ -148,47 +145,6 @@ def test_yes_and_no_become_a_share(tmp_path: Path) -> None:
         reading(y_levels=("no", "yes"))
 
 
-REDCAP = """record_id,event,x,y,sex,bmi
-1,baseline,,,f,22.5
-1,visit 1,5,50,,
-1,visit 2,6,51,,
-2,baseline,,,m,30
-2,visit 1,7,60,,
-"""
-
-
-def test_baseline_facts_are_filled_down_on_request_only(tmp_path: Path) -> None:
-    how = {"id": "record_id", "covariates": (Covariate("sex", levels=("f", "m")), Covariate("bmi", (10.0, 70.0)))}
-    with pytest.raises(InvalidInput, match="add --fill-down"):
-        load(tmp_path, REDCAP, **how)
-    loaded = load(tmp_path, REDCAP, fill_down=True, **how)
-    assert loaded.curves.design.tolist() == [[1, 0, 22.5], [1, 1, 30]]
-    assert loaded.curves.counts.tolist() == [2, 1]
-    with pytest.raises(InvalidInput, match="constant within a curve"):
-        load(tmp_path, REDCAP + "2,visit 2,8,61,f,\n", fill_down=True, **how)
-
-
-def test_filling_down_is_the_same_on_disk_and_where_rows_never_refuse(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    lines = ["id,x,y,w"]
-    for subject in rng.permutation(40):
-        count = 200 if subject == 3 else 5  # one curve is larger than what is read at once
-        given = rng.integers(count)
-        lines += [
-            f"{subject},{rng.uniform(0, 100):.4f},{rng.uniform(0, 10):.4f},{subject / 10 if row == given else ''}"
-            for row in range(count)
-        ]
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join(lines) + "\n")
-    for rows in ("refuse", "never refuse"):
-        how = reading(covariates=(Covariate("w", (0.0, 9.0)),), fill_down=True, rows=rows)
-        small = load_curves(find_source(str(path)), how).curves
-        big = load_curves(find_source(str(path)), how, rows_at_once=16, scratch=tmp_path).curves
-        assert small == big
-        names = sorted(map(str, range(40)))
-        np.testing.assert_array_equal(small.design[:, 1], [int(name) / 10 for name in names])
-
-
 @pytest.mark.parametrize(
     ("column", "x"),
     [("v_-2", -2.0), ("v_2", 2.0), ("-2", -2.0), ("hdl-46", 46.0), ("t0.5", 0.5), ("day.-7", -7.0), ("v -3.5", -3.5),
@@ -254,15 +210,6 @@ def test_a_sheet_holds_texts_and_no_empty_rows(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel")
     path = workbook(tmp_path / "t.xlsx", {"s": [["id", "day"], [1, dt.date(1986, 1, 3)]]})
     assert read_sheet(path, None).rows() == [("1", "1986-01-03 00:00:00")]
-
-
-def test_covariates_are_filled_within_a_subject_only() -> None:
-    how = reading(covariates=(Covariate("w", (0.0, 9.0)),), fill_down=True)
-    design = np.array([[np.nan], [2.0], [np.nan], [np.nan]])
-    rows = Rows(pl.Series([0, 0, 0, 1]), np.zeros(4), np.zeros(4), design)
-    filled = fill_covariates(rows, np.array([0, 0, 0, 1]), how).design
-    assert filled is not None
-    np.testing.assert_array_equal(filled[:, 0], [2.0, 2.0, 2.0, np.nan])
 
 
 def test_a_sheet_is_named_where_there_are_several(tmp_path: Path) -> None:

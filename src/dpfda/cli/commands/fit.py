@@ -47,7 +47,6 @@ def fit(
     date_format: options.DateFormat = None,
     missing: options.Missing = None,
     strip_units: options.StripUnits = None,
-    fill_down: options.FillDown = None,
     y_levels: options.YLevels = None,
     outside: options.Outside = None,
     duplicates: options.Duplicates = None,

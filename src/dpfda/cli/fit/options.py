@@ -35,10 +35,6 @@ Missing = Annotated[
 StripUnits = Annotated[
     bool | None, _option("--strip-units", DATA, "Read '182 cm' as 182; a column must have one unit.")
 ]
-FillDown = Annotated[
-    bool | None,
-    _option("--fill-down", DATA, "A covariate blank in some rows has the subject's given value (REDCap exports)."),
-]
 YLevels = Annotated[
     str | None, _option("--y-levels", DATA, "Both values of a yes/no y, that of 0 first: no,yes; the curve is a share.")
 ]

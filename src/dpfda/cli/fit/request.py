@@ -111,7 +111,6 @@ def _reading(settings: Mapping[str, Any]) -> Reading:
         missing=tuple(parsing.parse_names(settings["missing"] or [])),
         y_levels=tuple(parsing.parse_names(settings["y-levels"] or [])),
         strip_units=bool(settings["strip-units"]),
-        fill_down=bool(settings["fill-down"]),
         date_format=settings["date-format"],
         **{name: settings[name] for name in ("id", "x", "y", "wide", "separator", "decimal", "duplicates", "outside")},
     )

@@ -57,8 +57,7 @@ class Reading:
     gets a note; nothing that stands in rows makes an error.
 
     `decimal`, `missing`, `strip_units` and `date_format` say how cells are written (see `Cells`). With `y_levels`, y is one
-    of two texts, and 0 or 1. With `fill_down`, a covariate that is blank in some rows of a subject has the value of its
-    other rows (baseline facts in a REDCap export). `outside` says what becomes of points with x outside the domain.
+    of two texts, and 0 or 1. `outside` says what becomes of points with x outside the domain.
     """
 
     domain: Domain
@@ -76,7 +75,6 @@ class Reading:
     strip_units: bool = False
     date_format: str | None = None
     y_levels: tuple[str, ...] = ()
-    fill_down: bool = False
     outside: str = "drop"
 
     def __post_init__(self) -> None:

@@ -119,7 +119,7 @@ class RowReader:
             column = frame[covariate.name]
             if covariate.bounds is None:
                 columns.append(covariate.indicators(column))
-                self._count_levels(covariate, column, np.isnan(columns[-1][:, 0]))
+                self._count_levels(covariate, column, ~np.isfinite(columns[-1][:, 0]))
                 continue
             self._check_units(column)
             name = covariate.name

@@ -10,7 +10,6 @@ import numpy as np
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.copies import find_copies, find_copies_in_curve
-from dpfda.curves.tables.filling import fill_blocks, fill_covariates
 from dpfda.curves.tables.keys import split_texts
 from dpfda.curves.tables.owner_view import Tally, count_findings
 from dpfda.curves.tables.rows import Rows
@@ -38,7 +37,6 @@ class ShapedRows:
 def shape_rows(rows: Rows, reading: Reading) -> ShapedRows:
     """All rows of some ids, in any order, as curves."""
     codes, labels = _number_ids(rows.ids)
-    rows = fill_covariates(rows, codes, reading)
     given, spoiled = rows, np.zeros(0, dtype=np.bool_)
     if reading.never_refuses:
         spoiled = find_spoiled(rows, codes)
@@ -60,13 +58,15 @@ def shape_rows(rows: Rows, reading: Reading) -> ShapedRows:
 
 def shape_long_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[ShapedRows]:
     """One curve with very many points, in parts. The parts' tallies are those of one curve together."""
-    copies, blocks = np.empty(0, dtype=np.int64), fill_blocks(piece, reading, at_once)
+    copies = np.empty(0, dtype=np.int64)
     if reading.duplicates != "keep":
-        copies = find_copies_in_curve(lambda: ((rows.x, rows.y, rows.design) for rows in blocks()), len(piece), at_once)
+        copies = find_copies_in_curve(
+            lambda: ((rows.x, rows.y, rows.design) for rows in piece.blocks(at_once)), len(piece), at_once
+        )
     refused = bool(copies.size) and reading.duplicates == "refuse"
-    spoiled = reading.never_refuses and (refused or is_spoiled(blocks()))
+    spoiled = reading.never_refuses and (refused or is_spoiled(piece, at_once))
     start, untold = 0, copies.size
-    for rows in blocks():
+    for rows in piece.blocks(at_once):
         low, high = np.searchsorted(copies, [start, start + len(rows)])
         start += len(rows)
         if reading.duplicates == "drop" and high > low:

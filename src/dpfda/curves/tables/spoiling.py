@@ -13,9 +13,9 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.tables.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
+
+    from dpfda.curves.tables.ordering import Piece
 
 
 def find_spoiled(rows: Rows, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -38,10 +38,10 @@ def without_points(rows: Rows, codes: NDArray[np.int64], spoiled: NDArray[np.boo
     return Rows(rows.ids, np.where(mine, np.nan, rows.x), np.where(mine, np.nan, rows.y), design)
 
 
-def is_spoiled(blocks: Iterable[Rows]) -> bool:
+def is_spoiled(piece: Piece, at_once: int) -> bool:
     """The same for one very long curve, of which some rows are in memory at a time."""
     design = None
-    for rows in blocks:
+    for rows in piece.blocks(at_once):
         codes = np.zeros(len(rows), dtype=np.int64)
         if find_spoiled(rows, codes).any():
             return True
