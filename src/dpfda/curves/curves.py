@@ -39,6 +39,8 @@ class Curves:
         One vector G_i for each curve, which is (1) for a mean.
     labels : array of shape (n, 2), optional
         128 bits of each curve's id, where a table gave it: only `fingerprint` reads them.
+    names : tuple of str, optional
+        The public names of the design columns, where a table gave them.
 
     Notes
     -----
@@ -77,6 +79,7 @@ class Curves:
     offsets: Integers
     design: Floats
     labels: NDArray[np.uint64] | None = None
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         x, y = _validate.vector("x", self.x), _validate.vector("y", self.y)
@@ -94,17 +97,26 @@ class Curves:
             raise InvalidInput("design must hold finite numbers only; use Curves.from_long to handle missing values.")
         if self.labels is not None and self.labels.shape != (offsets.size - 1, 2):
             raise InvalidInput(f"labels must have one row of two words for each of {offsets.size - 1} curves.")
+        _check_names(self.names, design.shape[1])
         for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
 
     @classmethod
     def of_checked_arrays(
-        cls, x: Floats, y: Floats, offsets: Integers, design: Floats, labels: NDArray[np.uint64] | None = None
+        cls,
+        x: Floats,
+        y: Floats,
+        offsets: Integers,
+        design: Floats,
+        labels: NDArray[np.uint64] | None = None,
+        names: tuple[str, ...] = (),
     ) -> Curves:
         """Arrays that are known to be right and belong to nobody else, neither copied nor read."""
+        _check_names(names, design.shape[1])
         curves = object.__new__(cls)
         object.__setattr__(curves, "labels", labels)
+        object.__setattr__(curves, "names", names)
         for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
             array.flags.writeable = False
             object.__setattr__(curves, name, array)
@@ -149,12 +161,13 @@ class Curves:
                 raise InvalidInput(f"{role} names the column {column!r}, which is not among {list(frame.columns)}.")
         if not len(frame):
             raise InvalidInput("df must have at least one row.")
-        return cls.from_long(
+        curves = cls.from_long(
             frame.get_column(id).to_numpy(),
             _numeric_column(frame, x),
             _numeric_column(frame, y),
             np.column_stack([_numeric_column(frame, name) for name in columns]) if columns else None,
         )
+        return curves.with_names(tuple(columns))
 
     @classmethod
     def from_skfda(cls, fd: Any, design: ArrayLike | None = None) -> Curves:
@@ -237,7 +250,7 @@ class Curves:
         offsets = _offsets(counts)
         places = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][chosen] - offsets[:-1], counts)
         labels = None if self.labels is None else self.labels[chosen]
-        return Curves(self.x[places], self.y[places], offsets, self.design[chosen], labels)
+        return Curves(self.x[places], self.y[places], offsets, self.design[chosen], labels, self.names)
 
     def __getitem__(self, key: int | slice | ArrayLike) -> Curves:
         """A slice, an index array or a mask gives `Curves`; a single index gives `Curves` of length one."""
@@ -251,7 +264,7 @@ class Curves:
         if keep.all():
             return self
         counts = np.bincount(self.owners[keep], minlength=self.n)
-        return Curves(self.x[keep], self.y[keep], _offsets(counts), self.design, self.labels)
+        return Curves(self.x[keep], self.y[keep], _offsets(counts), self.design, self.labels, self.names)
 
     def with_intercept(self, *, allow_ones: bool = False) -> Curves:
         """Put a column of ones in front of the design (zeros for curves emptied by a missing design).
@@ -261,7 +274,12 @@ class Curves:
         emptied = self._find_emptied()
         if not allow_ones and not emptied.all() and self.constant_columns().any():
             raise InvalidInput(ONES_ALREADY)
-        return Curves(self.x, self.y, self.offsets, np.column_stack([~emptied, self.design]), self.labels)
+        names = ("intercept", *self.names) if self.names else ()
+        return Curves(self.x, self.y, self.offsets, np.column_stack([~emptied, self.design]), self.labels, names)
+
+    def with_names(self, names: tuple[str, ...]) -> Curves:
+        """The same curves, with public names for the design columns."""
+        return Curves.of_checked_arrays(self.x, self.y, self.offsets, self.design, self.labels, tuple(names))
 
     def constant_columns(self) -> NDArray[np.bool_]:
         """Which columns of the design are one for all curves but those emptied by a missing design."""
@@ -293,6 +311,11 @@ class Curves:
     def __repr__(self) -> str:
         # Neither values nor counts: a repr ends up in logs.
         return f"Curves(n={self.n}, p={self.p})"
+
+
+def _check_names(names: tuple[str, ...], columns: int) -> None:
+    if names and (len(names) != columns or len(set(names)) != columns):
+        raise InvalidInput(f"names must be {columns} different ones, one for each design column, got {names!r}.")
 
 
 def with_intercept(design: ArrayLike) -> Floats:

@@ -24,6 +24,7 @@ from dpfda.errors import (
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters
+from dpfda.inference.coding import Coding, default_coding
 from dpfda.methods.run import Outcome, run_study
 from dpfda.planning.expected_error import (
     TYPICAL_POINTS,
@@ -122,6 +123,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         silos = self._as_silos(X)
         terms = self.make_terms([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
         plan = make_plan(terms)
+        coding = self._make_coding(plan.scaling.design_bounds, silos[0].names)
         _warn_of_large_delta(terms.silos)
         warned = self._warn_if_insufficient(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
@@ -130,7 +132,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.terms_, self.plan_ = terms, plan
-        self.remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
+        self.remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private), coding)
         if not warned and self.expected_error_ is not None and self.expected_error_.insufficient:
             warnings.warn(found_insufficient_text(self.expected_error_), InsufficientBudgetWarning, 2)
         return self
@@ -266,6 +268,10 @@ class CurveEstimator(FittedFunctions, Parameters):
             **public,
         )
 
+    def _make_coding(self, bounds: Sequence[tuple[float, float]], names: Sequence[str]) -> Coding:
+        """What the design columns mean, from their public bounds and the names that the table gave."""
+        return default_coding(bounds, names if len(names) == len(bounds) else ())
+
     def _column_bounds(self, columns: int) -> tuple[tuple[float, float], ...]:
         raise NotImplementedError
 
@@ -278,9 +284,9 @@ class CurveEstimator(FittedFunctions, Parameters):
         basis = make_basis(self.basis, size, _validate.interval("domain", self.domain), factor=self.extension)
         scaling = Scaling(_validate.interval("y_bounds", self.y_bounds), self._column_bounds(X.p))
         fitted = least_squares(X.restrict(basis.domain), basis, scaling)
-        return self.remember(
-            basis, scaling, Outcome(fitted, None, False), not_private("least squares on the raw curves")
-        )
+        coding = self._make_coding(scaling.design_bounds, X.names)
+        reason = not_private("least squares on the raw curves")
+        return self.remember(basis, scaling, Outcome(fitted, None, False), reason, coding)
 
 
 def _warn_of_large_delta(silo_terms: Sequence[SiloTerms]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from dpfda._typing import Floats
 from dpfda.curves.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.estimators.base import CurveEstimator
+from dpfda.inference.coding import INTERCEPT, Coding, make_coding
 from dpfda.protocol.published_constants import PublishedConstants
 
 
@@ -26,6 +27,10 @@ class PrivateVaryingCoefficients(CurveEstimator):
     design_bounds : sequence of (low, high)
         PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
         the pair of column 0 may be left out. A single pair holds for every column but the intercept.
+    covariates : mapping, optional
+        Instead of `design_bounds`: names with PUBLIC bounds or levels, in the order of the design columns, such as
+        ``{"male": (0, 1), "bmi": {"bounds": (10, 70), "reference": 25}, "arm": ["A", "B"]}``. A category has one column
+        for each level but the first. Names answer questions: ``fit.effect("bmi")``, ``fit.curve_at(male=1)``.
     intercept : bool
         The public statement that column 0 of the design is the constant 1 (see `Curves.with_intercept`). It is enforced:
         the column is clamped to 1.
@@ -78,6 +83,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         domain: tuple[float, float] | None = None,
         y_bounds: tuple[float, float] | None = None,
         design_bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+        covariates: Mapping[str, Any] | None = None,
         intercept: bool = True,
         basis: str = "cosine",
         n_basis: int | None = None,
@@ -109,11 +115,8 @@ class PrivateVaryingCoefficients(CurveEstimator):
             random_state=random_state,
         )
         self.design_bounds = design_bounds
+        self.covariates = covariates
         self.intercept = intercept
-
-    def predict_coefficients(self, x: ArrayLike) -> Floats:
-        """The coefficient functions at x: an array of shape (len(x), d + 1)."""
-        return self._functions(x)
 
     def band(
         self, level: float = 0.95, *, x: ArrayLike | None = None, simultaneous: bool = True
@@ -124,14 +127,30 @@ class PrivateVaryingCoefficients(CurveEstimator):
         """
         return self._bands(level, x, simultaneous)
 
-    def predict(self, x: ArrayLike, design: ArrayLike) -> Floats:
-        """The expected y at x for design rows G (one row per x, or one row for all)."""
+    def predict(self, x: ArrayLike, design: ArrayLike | None = None, **profile: Any) -> Floats:
+        """The expected y at x: of a profile by names, or for design rows G (one row per x, or one row for all)."""
+        if design is None:
+            return self.curve_at(**profile)(self._places(x))
+        if profile:
+            raise InvalidInput("predict takes a design or a profile by names, not both.")
         rows = np.atleast_2d(_validate.numeric("design", design))
         functions = self._functions(x)
         if rows.shape[1] != functions.shape[1] or rows.shape[0] not in (1, functions.shape[0]):
             raise InvalidInput(f"design must have {functions.shape[1]} columns and one row, or one row per x.")
         product: Floats = (functions * rows).sum(axis=1)
         return product
+
+    def _make_coding(self, bounds: Sequence[tuple[float, float]], names: Sequence[str]) -> Coding:
+        if self.covariates is None:
+            return super()._make_coding(bounds, names)
+        coding = make_coding(self.covariates, intercept=self.intercept)
+        free = [name for name in names if name != INTERCEPT]
+        if free and free != [name for name in coding.columns if name != INTERCEPT]:
+            raise InvalidInput(
+                f"covariates name the design columns {', '.join(coding.columns)}, but the curves have "
+                f"{', '.join(names)}; list the covariates in the order of the curves' columns."
+            )
+        return coding
 
     def _check_curves(self, curves: Curves) -> None:
         filled = curves.counts > 0
@@ -161,6 +180,11 @@ class PrivateVaryingCoefficients(CurveEstimator):
         return _validate.integer("d", d, minimum=0) + (1 if self.intercept else 0)
 
     def _given_bounds(self, free: int) -> list[Any]:
+        if self.covariates is not None:
+            if self.design_bounds is not None:
+                raise InvalidInput("give covariates or design_bounds, not both.")
+            coding = make_coding(self.covariates, intercept=self.intercept)
+            return [pair for covariate in coding.covariates for pair in covariate.column_bounds]
         if self.design_bounds is None:
             if free == 0:
                 return []

@@ -132,6 +132,11 @@ class Silo:
         """The silo's name in plans, releases and ledgers."""
         return self._name if self._name is not None else DEFAULT_NAME
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The public names of the design columns, where a table gave them."""
+        return getattr(self._curves, "names", ())
+
     def in_fit(self, name: str, random_state: int | None) -> Silo:
         """The silo as one call of `fit` sees it: numbered if unnamed, seeded if asked; same curves, same ledger."""
         view = copy.copy(self)
