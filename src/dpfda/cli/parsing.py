@@ -8,6 +8,7 @@ from typing import Any
 from dpfda import _validate
 from dpfda._typing import Interval
 from dpfda.curves.tables import Covariate, Domain
+from dpfda.curves.tables.formula import parse_formula
 from dpfda.curves.tables.reading import parse_number
 from dpfda.errors import InvalidInput
 
@@ -54,10 +55,23 @@ def parse_named(option: str, value: Any) -> dict[str, Any]:
     return pairs
 
 
+def parse_design(value: Any) -> list[str]:
+    """The covariates of `a,b,c`, of a list, or of a formula such as `1 + a + C(b)`."""
+    if not isinstance(value, str) or not set("+:*(`") & set(value):
+        return parse_names(value or [])
+    formula = parse_formula(value)
+    if not formula.is_plain or not formula.intercept:
+        raise InvalidInput(
+            "--design takes covariates and C(...) with an intercept; for products, splines or no intercept use Python: "
+            "PrivateVaryingCoefficients(design=...)."
+        )
+    return list(formula.names)
+
+
 def parse_covariates(design: Any, bounds: Any, levels: Any) -> tuple[Covariate, ...]:
     """The covariates of --design with their public facts."""
     wanted, numeric, categories = (
-        parse_names(design or []),
+        parse_design(design),
         parse_named("bounds", bounds),
         parse_named("levels", levels),
     )

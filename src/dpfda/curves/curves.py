@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -150,24 +150,45 @@ class Curves:
         return cls._assemble(codes, n, x, y, per_curve)
 
     @classmethod
-    def from_frame(cls, df: Any, *, id: str, x: str, y: str, design: Sequence[str] | None = None) -> Curves:
-        """Columns of a pandas, polars or pyarrow table in long format (one row for each point)."""
+    def from_frame(
+        cls,
+        df: Any,
+        *,
+        id: str,
+        x: str,
+        y: str,
+        design: str | Sequence[str] | None = None,
+        covariates: Mapping[str, Any] | None = None,
+        y_levels: Sequence[str] | None = None,
+    ) -> Curves:
+        """Columns of a pandas, polars or pyarrow table in long format (one row for each point).
+
+        Without `covariates`, `design` names numeric columns, taken as they are. With `covariates`, which maps names to
+        PUBLIC bounds ``(low, high)`` or to a list of PUBLIC levels, text columns become indicators, an intercept is put
+        before them, and `design` may be a formula such as ``"male + C(arm) + male:bmi"`` (its grammar is that of
+        `dpfda.curves.tables.formula`); left out, it has all covariates. `y_levels` are both values of a yes/no column, that
+        of 0 first.
+        """
         frame = _narwhals_frame(df)
-        columns = [] if design is None else [design] if isinstance(design, str) else list(design)
-        if design is not None and not columns:
+        columns = (
+            [] if design is None or covariates is not None else [design] if isinstance(design, str) else list(design)
+        )
+        if design is not None and not columns and covariates is None:
             raise InvalidInput("design must name at least one column; leave it out for a mean.")
         for role, column in (("id", id), ("x", x), ("y", y), *(("design", name) for name in columns)):
             if column not in frame.columns:
                 raise InvalidInput(f"{role} names the column {column!r}, which is not among {list(frame.columns)}.")
         if not len(frame):
             raise InvalidInput("df must have at least one row.")
-        curves = cls.from_long(
-            frame.get_column(id).to_numpy(),
-            _numeric_column(frame, x),
-            _numeric_column(frame, y),
-            np.column_stack([_numeric_column(frame, name) for name in columns]) if columns else None,
-        )
-        return curves.with_names(tuple(columns))
+        from dpfda.curves.tables import frames
+
+        ids, places = frame.get_column(id).to_numpy(), _numeric_column(frame, x)
+        values = _numeric_column(frame, y) if y_levels is None else frames.take_choices(frame, y, y_levels)
+        if covariates is not None:
+            made = frames.make_design(design, covariates)
+            return cls.from_long(ids, places, values, frames.take_design(frame, made)).with_names(made.names)
+        rows = np.column_stack([_numeric_column(frame, name) for name in columns]) if columns else None
+        return cls.from_long(ids, places, values, rows).with_names(tuple(columns))
 
     @classmethod
     def from_skfda(cls, fd: Any, design: ArrayLike | None = None) -> Curves:

@@ -94,18 +94,25 @@ class CurveEstimator(FittedFunctions, Parameters):
 
     def fit(
         self,
-        X: Data,
-        y: None = None,
+        X: Any,
+        y: str | None = None,
         *,
+        id: str | None = None,
+        x: str | None = None,
+        y_levels: Sequence[str] | None = None,
         run: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
-        """Estimate from curves, or from silos that each bring their own promise.
+        """Estimate from curves, from silos that each bring their own promise, or from a table in memory.
 
         Parameters
         ----------
-        X : Curves, Silo, or a list of either
-            Raw `Curves` become a silo with this estimator's epsilon and delta; a `Silo` brings its own.
+        X : Curves, Silo, a list of either, or a table
+            Raw `Curves` become a silo with this estimator's epsilon and delta; a `Silo` brings its own. Of a pandas, polars
+            or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
+            ``fit(df, id="pid", x="age", y="hdl")``.
+        y_levels : sequence of str, optional
+            Both values of a yes/no column of a table, that of 0 first.
         run : str, optional
             Names the study in the ledgers. After a crash, fitting again under the same name to silos with durable ledgers
             replays the rounds that were answered, free of charge, and resumes. A fresh name is drawn when left out.
@@ -118,6 +125,9 @@ class CurveEstimator(FittedFunctions, Parameters):
             Fitted. Nothing was spent if an error was raised before the first round; see `Silo.ledger` otherwise.
         """
         self.check_parameters()
+        columns = {"id": id, "x": x, "y": y}
+        if any(column is not None for column in columns.values()):
+            X = self._read_frame(X, columns, y_levels)
         if self.method == "nonprivate":
             return self._fit_reference(X)
         silos = self._as_silos(X)
@@ -193,12 +203,22 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.points_per_curve is not None:
             _validate.positive("points_per_curve", self.points_per_curve)
 
+    def _read_frame(self, table: Any, columns: dict[str, str | None], y_levels: Sequence[str] | None) -> Curves:
+        """The curves of a table in memory; without covariates there is no design."""
+        missing = [name for name, column in columns.items() if not isinstance(column, str)]
+        if missing:
+            raise InvalidInput(f"{missing[0]} must name a column of the table: fit(df, id='...', x='...', y='...').")
+        return Curves.from_frame(table, **columns, y_levels=y_levels, **self._design_options())  # type: ignore[arg-type]
+
+    def _design_options(self) -> dict[str, Any]:
+        return {}
+
     def _as_silos(self, X: Data) -> list[Silo]:
         items: list[Any] = [X] if isinstance(X, Curves | Silo) else list(X) if isinstance(X, Sequence) else []
         if not items or not all(isinstance(item, Curves | Silo) for item in items):
             raise InvalidInput(
                 f"X must be Curves, a Silo, or a non-empty list of them, got {type(X).__name__}; "
-                "build Curves with Curves.from_long or Curves.from_frame."
+                "build Curves with Curves.from_long or Curves.from_frame, or name the columns of a table with id, x and y."
             )
         if len({id(item) for item in items}) != len(items):
             raise InvalidInput("X holds the same silo twice; give every silo once.")

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from dpfda import _validate
 from dpfda._typing import Floats
 from dpfda.curves.curves import Curves
+from dpfda.curves.tables.design import Design
 from dpfda.errors import InvalidInput
 from dpfda.estimators.base import CurveEstimator
-from dpfda.inference.coding import INTERCEPT, Coding, make_coding
+from dpfda.estimators.design_coding import make_design_coding
+from dpfda.inference.coding import INTERCEPT, Coding
 from dpfda.protocol.published_constants import PublishedConstants
 
 
@@ -31,6 +33,9 @@ class PrivateVaryingCoefficients(CurveEstimator):
         Instead of `design_bounds`: names with PUBLIC bounds or levels, in the order of the design columns, such as
         ``{"male": (0, 1), "bmi": {"bounds": (10, 70), "reference": 25}, "arm": ["A", "B"]}``. A category has one column
         for each level but the first. Names answer questions: ``fit.effect("bmi")``, ``fit.curve_at(male=1)``.
+    design : str or list of str, optional
+        With `covariates`: which of them, or a formula such as ``"male + C(arm) + male:bmi + spline(age, 30, 50)"``, a closed
+        grammar that is parsed, never evaluated. Left out, each covariate stands by itself.
     intercept : bool
         The public statement that column 0 of the design is the constant 1 (see `Curves.with_intercept`). It is enforced:
         the column is clamped to 1.
@@ -84,6 +89,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         y_bounds: tuple[float, float] | None = None,
         design_bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
         covariates: Mapping[str, Any] | None = None,
+        design: str | Sequence[str] | None = None,
         intercept: bool = True,
         basis: str = "cosine",
         n_basis: int | None = None,
@@ -116,6 +122,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         )
         self.design_bounds = design_bounds
         self.covariates = covariates
+        self.design = design
         self.intercept = intercept
 
     def band(
@@ -140,10 +147,33 @@ class PrivateVaryingCoefficients(CurveEstimator):
         product: Floats = (functions * rows).sum(axis=1)
         return product
 
+    def _design_options(self) -> dict[str, Any]:
+        if self.covariates is None:
+            raise InvalidInput(
+                "covariates must be given to fit a table: public bounds or levels by name, e.g. {'male': (0, 1)}."
+            )
+        return {"design": self._make_design().formula, "covariates": self.covariates}
+
+    def _design_formula(self) -> str:
+        """The design as a formula that states whether there is an intercept."""
+        assert self.covariates is not None
+        if isinstance(self.design, str):
+            return self.design if self.intercept else f"0 + {self.design}"
+        names = list(self.covariates) if self.design is None else list(self.design)
+        return " + ".join(["1" if self.intercept else "0", *(f"`{name}`" for name in names)])
+
+    def _make_design(self) -> Design:
+        assert self.covariates is not None
+        design = Design(self._design_formula(), self.covariates)
+        if design.parsed.intercept != self.intercept:
+            raise InvalidInput("design and intercept contradict each other; leave 0 or 1 out of the design.")
+        return design
+
     def _make_coding(self, bounds: Sequence[tuple[float, float]], names: Sequence[str]) -> Coding:
         if self.covariates is None:
             return super()._make_coding(bounds, names)
-        coding = make_coding(self.covariates, intercept=self.intercept)
+        design = self._make_design()
+        coding = make_design_coding(design, self.covariates)
         free = [name for name in names if name != INTERCEPT]
         if free and free != [name for name in coding.columns if name != INTERCEPT]:
             raise InvalidInput(
@@ -183,8 +213,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         if self.covariates is not None:
             if self.design_bounds is not None:
                 raise InvalidInput("give covariates or design_bounds, not both.")
-            coding = make_coding(self.covariates, intercept=self.intercept)
-            return [pair for covariate in coding.covariates for pair in covariate.column_bounds]
+            return list(self._make_design().bounds[1 if self.intercept else 0 :])
         if self.design_bounds is None:
             if free == 0:
                 return []

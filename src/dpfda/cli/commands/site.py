@@ -271,7 +271,7 @@ def log(
 
 
 def _show_promise(offer: Offer, promise: Promise, terminal: Terminal) -> None:
-    """What is promised, what leaves, what it costs: in words that a data steward can show to a review board."""
+    """What is promised, what leaves, what it costs: in words that the owner of the data can show to a review board."""
     import math
 
     from dpfda.privacy.accounting import gaussian_epsilon

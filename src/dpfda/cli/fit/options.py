@@ -46,7 +46,9 @@ Scratch = Annotated[
     str | None,
     _option("--scratch", DATA, "Folder for tables larger than memory (default: $DPFDA_SCRATCH or /var/tmp)."),
 ]
-Design = Annotated[str | None, _option("--design", MODEL, "Covariates a,b,c: coefficient curves instead of a mean.")]
+Design = Annotated[
+    str | None, _option("--design", MODEL, "Covariates a,b,c or a + C(b): coefficient curves, not a mean.")
+]
 Bounds = Annotated[list[str] | None, _option("--bounds", MODEL, "PUBLIC bounds of a numeric covariate: NAME=LOW:HIGH.")]
 Levels = Annotated[
     list[str] | None, _option("--levels", MODEL, "PUBLIC levels of a category, reference first: NAME=a,b,c.")
