@@ -1,4 +1,4 @@
-"""docs/how-to/run-a-study.md, followed literally by a coordinator and three owners of data, each in a folder of their own."""
+"""docs/how-to/run-a-study.md, followed literally by a coordinator and three owners, each in a folder of their own."""
 
 from __future__ import annotations
 

@@ -165,6 +165,14 @@ def test_wide_columns_named_by_dates_and_two_columns_for_one_x(tmp_path: Path) -
     assert negative.curves.x.tolist() == [-2.0, 2.0]
 
 
+def test_units_in_the_names_of_wide_columns(tmp_path: Path) -> None:
+    wide = {"wide": True, "x": None, "y": "bdi"}
+    table = "id,bdi.pre,bdi.2m,bdi.4m\na,5,6,7\n"
+    with pytest.raises(InvalidInput, match="add --strip-units if a unit follows"):
+        load(tmp_path, table, **wide)
+    assert load(tmp_path, table, strip_units=True, **wide).curves.x.tolist() == [2.0, 4.0]
+
+
 def test_one_rule_for_points_outside_the_domain(tmp_path: Path) -> None:
     table = "id,x,y\n1,5,5\n1,500,5\n"
     assert load(tmp_path, table).curves.n_points == 1

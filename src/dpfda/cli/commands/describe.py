@@ -110,8 +110,9 @@ def _print_columns(what: str, query: str | None, sheet: str | None, terminal: Te
     from dpfda.curves.tables.source import find_source
 
     source = find_source(what, query, sheet)
+    columns = read_column_names(source)
     terminal.out.print(f"Columns of {source.name} (only their names were read):")
-    for column in read_column_names(source):
+    for column in columns:
         known = next(iter(find_measures(column)), None)
         hint = f"{known.name}: {known.low:g}:{known.high:g} {known.unit}" if known else "look it up"
         terminal.out.print(f"  {column:24} {hint}")

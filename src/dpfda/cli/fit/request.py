@@ -79,7 +79,7 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
     if missing:
         raise InvalidInput(
             f"{', '.join(missing)} must be given: public facts and promises are never taken from the data "
-            "(dpfda describe helps to choose)."
+            f"(dpfda describe helps to choose{'; for yes/no values give --y-levels' if '--y-bounds' in missing else ''})."
         )
     epsilon = _validate.positive("--epsilon", _number("epsilon", settings))
     delta = _validate.fraction("--delta", _number("delta", settings))

@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?P<name>[^\W\d][\w.]*)|`(?P<quoted>[^`]+)`"
     r"|(?P<mark>[+:*(),=]))"
 )
-_HELP = "write it like 1 + male + C(arm) + male:bmi + spline(age, 30, 50)"
+_HELP = "write it like 1 + male + C(arm) + male:bmi + spline(age, 30, 50), and other names between back quotes"
 
 
 @dataclass(frozen=True)

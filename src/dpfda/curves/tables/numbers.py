@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -161,7 +162,10 @@ def _describe_text(text: pl.Series, place: int, rows_before: int, cells: Cells, 
             f"Row {row} of {name!r} is {shown}, not a number; add --strip-units if all cells have this unit, else correct "
             "the cell."
         )
-    return f"Row {row} of {name!r} is {shown}, not a number; correct it, or empty it if it is missing{hint}."
+    missing = (
+        f"add --missing {shlex.quote(sample)} if it stands for a missing value" if len(sample) <= 20 else "empty it"
+    )
+    return f"Row {row} of {name!r} is {shown}, not a number; correct it, or {missing}{hint}."
 
 
 def _floats(column: pl.Series) -> NDArray[np.float64]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from dpfda.curves.tables.reading import Reading
 
-_NUMBER_AT_END = re.compile(r"[-+]?\d+(?:\.\d+)?$")
+_NUMBER_AT_END = re.compile(r"([-+]?\d+(?:\.\d+)?)$")
+_NUMBER_AND_UNIT = re.compile(r"([-+]?\d+(?:\.\d+)?)\s?[^\W\d_]*$")
 _DATE_AT_END = re.compile(r"\d{4}-\d{2}-\d{2}$")
 
 Long = tuple["NDArray[np.int64]", "NDArray[np.float64]", "NDArray[np.float64]"]
@@ -67,14 +68,19 @@ def _unpivot_columns(frame: pl.DataFrame, reader: RowReader) -> Long:
 def find_value_columns(columns: list[str], reading: Reading) -> list[str]:
     """The columns that hold values: those beginning with --y if given, else all that end in a number."""
     others = {reading.id, *(covariate.name for covariate in reading.covariates)}
-    free = [column for column in columns if column not in others]
-    chosen = [column for column in free if column.startswith(reading.y or "") and _NUMBER_AT_END.search(column)]
+    free = [column for column in columns if column not in others and column.startswith(reading.y or "")]
+    chosen = [column for column in free if _find_number(column, reading) is not None]
     if not chosen:
         prefix = f"begins with {reading.y!r} and " if reading.y else ""
-        raise InvalidInput(
-            f"No column {prefix}ends in a number that could be x (as in hdl_46); check --y or drop --wide."
-        )
+        units = any(_NUMBER_AND_UNIT.search(column) for column in free) and not reading.strip_units
+        hint = "add --strip-units if a unit follows, as in hdl_46y" if units else "check --y or drop --wide"
+        raise InvalidInput(f"No column {prefix}ends in a number that could be x (as in hdl_46); {hint}.")
     return chosen
+
+
+def _find_number(column: str, reading: Reading) -> re.Match[str] | None:
+    """The number at the end of a name, before a unit if units are to be stripped."""
+    return (_NUMBER_AND_UNIT if reading.strip_units else _NUMBER_AT_END).search(column)
 
 
 def parse_point(column: str, reading: Reading) -> float:
@@ -88,9 +94,9 @@ def parse_point(column: str, reading: Reading) -> float:
         if when is None or origin is None:
             raise InvalidInput(f"The column {column!r} is named by a date; give --domain as dates, too.")
         return float((when - origin).days)
-    found = _NUMBER_AT_END.search(column)
+    found = _find_number(column, reading)
     assert found is not None
-    text = found.group()
+    text = found.group(1)
     joined = text[0] in "+-" and found.start() > 0 and column[found.start() - 1].isalnum()
     return float(text[1:] if joined else text)
 
