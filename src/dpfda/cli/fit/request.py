@@ -105,6 +105,8 @@ def _reading(settings: Mapping[str, Any]) -> Reading:
         domain=parsing.parse_domain(settings["domain"]),
         y_bounds=parsing.parse_interval("y-bounds", settings["y-bounds"]),
         covariates=parsing.parse_covariates(settings["design"], settings["bounds"], settings["levels"]),
+        fill_down=tuple(parsing.parse_names(settings["fill-down"] or [])),
+        one_design=settings["method"] == "published",
         **{name: settings[name] for name in ("id", "x", "y", "wide", "separator", "decimal", "duplicates")},
     )
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from dpfda.curves.curves import ONES_ALREADY, Curves
+from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.reading import Reading
+from dpfda.curves.tables.rows import Rows
 from dpfda.errors import InvalidInput
 
 
@@ -27,16 +30,18 @@ class Tally:
     copies: int = 0
     spoiled: int = 0
     covariates: dict[str, int] = field(default_factory=dict)
+    lacking: dict[str, int] = field(default_factory=dict)  # points that each covariate removed, by being missing
     ones: tuple[bool, ...] | None = None  # which design columns are one for all curves; None: no curve has a design
 
     def __add__(self, other: Tally) -> Tally:
         counts = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in _COUNTS}
-        names = {**self.covariates, **other.covariates}
-        covariates = {name: self.covariates.get(name, 0) + other.covariates.get(name, 0) for name in names}
+        covariates, lacking = (Counter(self.covariates), Counter(self.lacking))
+        covariates.update(other.covariates)
+        lacking.update(other.lacking)
         ones = self.ones or other.ones
         if self.ones is not None and other.ones is not None:
             ones = tuple(a and b for a, b in zip(self.ones, other.ones, strict=True))
-        return Tally(**counts, covariates=covariates, ones=ones)
+        return Tally(**counts, covariates=dict(covariates), lacking=dict(lacking), ones=ones)
 
     @classmethod
     def of_one_curve(cls, parts: Iterable[Tally]) -> Tally:
@@ -51,7 +56,7 @@ class Tally:
         return total
 
 
-_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "ones")]
+_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "lacking", "ones")]
 
 
 def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
@@ -83,10 +88,14 @@ def write_notes(tally: Tally, reading: Reading) -> list[str]:
     if tally.spoiled:
         notes.append(
             f"{tally.spoiled:,} of {tally.subjects:,} subjects have rows that cannot be right (text in a number column, an "
-            "infinite number, exact copies, a covariate that varies) and contribute nothing"
+            "infinite number, exact copies, for the published method a covariate that changes) and contribute nothing"
         )
     if tally.missing:
         notes.append(f"{tally.missing:,} of {tally.rows:,} rows have no x or no y and were left out")
+    for covariate in reading.covariates:
+        if count := tally.lacking.get(covariate.name):
+            what = "missing or not in --levels" if covariate.levels else "missing"
+            notes.append(f"{count:,} of {tally.rows:,} rows have x and y, but {covariate.name!r} is {what}: left out")
     dropped = tally.points - tally.inside
     if dropped:
         notes.append(f"{dropped:,} of {tally.points:,} points lie outside the domain and were left out")
@@ -118,11 +127,25 @@ def _refuse_nothing(tally: Tally, reading: Reading) -> None:
         )
 
 
+def count_lacking(rows: Rows, reading: Reading) -> dict[str, int]:
+    """How many rows with x and y lack each covariate, which may be several in one row; unlisted levels count."""
+    if rows.design is None:
+        return {}
+    here = np.isfinite(rows.x) & np.isfinite(rows.y)
+    lacks = ~np.isfinite(rows.design)
+    places = Covariate.places(reading.covariates)
+    return {name: int(np.count_nonzero(here & lacks[:, part].any(axis=1))) for name, part in places.items()}
+
+
 def _count_covariates_outside(inside: Curves, reading: Reading) -> dict[str, int]:
-    counts, column = {}, 1
+    counts, steady = {}, inside.design[(inside.counts > 0) & ~inside.changes]
     for covariate in reading.covariates:
+        column = 1 + Covariate.places(reading.covariates)[covariate.name].start
         if covariate.bounds is not None:
-            values, (low, high) = inside.design[inside.counts > 0, column], covariate.bounds
-            counts[covariate.name] = int(((values < low) | (values > high)).sum())
-        column += len(covariate.columns)
+            low, high = covariate.bounds
+            counts[covariate.name] = int(((steady[:, column] < low) | (steady[:, column] > high)).sum())
+            if inside.rows is not None:
+                values = inside.rows[:, column]
+                owners = inside.owners[(values < low) | (values > high)]
+                counts[covariate.name] += int(np.count_nonzero(inside.changes[np.unique(owners)]))
     return counts

@@ -98,7 +98,7 @@ class RowReader:
         return rows
 
     def design(self, frame: pl.DataFrame) -> NDArray[np.float64] | None:
-        """The design columns, NaN where a covariate is missing or not a listed level."""
+        """The design columns, not finite where a covariate is missing or not a listed level."""
         columns = []
         for covariate in self.reading.covariates:
             values = frame[covariate.name]
@@ -107,7 +107,7 @@ class RowReader:
                 columns.append(numbers[:, None])
                 continue
             columns.append(covariate.indicators(values))
-            unlisted = int(np.isnan(columns[-1][:, 0]).sum())
+            unlisted = int(np.count_nonzero(~np.isfinite(columns[-1][:, 0])))
             self.unlisted[covariate.name] = self.unlisted.get(covariate.name, 0) + unlisted
         return np.hstack(columns) if columns else None
 
@@ -118,11 +118,7 @@ class RowReader:
         for name, count in self.unlisted.items():
             if count == self.rows:
                 self.complain(f"No row of {name!r} has a level of --levels {name}=; correct the list.")
-        return [*self.complaints] + [
-            f"{count:,} rows have a {name!r} that is missing or not in --levels and were left out"
-            for name, count in self.unlisted.items()
-            if count
-        ]
+        return [*self.complaints]
 
 
 def explain_missing_ids(count: int, reading: Reading) -> InvalidInput:
