@@ -20,6 +20,7 @@ DEFAULTS: dict[str, Any] = {
     "design": None,
     "bounds": None,
     "levels": None,
+    "fill-down": None,
     "domain": None,
     "y-bounds": None,
     "epsilon": None,

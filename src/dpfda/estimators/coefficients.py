@@ -183,8 +183,9 @@ class PrivateVaryingCoefficients(CurveEstimator):
         return coding
 
     def _check_curves(self, curves: Curves) -> None:
-        filled = curves.counts > 0
-        if self.intercept and not (curves.design[filled, 0] == 1).all():
+        steady = (curves.counts > 0) & ~curves.changes
+        constant = (curves.design[steady, 0] == 1).all() and (curves.rows is None or (curves.rows[:, 0] == 1).all())
+        if self.intercept and not constant:
             raise InvalidInput(
                 "design must have the constant 1 in column 0: add it with Curves.with_intercept(), or set intercept=False."
             )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dpfda.curves.tables import Loaded, Source
 
 _TOP = ("data", "promise", "budget", "allow", "simulation")
-_HOW = ("separator", "decimal", "duplicates", "missing", "strip_units", "date_format", "y_levels")
+_HOW = ("separator", "decimal", "duplicates", "missing", "strip_units", "date_format", "y_levels", "fill_down")
 _DATA = ("source", "query", "sheet", "id", "x", "y", *_HOW)
 _ALLOW = ("methods", "models", "bases", "domain", "y_bounds", "covariates", "max_rounds", "max_basis", "studies")
 _LISTS = ("methods", "models", "bases", "covariates", "studies")
@@ -123,6 +123,9 @@ class SitePolicy:
 
         options = {name: self.data[name] for name in ("id", "x", "y", *_HOW) if self.data.get(name) is not None}
         covariates = tuple(Covariate(each.name, each.bounds, each.levels) for each in terms.covariates)
+        asked = {each.name for each in covariates}
+        options["fill_down"] = tuple(name for name in options.get("fill_down", ()) if name in asked)
+        options["one_design"] = terms.method == "published"
         reading = Reading(Domain(*terms.domain), terms.y_bounds, covariates=covariates, rows="never refuse", **options)
         return load_curves(self.source(), reading, n=n)
 
@@ -169,6 +172,8 @@ def read_policy(path: Path) -> SitePolicy:
     fields = tables.refuse_unknown_names(path.name, tables.read_toml(path), _TOP)
     data = tables.refuse_unknown_names("[data]", tables.require(path.name, fields, "data"), _DATA)
     data["source"] = _resolve(path.parent, str(tables.require("[data]", data, "source")))
+    if not isinstance(data.get("fill_down", []), list):
+        raise InvalidInput('[data] fill_down must be a list of covariates, as in fill_down = ["weight"].')
     promise = tables.refuse_unknown_names(
         "[promise]", tables.require(path.name, fields, "promise"), ("epsilon", "delta")
     )

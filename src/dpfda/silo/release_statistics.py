@@ -40,6 +40,7 @@ from dpfda.silo.prepared import PreparedCurves, mean_per_curve
 from dpfda.silo.sums import (
     CurveSums,
     DesignMomentSum,
+    DesignProductSum,
     LevelCounts,
     RowSum,
     SumRequest,
@@ -174,18 +175,18 @@ def design_moments(statistic: DesignMoments, measurement: Measurement) -> Bounde
 
 @measures(CovariateSquares)
 def covariate_squares(statistic: CovariateSquares, measurement: Measurement) -> BoundedSum:
-    """G_k^2 - 1/2 of every column but the first; design entries are within [-1, 1] already."""
+    """G_k^2 - 1/2 of every column but the first, a curve's mean where it changes; entries are within [-1, 1] already."""
     bound = statistic.bound(measurement.question.dimensions)
     return bound.total(measurement.words(RowSum(centred_squares, bound)), measurement.n)
 
 
 @measures(CovariateProducts)
 def covariate_products(statistic: CovariateProducts, measurement: Measurement) -> BoundedSum:
-    """The outer product of every design vector, its columns brought to about one size first."""
+    """The outer product of every design vector (a curve's mean where it changes), columns of about one size."""
     _validate.within("radius", statistic.radius, LEAST_RADIUS, MOST_RADIUS)
     bound = statistic.bound(measurement.question.dimensions)
-    rows = partial(scaled_design, scale=measurement.question.arrays["covariate_scale"])
-    return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
+    request = DesignProductSum(measurement.question.arrays["covariate_scale"], bound)
+    return bound.total(measurement.words(request), measurement.n)
 
 
 @measures(ShareBelow)
@@ -229,13 +230,12 @@ def clipped_remainder(statistic: ClippedRemainder, measurement: Measurement) -> 
 
 
 def centred_squares(curves: PreparedCurves) -> Floats:
-    """G_k^2 - 1/2, one row per curve."""
-    return np.asarray(curves.design[:, 1:] ** 2 - 0.5)
-
-
-def scaled_design(curves: PreparedCurves, scale: Floats) -> Floats:
-    """The design vectors, each column divided by its public scale."""
-    return curves.design / scale
+    """G_k^2 - 1/2, one row per curve: its mean over the points where the design changes."""
+    squares = np.asarray(curves.design[:, 1:] ** 2 - 0.5)
+    if curves.rows is not None:
+        means = mean_per_curve(curves.rows[:, 1:] ** 2 - 0.5, curves.offsets)
+        squares = np.where(curves.changes[:, None], means, squares)
+    return squares
 
 
 def centred_shares(curves: PreparedCurves, threshold: float) -> Floats:

@@ -124,7 +124,8 @@ def test_a_typo_in_the_levels_is_refused_and_a_rare_level_is_not(tmp_path: Path)
 
     with pytest.raises(InvalidInput, match="No row of 's' is 'curent', but row 2 is 'current'"):
         levels("never", "curent")
-    assert "1 row has a 's' that is not in --levels and was left out" in levels("never", "current").owner_notes
+    note = "1 of 3 rows has x and y, but 's' is missing or not in --levels: left out"
+    assert note in levels("never", "current").owner_notes
     with pytest.raises(InvalidInput, match="--missing"):
         levels("never", "former", "current")
     assert levels("never", "former", "current", missing=("unknown",)).curves.counts.tolist() == [1, 1, 0]
@@ -143,6 +144,30 @@ def test_yes_and_no_become_a_share(tmp_path: Path) -> None:
         reading(y_levels=("no",), y_bounds=(0.0, 1.0))
     with pytest.raises(InvalidInput, match="--y-bounds must be 0:1"):
         reading(y_levels=("no", "yes"))
+
+
+REDCAP = """record_id,event,x,y,sex,bmi
+1,baseline,,,f,22.5
+1,visit 1,5,50,,
+1,visit 2,6,51,,
+2,baseline,,,m,30
+2,visit 1,7,60,,
+"""
+
+
+def test_a_baseline_row_without_x_and_y_is_filled_down_on_request(tmp_path: Path) -> None:
+    how = {"id": "record_id", "covariates": (Covariate("sex", levels=("f", "m")), Covariate("bmi", (10.0, 70.0)))}
+    with pytest.raises(InvalidInput, match="'sex' is missing where x and y are given; add --fill-down sex"):
+        load(tmp_path, REDCAP, **how)
+    curves = load(tmp_path, REDCAP, fill_down=("sex", "bmi"), **how).curves
+    assert curves.design.tolist() == [[1, 0, 22.5], [1, 1, 30]]
+    assert curves.counts.tolist() == [2, 1]
+
+
+def test_a_code_of_a_missing_value_is_filled_down_and_an_unlisted_level_is_not(tmp_path: Path) -> None:
+    table = "id,x,y,s\n1,1,5,a\n1,2,5,unknown\n1,3,5,\n2,1,5,b\n2,2,5,c\n"
+    how = {"covariates": (Covariate("s", levels=("a", "b")),), "fill_down": ("s",), "missing": ("unknown",)}
+    assert load(tmp_path, table, **how).curves.counts.tolist() == [3, 1]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def fit(
     design: options.Design = None,
     bounds: options.Bounds = None,
     levels: options.Levels = None,
+    fill_down: options.FillDown = None,
     method: options.Method = None,
     basis: options.Basis = None,
     n_basis: options.NBasis = None,

@@ -53,6 +53,10 @@ Bounds = Annotated[list[str] | None, _option("--bounds", MODEL, "PUBLIC bounds o
 Levels = Annotated[
     list[str] | None, _option("--levels", MODEL, "PUBLIC levels of a category, reference first: NAME=a,b,c.")
 ]
+FillDown = Annotated[
+    str | None,
+    _option("--fill-down", MODEL, "Covariates a,b that a blank takes from the subject's last visit before, by x."),
+]
 Method = Annotated[str | None, _option("--method", MODEL, "'adaptive' (default) or 'published'.")]
 Basis = Annotated[
     str | None,

@@ -108,6 +108,8 @@ def _reading(settings: Mapping[str, Any]) -> Reading:
         domain=parsing.parse_domain(settings["domain"], settings["date-format"]),
         y_bounds=parsing.parse_interval("y-bounds", settings["y-bounds"]),
         covariates=parsing.parse_covariates(settings["design"], settings["bounds"], settings["levels"]),
+        fill_down=tuple(parsing.parse_names(settings["fill-down"] or [])),
+        one_design=settings["method"] == "published",
         missing=tuple(parsing.parse_names(settings["missing"] or [])),
         y_levels=tuple(parsing.parse_names(settings["y-levels"] or [])),
         strip_units=bool(settings["strip-units"]),

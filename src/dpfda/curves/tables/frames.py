@@ -75,7 +75,7 @@ def _refuse_wrong_levels(name: str, levels: tuple[str, ...], texts: list[str | N
         if text is not None and text not in levels:
             tally.first_unlisted = tally.first_unlisted or f"row {row} is {text!r}"
             tally.unlisted += 1
-    wrong = judge_levels(Covariate(name, levels=levels), tally, len(texts))[0]
+    wrong = judge_levels(Covariate(name, levels=levels), tally, len(texts))
     if wrong is not None:
         said = wrong.replace(f"--levels {name}=", f"levels of {name!r}")
         raise InvalidInput(said.replace("with --missing", "by making it missing in the table"))

@@ -131,6 +131,11 @@ def _collect_curves(
     _refuse_no_rows(reader.rows, source)
     notes = reader.finish()
     curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
+    if reading.one_design and curves.design_changes:
+        raise InvalidInput(
+            "A covariate of --design changes within a subject, but the published method has one value for each subject; use "
+            "the default method, or a column with one value (such as that of the first visit)."
+        )
     return curves, Findings(collector.tally, tuple(notes))
 
 

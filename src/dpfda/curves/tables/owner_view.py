@@ -7,8 +7,10 @@ hands them over, never counts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +18,9 @@ from dpfda.curves.curves import ONES_ALREADY, Curves
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.reading import Reading
 from dpfda.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from dpfda.curves.tables.rows import Rows
 
 
 @dataclass
@@ -34,16 +39,18 @@ class Tally:
     copies: int = 0
     spoiled: int = 0
     covariates: dict[str, int] = field(default_factory=dict)
+    lacking: dict[str, int] = field(default_factory=dict)  # points that each covariate removed, by being missing
     ones: tuple[bool, ...] | None = None  # which design columns are one for all curves; None: no curve has a design
 
     def __add__(self, other: Tally) -> Tally:
         counts = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in _COUNTS}
-        names = {**self.covariates, **other.covariates}
-        covariates = {name: self.covariates.get(name, 0) + other.covariates.get(name, 0) for name in names}
+        covariates, lacking = (Counter(self.covariates), Counter(self.lacking))
+        covariates.update(other.covariates)
+        lacking.update(other.lacking)
         ones = self.ones or other.ones
         if self.ones is not None and other.ones is not None:
             ones = tuple(a and b for a, b in zip(self.ones, other.ones, strict=True))
-        return Tally(**counts, covariates=covariates, ones=ones)
+        return Tally(**counts, covariates=dict(covariates), lacking=dict(lacking), ones=ones)
 
     @classmethod
     def of_one_curve(cls, parts: Iterable[Tally]) -> Tally:
@@ -59,7 +66,7 @@ class Tally:
 
 
 _NEARLY_ALL = 0.9
-_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "ones")]
+_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "lacking", "ones")]
 
 
 def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
@@ -93,11 +100,17 @@ def write_notes(tally: Tally, reading: Reading) -> list[str]:
     if tally.spoiled:
         notes.append(
             f"{tally.spoiled:,} {subjects} {_have(tally.spoiled)} rows that cannot be right (text in a number column, an "
-            f"infinite number, exact copies, a covariate that varies) and {_contribute(tally.spoiled)} nothing"
+            "infinite number, exact copies, for the published method a covariate that changes) and "
+            f"{_contribute(tally.spoiled)} nothing"
         )
     if tally.missing:
         rows = f"{tally.missing:,} of {_count(tally.rows, 'row')}"
         notes.append(f"{rows} {_have(tally.missing)} no x or no y and {_were(tally.missing)} left out")
+    for covariate in reading.covariates:
+        if count := tally.lacking.get(covariate.name):
+            what = "missing or not in --levels" if covariate.levels else "missing"
+            have = f"{count:,} of {_count(tally.rows, 'row')} {_have(count)}"
+            notes.append(f"{have} x and y, but {covariate.name!r} is {what}: left out")
     dropped = tally.points - tally.inside
     if dropped:
         lie = "lies" if dropped == 1 else "lie"
@@ -164,25 +177,18 @@ class LevelTally:
     seen: set[str] = field(default_factory=set)
 
 
-def judge_levels(covariate: Covariate, found: LevelTally, rows: int) -> tuple[str | None, list[str]]:
-    """Why a list of levels cannot be right, if so, and the notes for the owner."""
-    name, notes = covariate.name, []
-    if found.missing:
-        rows_ = _count(found.missing, "row")
-        notes.append(f"{rows_} {_have(found.missing)} no {name!r} and {_were(found.missing)} left out")
-    if found.unlisted:
-        rows_ = f"{_count(found.unlisted, 'row')} {_have(found.unlisted)}"
-        notes.append(f"{rows_} a {name!r} that is not in --levels and {_were(found.unlisted)} left out")
+def judge_levels(covariate: Covariate, found: LevelTally, rows: int) -> str | None:
+    """Why a list of levels cannot be right, if so."""
+    name = covariate.name
     if found.missing + found.unlisted == rows:
-        return f"No row of {name!r} has a level of --levels {name}=; correct the list.", notes
+        return f"No row of {name!r} has a level of --levels {name}=; correct the list."
     unused = [level for level in covariate.levels if level not in found.seen]
     if found.unlisted and unused:
         return (
             f"No row of {name!r} is {unused[0]!r}, but {found.first_unlisted}, which --levels {name}= does not list: "
-            "correct the list, or name what stands for a missing value with --missing.",
-            notes,
+            "correct the list, or name what stands for a missing value with --missing."
         )
-    return None, notes
+    return None
 
 
 def _count(number: int, thing: str) -> str:
@@ -204,6 +210,12 @@ def _contribute(number: int) -> str:
 def _refuse_nothing(tally: Tally, reading: Reading) -> None:
     if tally.ones is not None and any(tally.ones):
         raise InvalidInput(ONES_ALREADY)
+    lacking = next((name for name, count in tally.lacking.items() if count), None)
+    if not tally.points and lacking is not None:
+        raise InvalidInput(
+            f"No row has x, y and every covariate: {lacking!r} is missing where x and y are given; add --fill-down {lacking} "
+            "if it is written in a baseline row only."
+        )
     if not tally.points:
         raise InvalidInput("No row has both x and y; check the columns named by --x and --y.")
     if not tally.inside:
@@ -222,11 +234,25 @@ def _refuse_nothing(tally: Tally, reading: Reading) -> None:
         )
 
 
+def count_lacking(rows: Rows, reading: Reading) -> dict[str, int]:
+    """How many rows with x and y lack each covariate, which may be several in one row; unlisted levels count."""
+    if rows.design is None:
+        return {}
+    here = np.isfinite(rows.x) & np.isfinite(rows.y)
+    lacks = ~np.isfinite(rows.design)
+    places = Covariate.places(reading.covariates)
+    return {name: int(np.count_nonzero(here & lacks[:, part].any(axis=1))) for name, part in places.items()}
+
+
 def _count_covariates_outside(inside: Curves, reading: Reading) -> dict[str, int]:
-    counts, column = {}, 1
+    counts, steady = {}, inside.design[(inside.counts > 0) & ~inside.changes]
     for covariate in reading.covariates:
+        column = 1 + Covariate.places(reading.covariates)[covariate.name].start
         if covariate.bounds is not None:
-            values, (low, high) = inside.design[inside.counts > 0, column], covariate.bounds
-            counts[covariate.name] = int(((values < low) | (values > high)).sum())
-        column += len(covariate.columns)
+            low, high = covariate.bounds
+            counts[covariate.name] = int(((steady[:, column] < low) | (steady[:, column] > high)).sum())
+            if inside.rows is not None:
+                values = inside.rows[:, column]
+                owners = inside.owners[(values < low) | (values > high)]
+                counts[covariate.name] += int(np.count_nonzero(inside.changes[np.unique(owners)]))
     return counts

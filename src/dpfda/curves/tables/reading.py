@@ -51,8 +51,12 @@ class Reading:
     (those starting with `y`, if given) holds the value at the number in its name; or `x` names the column of
     points and every other column is one subject.
 
+    A covariate may change within a subject, and a row without one is left out, unless `fill_down` names it: then a row takes
+    the value of the subject's last row before it, in the order of x, that has one. With `one_design`, for the published
+    method, a subject must have one value.
+
     `rows` says what happens to rows that cannot be right (text in a number column, an infinite number, exact copies that
-    `duplicates` refuses, a covariate that varies within a subject). "refuse": the table is refused with a sentence, which
+    `duplicates` refuses, with `one_design` a covariate that changes). "refuse": the table is refused with a sentence, which
     helps an owner at work. "never refuse", for silos that strangers ask: the subject becomes an empty curve, and its owner
     gets a note; nothing that stands in rows makes an error.
 
@@ -71,6 +75,8 @@ class Reading:
     decimal: str = "point"
     duplicates: str = "refuse"
     rows: str = "refuse"
+    fill_down: tuple[str, ...] = ()
+    one_design: bool = False
     missing: tuple[str, ...] = ()
     strip_units: bool = False
     date_format: str | None = None
@@ -86,6 +92,10 @@ class Reading:
         _ = self.cells  # which checks itself
         _validate.choice("duplicates", self.duplicates, DUPLICATES)
         _validate.choice("rows", self.rows, ROWS)
+        object.__setattr__(self, "fill_down", tuple(self.fill_down))
+        unknown = sorted(set(self.fill_down) - {covariate.name for covariate in self.covariates})
+        if unknown:
+            raise InvalidInput(f"--fill-down names {unknown[0]!r}, which is not among the covariates of --design.")
         if self.wide:
             self._check_wide()
         else:
@@ -125,6 +135,8 @@ class Reading:
             raise InvalidInput(
                 "--wide needs either --id (one row per subject, columns named by x) or --x (one column per subject)."
             )
+        if self.fill_down:
+            raise InvalidInput("--fill-down needs one row per visit: use the long format, or leave it out with --wide.")
         if self.x is not None and self.covariates:
             raise InvalidInput("--design needs one row per subject: use --wide with --id, or the long format.")
 

@@ -113,12 +113,12 @@ class RowReader:
         return parse_numbers(column, reading.cells, hint=hint, **how)  # type: ignore[arg-type]
 
     def design(self, frame: pl.DataFrame) -> NDArray[np.float64] | None:
-        """The design columns, NaN where a covariate is missing or not a listed level."""
+        """The design columns, not finite where a covariate is missing or not a listed level."""
         columns = []
         for covariate in self.reading.covariates:
             column = frame[covariate.name]
             if covariate.bounds is None:
-                columns.append(covariate.indicators(column))
+                columns.append(covariate.indicators(column, self.reading.cells))
                 self._count_levels(covariate, column, ~np.isfinite(columns[-1][:, 0]))
                 continue
             self._check_units(column)
@@ -159,14 +159,12 @@ class RowReader:
         """Refuse what the whole table shows to be wrong; else the notes for the owner."""
         if self.without_id:
             self.complain(str(explain_missing_ids(self.without_id, self.reading)))
-        notes = []
         for covariate in self.reading.covariates:
             if covariate.name in self.levels:
-                wrong, said = judge_levels(covariate, self.levels[covariate.name], self.rows)
+                wrong = judge_levels(covariate, self.levels[covariate.name], self.rows)
                 if wrong is not None:
                     self.complain(wrong)
-                notes += said
-        return [*self.complaints, *notes]
+        return [*self.complaints]
 
 
 def explain_missing_ids(count: int, reading: Reading) -> InvalidInput:
