@@ -213,8 +213,8 @@ def _refuse_nothing(tally: Tally, reading: Reading) -> None:
     lacking = next((name for name, count in tally.lacking.items() if count), None)
     if not tally.points and lacking is not None:
         raise InvalidInput(
-            f"No row has x, y and every covariate: {lacking!r} is missing where x and y are given; add --fill-down {lacking} "
-            "if it is written in a baseline row only."
+            f"No row has x, y and every covariate: {lacking!r} is missing where x and y are given; add --fill-down "
+            f"{lacking} if it is written in a baseline row only."
         )
     if not tally.points:
         raise InvalidInput("No row has both x and y; check the columns named by --x and --y.")
