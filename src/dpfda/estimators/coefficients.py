@@ -54,6 +54,9 @@ class PrivateVaryingCoefficients(CurveEstimator):
     -----
     Guarantee: that of `PrivateMean`. A subject's covariates are protected with its curve.
 
+    The design may change within a subject (`Curves.rows`): y_ij = sum_k G_ijk beta_k(x_ij) + noise. method="published" has
+    one design vector for each subject and refuses others.
+
     References
     ----------
     docs/method.md for method="adaptive". Algorithms 3 and 4 of Xue, Lin and Yu for method="published", line by line in

@@ -141,6 +141,29 @@ def test_owner_notes_go_to_stderr_and_into_the_report_only_if_asked_for(table, c
     assert note in (table.parent / "b.html").read_text()
 
 
+def test_covariates_that_change_or_are_blank_fit_and_their_counts_stay_with_the_owner(table, capsys) -> None:
+    fund(table, 3.0)
+    lines = table.read_text().splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    for number, row in enumerate(rows):  # a dose at the first row of a subject, then blank or another one
+        row.append("3" if number % 5 == 0 else "" if number % 5 < 3 else f"{number % 4}")
+    table.write_text("\n".join([f"{lines[0]},dose", *map(",".join, rows)]) + "\n")
+    model = ["--design", "dose", "--bounds", "dose=0:9"]
+    ran = dpfda(capsys, "fit", table, *ALL, *model, "--report", "a.html", "--json", "a.json")
+    assert ran.code == 0, ran.err
+    note = "120 of 300 rows have x and y, but 'dose' is missing: left out"
+    assert note in ran.err.replace("\n", " ")
+    for text in (ran.out, *((table.parent / name).read_text() for name in ("a.html", "a.json"))):
+        assert "left out" not in text
+    filled = dpfda(capsys, "fit", table, *ALL, *model, "--fill-down", "dose", "--json", "b.json")
+    assert filled.code == 0, filled.err
+    assert note not in filled.err.replace("\n", " ")
+    refused = dpfda(capsys, "fit", table, *ALL, *model, "--method", "published")
+    assert refused.code == 2
+    assert "changes within a subject" in refused.err.replace("\n", " ")
+    assert Ledger.open(f"{table}.ledger").spent().epsilon <= 2
+
+
 def test_settings_from_toml_print_back_and_run(table, capsys) -> None:
     fund(table, 3.0)
     (table.parent / "study.toml").write_text(
