@@ -49,6 +49,8 @@ __all__ = [
     "Silo",
     "SourceError",
     "TransportError",
+    "load",
+    "save",
 ]
 
 _HOMES = {
@@ -58,6 +60,8 @@ _HOMES = {
     "PrivateVaryingCoefficients": "dpfda.estimators",
     "PublishedConstants": "dpfda.protocol.published_constants",
     "Silo": "dpfda.silo.silo",
+    "load": "dpfda.report.results",
+    "save": "dpfda.report.results",
 }
 
 

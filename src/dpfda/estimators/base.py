@@ -23,7 +23,8 @@ from dpfda.errors import (
 )  # fmt: skip
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
-from dpfda.estimators.parameters import Parameters
+from dpfda.estimators.parameters import Parameters, refuse_searches
+from dpfda.estimators.totals import state_totals
 from dpfda.inference.coding import Coding, default_coding
 from dpfda.methods.run import Outcome, run_study
 from dpfda.planning.expected_error import (
@@ -124,6 +125,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         self
             Fitted. Nothing was spent if an error was raised before the first round; see `Silo.ledger` otherwise.
         """
+        refuse_searches()
         self.check_parameters()
         columns = {"id": id, "x": x, "y": y}
         if any(column is not None for column in columns.values()):
@@ -142,7 +144,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.terms_, self.plan_ = terms, plan
-        self.remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private), coding)
+        spent = state_totals(statement(plan, private=outcome.private), X, silos)
+        self.remember(plan.basis, plan.scaling, outcome, spent, coding)
         if not warned and self.expected_error_ is not None and self.expected_error_.insufficient:
             warnings.warn(found_insufficient_text(self.expected_error_), InsufficientBudgetWarning, 2)
         return self
@@ -219,6 +222,11 @@ class CurveEstimator(FittedFunctions, Parameters):
             raise InvalidInput(
                 f"X must be Curves, a Silo, or a non-empty list of them, got {type(X).__name__}; "
                 "build Curves with Curves.from_long or Curves.from_frame, or name the columns of a table with id, x and y."
+            )
+        if len(items) > 1 and all(isinstance(item, Curves) and item.n == 1 for item in items):
+            raise InvalidInput(
+                "X is a list of single curves, each of which would become a silo; give one Curves, or Silo objects if "
+                "every subject really answers for itself."
             )
         if len({id(item) for item in items}) != len(items):
             raise InvalidInput("X holds the same silo twice; give every silo once.")
