@@ -47,6 +47,9 @@ class PrivateMean(CurveEstimator):
         method="adaptive" only: declare what y is. "binary" says that all values are at one of the bounds.
     visit_times : sequence of float
         method="adaptive" only: PUBLIC times of scheduled visits, at which many points are expected.
+    outside : {"drop", "refuse"}
+        Points of raw curves with x outside the domain: left out, as a silo and the command line do, or refused. The owner
+        is warned of them (`OwnerWarning`); a domain that misses every point is refused in any case.
     random_state : int, optional
         For simulations: predictable noise; the result is marked not private.
 

@@ -24,7 +24,9 @@ from dpfda.protocol.ranges import Real, Several, Whole
 
 MOST_BINS, MOST_RADII = 1024, 100_000
 SHORTEST_OCTAVE, LONGEST_OCTAVE = -6, 14  # lengths of gradients are counted in octaves between 2^-6 and 2^14
-LENGTH_CELLS = LONGEST_OCTAVE - SHORTEST_OCTAVE + 2  # and one cell for all that are shorter, one for all that are longer
+LENGTH_CELLS = (
+    LONGEST_OCTAVE - SHORTEST_OCTAVE + 2
+)  # and one cell for all that are shorter, one for all that are longer
 COVARIATE_CELLS = 18  # of a covariate's histogram: at each bound, and 16 bins between
 LARGEST_COVARIATE, PRODUCT_WEIGHT, MOMENT_REACH = 3.0, 2.5, 1.4  # in units in which covariates have size 1
 DEGREES = 4  # of the polynomials in x by which products of covariates are weighed: 0, 1, 2, 3
@@ -372,7 +374,7 @@ class CovariateMoments(Statistic):
 
     def bound(self, dimensions: Dimensions) -> EllipsoidBound:
         """Weights 1, 2, 2, 2 for the degrees; products of two covariates weigh more than a covariate alone."""
-        first, second = np.triu_indices(dimensions.columns)
+        first = np.triu_indices(dimensions.columns)[0]
         single = (first == 0)[int(self.intercept) :] & self.intercept
         weights = np.where(single, 1.0, PRODUCT_WEIGHT)
         typical = 2.5 * float((np.where(single, 1.0, 1.5) / weights).sum())

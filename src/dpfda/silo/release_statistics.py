@@ -48,6 +48,7 @@ from dpfda.silo.sums import (
     ClippedGradientSum,
     CurveSums,
     DesignMomentSum,
+    DesignProductSum,
     LengthCounts,
     LevelCounts,
     PlaceCounts,
@@ -190,18 +191,18 @@ def design_moments(statistic: DesignMoments, measurement: Measurement) -> Bounde
 
 @measures(CovariateSquares)
 def covariate_squares(statistic: CovariateSquares, measurement: Measurement) -> BoundedSum:
-    """G_k^2 - 1/2 of every column but the first; design entries are within [-1, 1] already."""
+    """G_k^2 - 1/2 of every column but the first, a curve's mean where it changes; entries are within [-1, 1] already."""
     bound = statistic.bound(measurement.question.dimensions)
     return bound.total(measurement.words(RowSum(centred_squares, bound)), measurement.n)
 
 
 @measures(CovariateProducts)
 def covariate_products(statistic: CovariateProducts, measurement: Measurement) -> BoundedSum:
-    """The outer product of every design vector, its columns brought to about one size first."""
+    """The outer product of every design vector (a curve's mean where it changes), columns of about one size."""
     _validate.within("radius", statistic.radius, LEAST_RADIUS, MOST_RADIUS)
     bound = statistic.bound(measurement.question.dimensions)
-    rows = partial(scaled_design, scale=measurement.question.arrays["covariate_scale"])
-    return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
+    request = DesignProductSum(measurement.question.arrays["covariate_scale"], bound)
+    return bound.total(measurement.words(request), measurement.n)
 
 
 @measures(ShareBelow)
@@ -245,13 +246,12 @@ def clipped_remainder(statistic: ClippedRemainder, measurement: Measurement) -> 
 
 
 def centred_squares(curves: PreparedCurves) -> Floats:
-    """G_k^2 - 1/2, one row per curve."""
-    return np.asarray(curves.design[:, 1:] ** 2 - 0.5)
-
-
-def scaled_design(curves: PreparedCurves, scale: Floats) -> Floats:
-    """The design vectors, each column divided by its public scale."""
-    return curves.design / scale
+    """G_k^2 - 1/2, one row per curve: its mean over the points where the design changes."""
+    squares = np.asarray(curves.design[:, 1:] ** 2 - 0.5)
+    if curves.rows is not None:
+        means = mean_per_curve(curves.rows[:, 1:] ** 2 - 0.5, curves.offsets)
+        squares = np.where(curves.changes[:, None], means, squares)
+    return squares
 
 
 def centred_shares(curves: PreparedCurves, threshold: float) -> Floats:
@@ -290,10 +290,10 @@ def covariate_moments(statistic: CovariateMoments, measurement: Measurement) -> 
     """Means over a curve's points of products of covariates times polynomials in x."""
     bound = statistic.bound(measurement.question.dimensions)
     arrays = measurement.question.arrays
-    units = {"centre": arrays["covariate_centre"], "scale": arrays["covariate_scale"]}
-    if not (units["scale"] >= LEAST_RADIUS).all():
+    centre, scale = arrays["covariate_centre"], arrays["covariate_scale"]
+    if not (scale >= LEAST_RADIUS).all():
         raise InvalidInput(f"covariate_scale must be at least {LEAST_RADIUS:g}.")
-    rows = partial(weighted_products, intercept=statistic.intercept, **units)
+    rows = partial(weighted_products, intercept=statistic.intercept, centre=centre, scale=scale)
     return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
 
 
@@ -305,15 +305,32 @@ def shares_at(curves: PreparedCurves, low: float, high: float) -> Floats:
 
 
 def weighted_products(curves: PreparedCurves, intercept: bool, centre: Floats, scale: Floats) -> Floats:
-    """Means over a curve's points of g_j g_k T_q(1 - 2u), the degrees q of a product next to each other."""
+    """Means over a curve's points of g_j g_k T_q(1 - 2u), the degrees q of a product next to each other.
+
+    Which formula a curve takes depends on its own design alone: whether it changes within the curve.
+    """
     t = 1 - 2 * curves.u
     degrees = np.column_stack([np.ones_like(t), t, 2 * t * t - 1, t * (4 * t * t - 3)])
     means = mean_per_curve(degrees, curves.offsets)
-    units = np.clip((curves.design - centre) / scale, -LARGEST_COVARIATE, LARGEST_COVARIATE)
+    found = _multiply_columns(_standardise(curves.design, centre, scale), intercept)[:, :, None] * means[:, None, :]
+    changes = curves.changes
+    if changes.any():
+        counts = np.diff(curves.offsets)
+        inside, offsets = np.repeat(changes, counts), np.concatenate([[0], np.cumsum(counts[changes])])
+        products = _multiply_columns(_standardise(curves.point_design[inside], centre, scale), intercept)
+        for number, product in enumerate(products.T):
+            found[changes, number] = mean_per_curve(product[:, None] * degrees[inside], offsets)
+    return found.reshape(curves.n, -1)
+
+
+def _standardise(design: Floats, centre: Floats, scale: Floats) -> Floats:
+    return np.clip((design - centre) / scale, -LARGEST_COVARIATE, LARGEST_COVARIATE)
+
+
+def _multiply_columns(units: Floats, intercept: bool) -> Floats:
+    """g_j g_k for j <= k; with an intercept without its own square."""
     first, second = np.triu_indices(units.shape[1])
-    products = units[:, first] * units[:, second]
-    rows = products[:, int(intercept) :, None] * means[:, None, :]
-    return rows.reshape(curves.n, -1)
+    return np.asarray((units[:, first] * units[:, second])[:, int(intercept) :])
 
 
 @measures(CovariateHistograms)
@@ -325,8 +342,14 @@ def covariate_histograms(statistic: CovariateHistograms, measurement: Measuremen
 
 
 def find_covariate_cells(curves: PreparedCurves, intercept: bool) -> Integers:
-    """The cell of every covariate in its scaled bounds [-1, 1]; -1 for curves without points."""
-    inner, design = COVARIATE_CELLS - 2, curves.design[:, int(intercept) :]
+    """The cell of every covariate, or of its mean over a curve's points, in [-1, 1]; -1 for curves without points."""
+    inner, design, changes = COVARIATE_CELLS - 2, curves.design, curves.changes
+    if changes.any():
+        counts = np.diff(curves.offsets)
+        inside, offsets = np.repeat(changes, counts), np.concatenate([[0], np.cumsum(counts[changes])])
+        design = design.copy()
+        design[changes] = mean_per_curve(curves.point_design[inside], offsets)
+    design = design[:, int(intercept) :]
     cells = 1 + np.clip((design + 1) * (inner / 2), 0, inner - 1).astype(np.int64)
     cells = np.where(design <= -1, 0, np.where(design >= 1, COVARIATE_CELLS - 1, cells))
     return np.where((np.diff(curves.offsets) > 0)[:, None], cells, -1)

@@ -46,6 +46,11 @@ class CurveSource(Protocol):
         """The length of the design vectors."""
         ...
 
+    @property
+    def design_changes(self) -> bool:
+        """Whether the design changes within a curve."""
+        ...
+
     def sums(self, basis: Basis, scaling: Scaling) -> CurveSums:
         """Their sums under the public maps of a plan."""
         ...
@@ -284,6 +289,32 @@ class PlaceCounts:
         return self.bound.words(places)
 
 
+@dataclass(frozen=True, eq=False)
+class DesignProductSum:
+    """Outer products of design vectors, columns divided by a public scale; where the design changes, a curve's mean of them.
+
+    A curve's contribution is a function of that curve alone: which of the two it is depends on its own rows.
+    """
+
+    scale: Floats
+    bound: OuterProductBound
+
+    def __post_init__(self) -> None:
+        _refuse_unless(self.scale.shape == (self.bound.size,), "the scale must have one entry for each design column")
+
+    @property
+    def width(self) -> int:
+        return self.bound.width
+
+    def prepared_words(self, curves: PreparedCurves) -> Words:
+        if curves.rows is None:
+            return self.bound.words(curves.design / self.scale)
+        changes, counts = curves.changes, np.diff(curves.offsets)
+        starts = np.concatenate([[0], np.cumsum(counts[changes])[:-1]])
+        rows = curves.rows[np.repeat(changes, counts)]
+        return self.bound.words(curves.design[~changes] / self.scale) + self.bound.mean_words(rows / self.scale, starts)
+
+
 def check_bins(bins: int) -> int:
     """The number of bins of a histogram: a whole number from 2 to 1024, and True and False are none."""
     if _validate.integer("bins", bins, minimum=LEAST_BINS) > MOST_BINS:
@@ -299,5 +330,5 @@ def _refuse_unless(holds: bool, rule: str) -> None:
 PackedRequest = (
     TruncatedGradientSum | WhitenedGradientSums | LengthCounts | ClippedGradientSum | DesignMomentSum | LevelCounts
 )
-PreparedRequest = RowSum | PlaceCounts
+PreparedRequest = RowSum | PlaceCounts | DesignProductSum
 SumRequest = PackedRequest | PreparedRequest

@@ -20,7 +20,7 @@ from dpfda.basis.moments import moment_bounds, uniform_moments
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariates import CovariateLaw, Units, assume_no_covariates
 from dpfda.methods.adaptive.design import Design, fit_design
-from dpfda.methods.adaptive.evidence import Answer, Asked, measure_silo, pool_silos
+from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, first_weights
 from dpfda.methods.adaptive.level import Level
@@ -122,7 +122,7 @@ class _Setting:
         truth = np.zeros((columns, self.longer.size))
         if self.guesses.functions is None:
             truth[:, 1 % self.longer.size] = self.guesses.signal * constants.SIGNAL_SLOPE
-            if self.longer.size > 2:
+            if self.longer.size > constants.STRAIGHT:
                 truth[:, 2] = self.guesses.signal * math.sqrt(1 - constants.SIGNAL_SLOPE**2)
             mixing = scaling.mixing()
             return truth.ravel(), self.guesses.signal**2 * float((mixing**2).sum()), 0.0
@@ -139,7 +139,7 @@ class _Setting:
         scaled = np.linalg.solve(scaling.mixing(), fitted)
         return (self.law.units.matrix @ scaled).ravel(), signal, truncation
 
-    def run(self, truth: Floats, mixtures: Sequence[ScaledMixture]) -> tuple[Posterior, dict]:  # type: ignore[type-arg]
+    def run(self, truth: Floats, mixtures: Sequence[ScaledMixture]) -> tuple[Posterior, dict[str, Measured]]:
         """The posterior when every release is what it would be on average."""
         size, columns = self.plan.basis.size, self.plan.n_coefficients
         precision = self.precision(ClippedGradient)
@@ -163,8 +163,8 @@ class _Setting:
         asked = (Asked(iterate, coordinates, radius, jacobian, excess, excess, 1.0),)
         root = np.kron(power(self.law.average, 0.5), np.diag(np.sqrt(bias_shares(size))))
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
-        left = np.kron(np.eye(columns), expected * 0.0)
-        posterior, measured, open_now = None, {}, (truth, np.zeros((len(truth), len(truth))))
+        measured: dict[str, Measured] = {}
+        posterior, open_now = None, (truth, np.zeros((len(truth), len(truth))))
         share = last / precision
         for _ in range(constants.FORECAST_PASSES):
             for silo in self.plan.silos:
@@ -178,7 +178,7 @@ class _Setting:
             data, _ = pool_silos(measured, dict.fromkeys(measured, self.information))
             posterior = fit_posterior(data, np.zeros_like(truth), mixtures)
             open_now = (truth, posterior.covariance)
-        assert posterior is not None and left is not None
+        assert posterior is not None
         return posterior, measured
 
     def size_of(self, moments: Floats) -> float:

@@ -162,7 +162,9 @@ def effective_dims(state: State, coordinates: Coordinates) -> float:
 def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
     """Take in the gradients and their companions, and estimate."""
     asked = state.question
-    assert asked is not None and asked.radius is not None and state.lengths is not None
+    assert asked is not None
+    assert asked.radius is not None
+    assert state.lengths is not None
     companions = read_companions(plan, index, releases, asked.radius, state.filled)
     law = state.lengths.observe(companions.counts, companions.counts_sd, free_counts(asked.radius))
     found = law.attenuation(np.array([asked.radius]))
