@@ -10,32 +10,36 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
+from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds
-from dpfda.errors import InvalidInput
+from dpfda.errors import InvalidInput, ProtocolError
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import CompanionBound, HistogramBound, OuterProductBound
+from dpfda.privacy.cones import CompanionBound, HistogramBound
 from dpfda.protocol.ranges import Real, Several, Whole
 
 MOST_BINS, MOST_RADII = 1024, 100_000
+LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e6  # of a query's ball: y is of order 1, and no entry of a query is larger
 SHORTEST_OCTAVE, LONGEST_OCTAVE = -6, 14  # lengths of gradients are counted in octaves between 2^-6 and 2^14
-LENGTH_CELLS = LONGEST_OCTAVE - SHORTEST_OCTAVE + 2  # and one cell for all that are shorter, one for all that are longer
+LENGTH_CELLS = (
+    LONGEST_OCTAVE - SHORTEST_OCTAVE + 2
+)  # and one cell for all that are shorter, one for all that are longer
 DEGREES = 4  # of the polynomials in x by which products of covariates are weighed: 0, 1, 2, 3
 _SIZE = Real(1e-50, 1e50)  # of a radius: nothing within it overflows
 
 
 @dataclass(frozen=True)
 class Dimensions:
-    """The public numbers that sizes depend on: design columns, basis, and how many earlier rounds counted short curves."""
+    """The public numbers that sizes depend on: design columns and basis."""
 
     columns: int
     basis: Basis
-    earlier_counts: int = 0
 
     @property
     def size(self) -> int:
@@ -59,6 +63,9 @@ class Statistic(ABC):
 
     def check(self, dimensions: Dimensions) -> None:  # noqa: B027
         """Refuse parameters that do not fit the plan's sizes; most have none."""
+
+    def check_arrays(self, arrays: Mapping[str, Floats]) -> None:  # noqa: B027
+        """Refuse a query's numbers out of range, before any curve is touched; `query_sizes` has been checked."""
 
 
 KINDS: dict[str, type[Statistic]] = {}
@@ -137,43 +144,6 @@ class DesignMoments(Statistic):
 
 @register
 @dataclass(frozen=True)
-class CovariateSquares(Statistic):
-    """G_k^2 - 1/2 of every design column but the first; entries are within [-1, 1]."""
-
-    kind: ClassVar[str] = "covariate-squares"
-
-    def width(self, dimensions: Dimensions) -> int:
-        return dimensions.columns - 1
-
-    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
-        """Within 1/2 of zero."""
-        return EntrywiseBound(np.full(dimensions.columns - 1, 0.5))
-
-
-@register
-@dataclass(frozen=True)
-class CovariateProducts(Statistic):
-    """G G^T with columns of about one size, each curve's vector within a ball of this radius."""
-
-    kind: ClassVar[str] = "covariate-products"
-    radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", Real(1e-6, 1e6).check("radius", self.radius))
-
-    def width(self, dimensions: Dimensions) -> int:
-        return dimensions.columns * (dimensions.columns + 1) // 2
-
-    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
-        return {"covariate_scale": dimensions.columns}
-
-    def bound(self, dimensions: Dimensions) -> OuterProductBound:
-        """Outer products of vectors in the ball."""
-        return OuterProductBound(dimensions.columns, self.radius)
-
-
-@register
-@dataclass(frozen=True)
 class ShareBelow(Statistic):
     """The share of a curve's own y at or below a threshold (the only entry of the iterate), minus 1/2.
 
@@ -195,85 +165,6 @@ class ShareBelow(Statistic):
     def bound(self, dimensions: Dimensions) -> EntrywiseBound:
         """Within 1/2 of zero."""
         return EntrywiseBound(np.array([0.5]))
-
-
-class _OfWhitenedGradients(Statistic):
-    """Made of gradients in the query's public coordinates, within a ball whose radius the silo finds by itself."""
-
-    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
-        return {
-            "iterate": dimensions.size,
-            "whitener": dimensions.size**2,
-            "length_prior": 3,
-            "displacements": dimensions.earlier_counts,
-        }
-
-
-@register
-@dataclass(frozen=True)
-class WhitenedGradient(_OfWhitenedGradients):
-    """The gradient itself, in whitened coordinates, shortened to the silo's radius where it is longer."""
-
-    kind: ClassVar[str] = "whitened-gradient"
-
-    def width(self, dimensions: Dimensions) -> int:
-        return dimensions.size
-
-    def bound(self, dimensions: Dimensions, radius: float) -> EllipsoidBound:
-        """The ball of the silo's radius."""
-        return EllipsoidBound(np.ones(dimensions.size), radius)
-
-
-@register
-@dataclass(frozen=True)
-class ShortShare(_OfWhitenedGradients):
-    """+1/2 if the whitened gradient is at most as long as the silo's guess of the median length, else -1/2."""
-
-    kind: ClassVar[str] = "short-share"
-
-    def width(self, dimensions: Dimensions) -> int:
-        return 1
-
-    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
-        """Within 1/2 of zero."""
-        return EntrywiseBound(np.array([0.5]))
-
-
-@register
-@dataclass(frozen=True)
-class GradientOuterProducts(_OfWhitenedGradients):
-    """The outer product of the clipped whitened gradient, in units of the radius squared."""
-
-    kind: ClassVar[str] = "gradient-outer-products"
-
-    def width(self, dimensions: Dimensions) -> int:
-        return dimensions.size * (dimensions.size + 1) // 2
-
-    def bound(self, dimensions: Dimensions) -> OuterProductBound:
-        """Outer products of vectors in the unit ball."""
-        return OuterProductBound(dimensions.size, 1.0)
-
-
-@register
-@dataclass(frozen=True)
-class ClippedRemainder(_OfWhitenedGradients):
-    """What clipping took from the whitened gradient along the query's direction, up to `reach` further radii."""
-
-    kind: ClassVar[str] = "clipped-remainder"
-    reach: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reach", Real(1 / 16, 16.0).check("reach", self.reach))
-
-    def width(self, dimensions: Dimensions) -> int:
-        return 1
-
-    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
-        return {**super().query_sizes(dimensions), "remainder_direction": dimensions.size}
-
-    def bound(self, radius: float) -> EntrywiseBound:
-        """Within `reach` radii of zero."""
-        return EntrywiseBound(np.array([self.reach * radius]))
 
 
 class _OfGradients(Statistic):
@@ -311,6 +202,11 @@ class ClippedGradient(_OfGradients):
     def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
         return {**super().query_sizes(dimensions), "radius": 1}
 
+    def check_arrays(self, arrays: Mapping[str, Floats]) -> None:
+        """The radius is public and the noise grows with it, so any that the arithmetic serves will do."""
+        if not LEAST_RADIUS <= arrays["radius"][0] <= MOST_RADIUS:
+            raise ProtocolError(f"The query's radius must lie between {LEAST_RADIUS:g} and {MOST_RADIUS:g}.")
+
     def bound(self, dimensions: Dimensions, radius: float) -> CompanionBound:
         """The ball, which pays for the companions, too."""
         return CompanionBound(dimensions.size, radius, LENGTH_CELLS)
@@ -339,6 +235,15 @@ class CovariateMoments(Statistic):
     kind: ClassVar[str] = "covariate-moments"
     intercept: bool = True
 
+    def __post_init__(self) -> None:
+        if type(self.intercept) is not bool:
+            raise InvalidInput(f"intercept must be True or False, got {self.intercept!r}.")
+
+    def check(self, dimensions: Dimensions) -> None:
+        """A constant alone has nothing to tell."""
+        if self.products(dimensions.columns) == 0:
+            raise InvalidInput("covariate-moments needs a covariate beside the intercept.")
+
     def products(self, columns: int) -> int:
         """How many products G_j G_k there are."""
         return columns * (columns + 1) // 2 - int(self.intercept)
@@ -347,7 +252,10 @@ class CovariateMoments(Statistic):
         return DEGREES * self.products(dimensions.columns)
 
     def bound(self, dimensions: Dimensions) -> EllipsoidBound:
-        """|G_j G_k T_q| <= 1, and weights 1, 2, 2, 2 for the degrees: squares over weights add up to 2.5 a product."""
+        """|G_j G_k T_q| <= 1, and weights 1, 2, 2, 2 for the degrees: squares over weights add up to 2.5 a product.
+
+        The ellipsoid is convex, so it holds means over points, too, whether or not the covariates change within a curve.
+        """
         products = self.products(dimensions.columns)
         weights = np.tile([1.0, 2.0, 2.0, 2.0], products)
         return EllipsoidBound(weights, math.sqrt(2.5 * products))
