@@ -26,6 +26,7 @@ from dpfda.privacy.cones import CompanionBound, HistogramBound
 from dpfda.protocol.statistics import (
     LENGTH_CELLS,
     ClippedGradient,
+    CovariateHistograms,
     CovariateMoments,
     Dimensions,
     EntrywiseGradient,
@@ -172,8 +173,15 @@ def test_a_radius_out_of_range_is_refused_before_curves_are_asked(radius) -> Non
 
 @pytest.mark.parametrize("intercept", [0, 1, None, "yes", 1.0, np.True_])
 def test_an_intercept_is_there_or_not(intercept) -> None:
-    with pytest.raises(InvalidInput, match="intercept must be True or False"):
-        CovariateMoments(intercept)
+    for kind in (CovariateMoments, CovariateHistograms):
+        with pytest.raises(InvalidInput, match="intercept must be True or False"):
+            kind(intercept)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 1e-10, float("nan")])
+def test_units_of_no_size_are_refused_before_curves_are_asked(scale) -> None:
+    with pytest.raises(InvalidInput, match="covariate_scale must be at least"):
+        asked(CovariateMoments(False), Fourier(3), covariate_centre=np.zeros(1), covariate_scale=np.array([scale]))
 
 
 def clipped(**changed):

@@ -58,7 +58,7 @@ def _allowed(kind: type[Statistic], value: object) -> bool:
     """The sizes that a statistic may have, stated here once more: the audit does not ask the code that it audits."""
     if kind.kind == "entrywise-gradient":
         return value == [1.0] * 6
-    if kind.kind == "covariate-moments":
+    if kind.kind in ("covariate-moments", "covariate-histograms"):
         return type(value) is bool
     return kind.kind == "share-below" and type(value) is float and value == 1e-300
 

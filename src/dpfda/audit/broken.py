@@ -163,8 +163,8 @@ def _unbounded_products() -> Iterator[None]:
     """Products of covariates are added up over a curve's points, where they should be averaged, and never clipped."""
     right = release_statistics.weighted_products
 
-    def wrong(curves: Any, intercept: bool) -> Floats:
-        return np.asarray(right(curves, intercept) * np.diff(curves.offsets)[:, None])
+    def wrong(curves: Any, intercept: bool, **units: Any) -> Floats:
+        return np.asarray(right(curves, intercept, **units) * np.diff(curves.offsets)[:, None])
 
     def unclipped(self: EllipsoidBound, vectors: Any) -> Floats:
         return np.asarray(vectors)

@@ -143,14 +143,14 @@ def read_terms(data: bytes) -> StudyTerms | None:
 
 
 def hostile_arrays(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    """The arrays of a query, of the right sizes and with extreme entries that a silo lets pass; a radius may be any."""
+    """The arrays of a query, of the right sizes and with extreme entries that a silo lets pass; radii and scales may be any."""
     allowed = [value for value in _ARRAYS if abs(value) <= 1e6]
     arrays = {
         name: rng.choice(allowed, size) if rng.random() < 0.5 else rng.normal(size=size) for name, size in sizes.items()
     }
-    if "radius" in arrays:
+    for name in arrays.keys() & {"radius", "covariate_scale"}:
         wild = rng.random() < 0.3
-        arrays["radius"] = rng.choice(_RADII, 1) if wild else 10.0 ** rng.uniform(-9, 6, 1)
+        arrays[name] = rng.choice(_RADII, sizes[name]) if wild else 10.0 ** rng.uniform(-9, 6, sizes[name])
     return arrays
 
 

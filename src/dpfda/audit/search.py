@@ -146,8 +146,8 @@ def _changed_arrays(arrays: dict[str, Floats], rng: np.random.Generator) -> dict
     name = str(rng.choice([name for name in arrays if arrays[name].size] or [""]))
     if not name:
         return arrays
-    if name == "radius":  # any that a silo lets pass
-        size = arrays[name] * 10.0 ** rng.normal(0, 10.0 ** rng.uniform(-2, 0.5))
+    if name in ("radius", "covariate_scale"):  # any that a silo lets pass
+        size = arrays[name] * 10.0 ** rng.normal(0, 10.0 ** rng.uniform(-2, 0.5), arrays[name].size)
         return {**arrays, name: np.clip(size, LEAST_RADIUS, MOST_RADIUS)}
     nudged = _nudged(arrays[name], rng, np.array([0.0, LARGEST_ENTRY, -LARGEST_ENTRY, 1.0]))
     return {**arrays, name: np.clip(nudged, -LARGEST_ENTRY, LARGEST_ENTRY)}

@@ -61,6 +61,33 @@ class HistogramBound:
 
 
 @dataclass(frozen=True)
+class HistogramsBound:
+    """Several histograms at once: every curve counts once in each, or not at all.
+
+    Guarantee: a curve's counts have length at most sqrt(histograms) and are not negative, so replacing it moves all counts
+    together by at most sqrt(2 histograms).
+    """
+
+    histograms: int
+    bins: int
+
+    @property
+    def width(self) -> int:
+        return self.histograms * self.bins
+
+    def words(self, places: ArrayLike) -> Words:
+        """Counts of bin numbers, one column for each histogram; a number that is no bin is not counted."""
+        each = [HistogramBound(self.bins).words(column) for column in np.asarray(places).T]
+        return np.concatenate(each, axis=1)
+
+    def total(self, words: Words, n: int) -> BoundedSum:
+        """The counts of n curves, with their sensitivity."""
+        counts = ((words[0] << 32) + words[1]).astype(np.float64)
+        scale = math.sqrt(2 * self.histograms) * (1 + _ROUNDING)
+        return BoundedSum(counts, Sensitivity.ellipsoid(np.ones(self.width), scale))
+
+
+@dataclass(frozen=True)
 class CompanionBound:
     """A vector within the ball of radius R, and two companions that the ball's own sensitivity pays for.
 

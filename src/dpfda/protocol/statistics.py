@@ -21,15 +21,16 @@ from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds
 from dpfda.errors import InvalidInput, ProtocolError
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import CompanionBound, HistogramBound
+from dpfda.privacy.cones import CompanionBound, HistogramBound, HistogramsBound
 from dpfda.protocol.ranges import Real, Several, Whole
 
 MOST_BINS, MOST_RADII = 1024, 100_000
 LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e6  # of a query's ball: y is of order 1, and no entry of a query is larger
 SHORTEST_OCTAVE, LONGEST_OCTAVE = -6, 14  # lengths of gradients are counted in octaves between 2^-6 and 2^14
-LENGTH_CELLS = (
-    LONGEST_OCTAVE - SHORTEST_OCTAVE + 2
-)  # and one cell for all that are shorter, one for all that are longer
+LENGTH_CELLS = LONGEST_OCTAVE - SHORTEST_OCTAVE + 2  # and one for all that are shorter, one for all that are longer
+COVARIATE_CELLS = 18  # of a covariate's histogram: at each bound, and 16 bins between
+LARGEST_COVARIATE, PRODUCT_WEIGHT, MOMENT_REACH = 3.0, 2.5, 1.4  # in units in which covariates have size 1
+LEAST_SCALE = 1e-9  # of a covariate's units in a query
 DEGREES = 4  # of the polynomials in x by which products of covariates are weighed: 0, 1, 2, 3
 _SIZE = Real(1e-50, 1e50)  # of a radius: nothing within it overflows
 
@@ -229,33 +230,78 @@ class SharesAtBounds(Statistic):
 
 @register
 @dataclass(frozen=True)
+class CovariateHistograms(Statistic):
+    """For each covariate: how many curves have it at its lower bound, at its upper one, and in equal bins between."""
+
+    kind: ClassVar[str] = "covariate-histograms"
+    intercept: bool = True
+
+    def __post_init__(self) -> None:
+        _check_intercept(self.intercept)
+
+    def check(self, dimensions: Dimensions) -> None:
+        """A constant alone has nothing to tell."""
+        _refuse_constant(self.kind, dimensions.columns - int(self.intercept))
+
+    def width(self, dimensions: Dimensions) -> int:
+        return COVARIATE_CELLS * (dimensions.columns - int(self.intercept))
+
+    def bound(self, dimensions: Dimensions) -> HistogramsBound:
+        """A curve counts once in each."""
+        return HistogramsBound(dimensions.columns - int(self.intercept), COVARIATE_CELLS)
+
+
+@register
+@dataclass(frozen=True)
 class CovariateMoments(Statistic):
-    """Means over a curve's points of G_j G_k T_q(x), j <= k and q = 0..3; with an intercept without j = k = 0."""
+    """Means over a curve's points of g_j g_k T_q(x), j <= k, q = 0..3, g the covariates in the query's public units.
+
+    With an intercept, which is 1 in those units, without j = k = 0. Entries of g are cut off at `LARGEST_COVARIATE`.
+    """
 
     kind: ClassVar[str] = "covariate-moments"
     intercept: bool = True
 
     def __post_init__(self) -> None:
-        if type(self.intercept) is not bool:
-            raise InvalidInput(f"intercept must be True or False, got {self.intercept!r}.")
+        _check_intercept(self.intercept)
 
     def check(self, dimensions: Dimensions) -> None:
         """A constant alone has nothing to tell."""
-        if self.products(dimensions.columns) == 0:
-            raise InvalidInput("covariate-moments needs a covariate beside the intercept.")
+        _refuse_constant(self.kind, self.products(dimensions.columns))
+
+    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
+        return {"covariate_centre": dimensions.columns, "covariate_scale": dimensions.columns}
+
+    def check_arrays(self, arrays: Mapping[str, Floats]) -> None:
+        """Units are public, and whatever they are, each curve's row is shortened afterwards; they must not be zero."""
+        if not (arrays["covariate_scale"] >= LEAST_SCALE).all():
+            raise ProtocolError(f"The query's covariate_scale must be at least {LEAST_SCALE:g}.")
 
     def products(self, columns: int) -> int:
-        """How many products G_j G_k there are."""
+        """How many products g_j g_k there are."""
         return columns * (columns + 1) // 2 - int(self.intercept)
 
     def width(self, dimensions: Dimensions) -> int:
         return DEGREES * self.products(dimensions.columns)
 
     def bound(self, dimensions: Dimensions) -> EllipsoidBound:
-        """|G_j G_k T_q| <= 1, and weights 1, 2, 2, 2 for the degrees: squares over weights add up to 2.5 a product.
+        """Weights 1, 2, 2, 2 for the degrees; products of two covariates weigh more than a covariate alone.
 
-        The ellipsoid is convex, so it holds means over points, too, whether or not the covariates change within a curve.
+        Rows beyond the ellipsoid are shortened. It is convex, so that it does not matter whether covariates change within
+        a curve: the mean of its rows is shortened as one.
         """
-        products = self.products(dimensions.columns)
-        weights = np.tile([1.0, 2.0, 2.0, 2.0], products)
-        return EllipsoidBound(weights, math.sqrt(2.5 * products))
+        first, second = np.triu_indices(dimensions.columns)
+        single = (first == 0)[int(self.intercept) :] & self.intercept
+        weights = np.where(single, 1.0, PRODUCT_WEIGHT)
+        typical = 2.5 * float((np.where(single, 1.0, 1.5) / weights).sum())
+        return EllipsoidBound(np.outer(weights, [1.0, 2.0, 2.0, 2.0]).ravel(), MOMENT_REACH * math.sqrt(typical))
+
+
+def _check_intercept(intercept: object) -> None:
+    if type(intercept) is not bool:
+        raise InvalidInput(f"intercept must be True or False, got {intercept!r}.")
+
+
+def _refuse_constant(kind: str, left: int) -> None:
+    if left == 0:
+        raise InvalidInput(f"{kind} needs a covariate beside the intercept.")

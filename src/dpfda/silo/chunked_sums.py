@@ -24,7 +24,7 @@ from dpfda.protocol.scaling import Scaling
 from dpfda.silo.kernels.arena import drop_pages, file_of
 from dpfda.silo.kernels.packed import PackedCurves, Piece
 from dpfda.silo.prepared import PreparedCurves, prepare_batch, prepare_pieces
-from dpfda.silo.sums import PackedRequest, RowSum, SumRequest
+from dpfda.silo.sums import PackedRequest, PreparedRequest, SumRequest
 
 _Item = TypeVar("_Item")
 _Part = TypeVar("_Part")
@@ -125,7 +125,7 @@ class ChunkedSums:
 
         return self._run(part, self._packs(positions), positions)
 
-    def _prepared_parts(self, request: RowSum, positions: range) -> Iterable[Words]:
+    def _prepared_parts(self, request: PreparedRequest, positions: range) -> Iterable[Words]:
         for chunk in self._chunks(positions):
             with np.errstate(all="ignore"):
                 yield request.prepared_words(self.prepared(chunk))

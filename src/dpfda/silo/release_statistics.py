@@ -16,15 +16,19 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dpfda import _validate
-from dpfda._typing import Floats, Words
+from dpfda._typing import Floats, Integers, Words
 from dpfda.basis.moments import uniform_moments
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import BoundedSum
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.statistics import (
+    COVARIATE_CELLS,
+    LARGEST_COVARIATE,
     LEAST_RADIUS,
+    LEAST_SCALE,
     MOST_RADIUS,
     ClippedGradient,
+    CovariateHistograms,
     CovariateMoments,
     DesignMoments,
     Dimensions,
@@ -42,6 +46,7 @@ from dpfda.silo.sums import (
     DesignMomentSum,
     LengthCounts,
     LevelCounts,
+    PlaceCounts,
     RowSum,
     SumRequest,
     TruncatedGradientSum,
@@ -186,7 +191,11 @@ def shares_at_bounds(statistic: SharesAtBounds, measurement: Measurement) -> Bou
 def covariate_moments(statistic: CovariateMoments, measurement: Measurement) -> BoundedSum:
     """Means over a curve's points of products of covariates times polynomials in x."""
     bound = statistic.bound(measurement.question.dimensions)
-    rows = partial(weighted_products, intercept=statistic.intercept)
+    arrays = measurement.question.arrays
+    units = {"centre": arrays["covariate_centre"], "scale": arrays["covariate_scale"]}
+    if not (units["scale"] >= LEAST_SCALE).all():
+        raise InvalidInput(f"covariate_scale must be at least {LEAST_SCALE:g}.")
+    rows = partial(weighted_products, intercept=statistic.intercept, **units)
     return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
 
 
@@ -197,12 +206,29 @@ def shares_at(curves: PreparedCurves, low: float, high: float) -> Floats:
     return mean_per_curve(at, curves.offsets)
 
 
-def weighted_products(curves: PreparedCurves, intercept: bool) -> Floats:
-    """Means over a curve's points of G_j G_k T_q(1 - 2u), the degrees q of a product next to each other."""
+def weighted_products(curves: PreparedCurves, intercept: bool, centre: Floats, scale: Floats) -> Floats:
+    """Means over a curve's points of g_j g_k T_q(1 - 2u), the degrees q of a product next to each other."""
     t = 1 - 2 * curves.u
     degrees = np.column_stack([np.ones_like(t), t, 2 * t * t - 1, t * (4 * t * t - 3)])
     means = mean_per_curve(degrees, curves.offsets)
-    first, second = np.triu_indices(curves.design.shape[1])
-    products = curves.design[:, first] * curves.design[:, second]
+    units = np.clip((curves.design - centre) / scale, -LARGEST_COVARIATE, LARGEST_COVARIATE)
+    first, second = np.triu_indices(units.shape[1])
+    products = units[:, first] * units[:, second]
     rows = products[:, int(intercept) :, None] * means[:, None, :]
     return rows.reshape(curves.n, -1)
+
+
+@measures(CovariateHistograms)
+def covariate_histograms(statistic: CovariateHistograms, measurement: Measurement) -> BoundedSum:
+    """In which bin of its bounds each covariate of a curve lies; curves without points are not counted."""
+    bound = statistic.bound(measurement.question.dimensions)
+    request = PlaceCounts(partial(find_covariate_cells, intercept=statistic.intercept), bound)
+    return bound.total(measurement.words(request), measurement.n)
+
+
+def find_covariate_cells(curves: PreparedCurves, intercept: bool) -> Integers:
+    """The cell of every covariate in its scaled bounds [-1, 1]; -1 for curves without points."""
+    inner, design = COVARIATE_CELLS - 2, curves.design[:, int(intercept) :]
+    cells = 1 + np.clip((design + 1) * (inner / 2), 0, inner - 1).astype(np.int64)
+    cells = np.where(design <= -1, 0, np.where(design >= 1, COVARIATE_CELLS - 1, cells))
+    return np.where((np.diff(curves.offsets) > 0)[:, None], cells, -1)

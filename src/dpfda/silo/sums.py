@@ -22,7 +22,7 @@ from dpfda._typing import Floats, Integers, Words
 from dpfda.basis.basis import Basis
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import CompanionBound, HistogramBound, free_weight
+from dpfda.privacy.cones import CompanionBound, HistogramBound, HistogramsBound, free_weight
 from dpfda.privacy.exact import Grid, no_words
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import LENGTH_CELLS, LONGEST_OCTAVE, SHORTEST_OCTAVE
@@ -201,6 +201,24 @@ class RowSum:
         return self.bound.words(rows)
 
 
+@dataclass(frozen=True, eq=False)
+class PlaceCounts:
+    """In which bins each curve counts, by a plain numpy function: one row of bin numbers a curve, which counts once each."""
+
+    places: Callable[[PreparedCurves], Integers]
+    bound: HistogramsBound
+
+    @property
+    def width(self) -> int:
+        return self.bound.width
+
+    def prepared_words(self, curves: PreparedCurves) -> Words:
+        places = self.places(curves)
+        if places.shape != (curves.n, self.bound.histograms):
+            raise ValueError("a curve counts once in each histogram, no more and no less")
+        return self.bound.words(places)
+
+
 def check_bins(bins: int) -> int:
     """The number of bins of a histogram: a whole number from 2 to 1024, and True and False are none."""
     if _validate.integer("bins", bins, minimum=LEAST_BINS) > MOST_BINS:
@@ -214,4 +232,5 @@ def _refuse_unless(holds: bool, rule: str) -> None:
 
 
 PackedRequest = TruncatedGradientSum | LengthCounts | ClippedGradientSum | DesignMomentSum | LevelCounts
-SumRequest = PackedRequest | RowSum
+PreparedRequest = RowSum | PlaceCounts
+SumRequest = PackedRequest | PreparedRequest

@@ -72,7 +72,10 @@ def test_replacing_one_curve_moves_no_sum_further_than_its_sensitivity(plan, kin
         name: np.array(data.draw(st.lists(QUERY, min_size=length, max_size=length)))
         for name, length in {"iterate": size, "whitener": size**2}.items()
     }
+    columns = plan.n_coefficients
     arrays["radius"] = np.array([data.draw(RADIUS)])
+    arrays["covariate_scale"] = np.array(data.draw(st.lists(RADIUS, min_size=columns, max_size=columns)))
+    arrays["covariate_centre"] = np.array(data.draw(st.lists(QUERY, min_size=columns, max_size=columns)))
     question = Question(plan, arrays)
     first, second = (sum_of(kind, some, question) for some in (curves, other))
     assert np.isfinite(first.total).all()

@@ -12,6 +12,7 @@ from dpfda.protocol.statistics import (
     KINDS,
     LENGTH_CELLS,
     ClippedGradient,
+    CovariateHistograms,
     CovariateMoments,
     Dimensions,
     LengthHistogram,
@@ -62,15 +63,22 @@ def test_products_of_covariates_leave_out_the_constant(columns, intercept, produ
 def test_an_intercept_alone_has_no_products() -> None:
     with pytest.raises(InvalidInput, match="needs a covariate"):
         CovariateMoments().check(MEAN)
+    with pytest.raises(InvalidInput, match="needs a covariate"):
+        CovariateHistograms().check(MEAN)
 
 
-def test_the_ellipsoid_of_products_holds_every_design_and_is_attained() -> None:
-    """Whatever the covariates and points are, within their bounds: nothing is shortened, so nothing is biased."""
-    rng, statistic = np.random.default_rng(0), CovariateMoments()
-    bound = statistic.bound(Dimensions(3, MEAN.basis))
-    first, second = np.triu_indices(3)
-    inside = [(np.array([1, *rng.uniform(-1, 1, 2)]), rng.uniform(-1, 1)) for _ in range(50)]
-    for design, t in [(0.999999 * np.ones(3), 1.0), *inside]:
+@pytest.mark.parametrize("columns", [2, 3, 5])
+def test_the_ellipsoid_of_products_holds_covariates_of_ordinary_size(columns) -> None:
+    """Within one unit of the centre nothing is shortened, wherever the points are."""
+    rng = np.random.default_rng(columns)
+    bound, (first, second) = CovariateMoments().bound(Dimensions(columns, MEAN.basis)), np.triu_indices(columns)
+    for _ in range(50):
+        design, t = np.concatenate([[1.0], rng.choice([-1.0, 1.0], columns - 1)]), rng.uniform(-1, 1)
         row = np.outer((design[first] * design[second])[1:], np.cos(np.arange(4) * np.arccos(t))).ravel()
         np.testing.assert_array_equal(bound.clip(row[None])[0], row)
-    assert np.linalg.norm(np.ones(bound.width) / bound.roots) == pytest.approx(bound.radius)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 1e-10, np.nan])
+def test_units_of_no_size_are_refused(scale) -> None:
+    with pytest.raises(ProtocolError, match="covariate_scale must be at least"):
+        CovariateMoments().check_arrays({"covariate_scale": np.array([1.0, scale])})

@@ -33,7 +33,7 @@ class AdaptiveCoordinator:
         """The estimate, of shape (d+1, r)."""
         state, result = self._finished()
         centred = result.posterior.mean.reshape(self.plan.n_coefficients, -1)[:, : self.plan.basis.size]
-        return state.law.centring.restore(centred)
+        return state.law.units.restore(centred)
 
     @property
     def covariance(self) -> Floats | None:
@@ -48,7 +48,7 @@ class AdaptiveCoordinator:
         return split_error(state, result.posterior, lambda moments: self._restore(state, moments))
 
     def _restore(self, state: State, moments: Floats) -> Floats:
-        back = np.kron(state.law.centring.back, np.eye(state.longer.size))
+        back = np.kron(state.law.units.back, np.eye(state.longer.size))
         return np.asarray(back @ moments @ back.T)
 
     def _finished(self) -> tuple[State, Result]:

@@ -29,7 +29,7 @@ def choose_radius(
 
 
 def weigh_errors(
-    shape: Floats, spread: Floats, expected: Floats, bias: Floats, n: float, precision: float
+    shape: Floats, spread: Floats, expected: Floats, bias: Floats, n: float, precision: float, columns: int
 ) -> tuple[float, float, float]:
     """How much variance in the clipped coordinates (trace 1 of noise, of bias, of curves) adds to the posterior risk."""
     size = len(shape)
@@ -40,7 +40,7 @@ def weigh_errors(
     slope = noise @ posterior @ posterior @ noise  # of the risk, in the covariance of the noise
     along_bias = bias * lengths / float(np.trace(np.linalg.solve(shape, bias)))
     return (
-        float((slope * shape).sum()) * lengths,
+        float((slope * shape).sum()) * lengths * columns,  # every column has its own noise, all have one length
         float((slope * along_bias).sum()),
         float((slope * spread).sum()),
     )

@@ -12,9 +12,11 @@ import numpy as np
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.covariates import fit_products
 from dpfda.methods.adaptive.evidence import Answer, Asked, pool_silos
 from dpfda.methods.adaptive.finish import finish
 from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covariance
+from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, carry_weights, first_weights, free_counts
 from dpfda.methods.adaptive.matrices import fit_two
 from dpfda.methods.adaptive.measurements import asymmetry, bias_shares, measure_all
@@ -22,11 +24,11 @@ from dpfda.methods.adaptive.pooling import pool
 from dpfda.methods.adaptive.posterior import fit_posterior
 from dpfda.methods.adaptive.radius import choose_radius, weigh_errors
 from dpfda.methods.adaptive.shape import Coordinates, Spread, choose_column_scales, choose_function_shape
-from dpfda.methods.adaptive.start import covariance_parts, scale_mixtures, start
+from dpfda.methods.adaptive.start import assume_covariance, covariance_parts, scale_mixtures, spread_information, start
 from dpfda.methods.adaptive.state import Question, State
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.statistics import LENGTH_CELLS, ClippedGradient, LengthHistogram
+from dpfda.protocol.statistics import LENGTH_CELLS, ClippedGradient, CovariateMoments, LengthHistogram
 
 
 def question(plan: Plan, state: State | None, index: int) -> dict[str, Floats]:
@@ -35,12 +37,14 @@ def question(plan: Plan, state: State | None, index: int) -> dict[str, Floats]:
         return {}
     asked = state.question
     assert asked is not None
-    size, centring = plan.basis.size, state.law.centring
+    size, units = plan.basis.size, state.law.units
     centred = state.iterate.reshape(plan.n_coefficients, -1)[:, :size]
     known = {
-        "iterate": centring.restore(centred).ravel(),
-        "whitener": (asked.coordinates.whitener @ centring.centre_gradients(size)).ravel(),
+        "iterate": units.restore(centred).ravel(),
+        "whitener": (asked.coordinates.whitener @ units.standardise_gradients(size)).ravel(),
         "radius": np.array([asked.radius or 0.0]),
+        "covariate_centre": units.centre,
+        "covariate_scale": state.law.query_scale,
     }
     return {name: known[name] for name in plan.query_sizes(index)}
 
@@ -49,6 +53,8 @@ def learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, Re
     """What is known after the answers of round `index`, which were asked for with `question(plan, state, index)`."""
     if state is None:
         return prepare_question(plan, start(plan, releases), 0)
+    if plan.slice_of(index, CovariateMoments) is not None:
+        state = learn_covariates(plan, state, index, releases)
     if plan.slice_of(index, LengthHistogram) is not None:
         return learn_lengths(plan, state, index, releases)
     state = learn_gradients(plan, state, index, releases)
@@ -71,7 +77,7 @@ def prepare_question(plan: Plan, state: State, index: int) -> State:
     around = state.covariance + _carry(state.pooled.matrix, state.open_now[1])
     coordinates = Coordinates.of(columns, functions, around)
     bias = np.diag(bias_shares(size))
-    found = weigh_errors(functions, spread, expected, bias, n, precision)
+    found = weigh_errors(functions, spread, expected, bias, n, precision, state.law.columns)
     level = abs(state.level.value) + 1
     along = float(np.linalg.norm(coordinates.whitener @ state.pooled.gram()[:, 0])) / state.filled
     at_bounds = AtBounds(math.log2(max(along * level, 1e-9)), state.two_valued)
@@ -94,7 +100,8 @@ def find_longest(basis: Basis, state: State, coordinates: Coordinates, size: int
     away = np.maximum(1 - curve, 1 + curve)
     d = state.law.columns
     whitener = coordinates.whitener.reshape(d, size, d, size)
-    reach = np.abs(state.law.centring.back.T).sum(axis=1)  # of |G*|, columns within [-1, 1]
+    reach = (1 + np.abs(state.law.units.centre)) / state.law.units.scale  # of |g|, columns within [-1, 1]
+    reach[0] = 1.0 if state.law.units.intercept else reach[0]
     lengths = np.zeros(len(features))
     for k in range(d):
         block = whitener[:, :, k, :].reshape(d * size, size)
@@ -110,6 +117,15 @@ def next_gradient_round(plan: Plan, index: int) -> int:
 def pooled_precision(plan: Plan, index: int) -> float:
     """n mu of a round, of all silos together."""
     return math.hypot(*(silo.n * plan.event(silo.name, index).mu for silo in plan.silos))
+
+
+def learn_covariates(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
+    """How covariates go together and change along x, and the information with it."""
+    law = fit_products(state.law, pool(plan, index, CovariateMoments, releases), state.filled, state.design)
+    pooled = build_information(plan.basis, state.longer, state.design, law, state.filled)
+    informations = spread_information(plan, state.longer, pooled, state.own_designs, state.informations)
+    covariance = assume_covariance(pooled, state.unit)
+    return dataclasses.replace(state, law=law, pooled=pooled, informations=informations, covariance=covariance)
 
 
 def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:

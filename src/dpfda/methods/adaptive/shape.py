@@ -69,7 +69,7 @@ def choose_column_scales(law: CovariateLaw) -> Floats:
     """The matrix that takes columns of G* to about one size; columns with two values within a limit."""
     scales = power(law.average, -constants.COLUMN_POWER)
     scales /= scales[0, 0]
-    longest = np.abs(np.diag(scales)) * law.leverage
+    longest = np.abs(np.diag(scales)) * law.longest
     limit = np.where(longest > constants.MOST_LEVERAGE, constants.MOST_LEVERAGE / np.maximum(longest, 1e-12), 1.0)
     return np.asarray(limit[:, None] * scales)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from scipy.special import ndtr
@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.covariates import CovariateLaw, fit_covariates
+from dpfda.methods.adaptive.covariates import CovariateLaw, fit_units
 from dpfda.methods.adaptive.design import Design, fit_design
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.level import Level, fit_filled, fit_level
@@ -23,7 +23,7 @@ from dpfda.methods.adaptive.state import State
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.scaling import INTERCEPT
-from dpfda.protocol.statistics import CovariateMoments, DesignMoments, LevelHistogram, SharesAtBounds
+from dpfda.protocol.statistics import CovariateHistograms, DesignMoments, LevelHistogram, SharesAtBounds
 
 
 def start(plan: Plan, releases: Mapping[str, Release]) -> State:
@@ -32,7 +32,10 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
     filled = fit_filled(histogram)
     level = fit_level(histogram, filled)
     longer = lengthen(plan.basis)
-    design, law, informations = learn_designs(plan, longer, filled.share, releases)
+    histograms = pool_if_released(plan, 0, CovariateHistograms, releases)
+    has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
+    law = fit_units(histograms, filled.share, plan.n_coefficients, intercept=has_intercept)
+    design, own_designs = learn_designs(plan, filled.share, releases)
     pooled = build_information(plan.basis, longer, design, law, filled.share)
     prior_mean = np.zeros(plan.n_coefficients * longer.size)
     prior_mean[0] = level.value
@@ -45,7 +48,8 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         two_valued=judge_two_valued(pool(plan, 0, SharesAtBounds, releases), filled.share),
         design=design,
         law=law,
-        informations=informations,
+        own_designs=own_designs,
+        informations=spread_information(plan, longer, pooled, own_designs, releases),
         pooled=pooled,
         start=prior_mean,
         unit=unit,
@@ -78,10 +82,8 @@ def scale_mixtures(plan: Plan, longer: Basis, level: Level, law: CovariateLaw, u
     bin_width = 2.0 / next(kind.bins for kind in plan.rounds[0].statistics if isinstance(kind, LevelHistogram))
     level_sd = constants.LEVEL_FACTOR * unit + level.sd + bin_width
     found = [mixture.scaled(unit, level_sd)]
-    for square in np.diag(law.average)[1:]:
-        own = constants.EFFECT_SIZE * unit / math.sqrt(max(float(square), constants.MIN_COVARIATE_SQUARE))
-        found.append(mixture.scaled(own, constants.EFFECT_LEVEL * own, 1.0))
-    return found
+    effect = constants.EFFECT_SIZE * unit
+    return found + [mixture.scaled(effect, constants.EFFECT_LEVEL * effect, 1.0)] * (law.columns - 1)
 
 
 def assume_covariance(information: Information, unit: float) -> Floats:
@@ -105,25 +107,29 @@ def covariance_parts(information: Information) -> tuple[Floats, Floats]:
     return np.kron(average, gram), np.kron(average, (gram * smooth) @ gram.T)
 
 
-def learn_designs(
-    plan: Plan, longer: Basis, filled: float, releases: Mapping[str, Release]
-) -> tuple[Design, CovariateLaw, dict[str, Information]]:
-    """The pooled design, the law of the covariates, and every silo's information (its own where designs clearly differ)."""
+def learn_designs(plan: Plan, filled: float, releases: Mapping[str, Release]) -> tuple[Design, dict[str, Design]]:
+    """The pooled design, and those of silos where designs clearly differ; curves without points gave zero."""
     moments = pool_if_released(plan, 0, DesignMoments, releases)
-    scaled = None if moments is None else moments.scaled(1 / filled)
-    design = fit_design(plan.basis, scaled)
-    products = pool_if_released(plan, 0, CovariateMoments, releases)
-    has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
-    law = fit_covariates(
-        None if products is None else products.scaled(1 / filled), design, plan.n_coefficients, intercept=has_intercept
-    )
-    common = build_information(plan.basis, longer, design, law, filled)
-    informations = dict.fromkeys(releases, common)
-    if moments is not None and len(releases) > 1:
-        by_silo = {name: pool(plan, 0, DesignMoments, {name: releases[name]}).scaled(1 / filled) for name in releases}
-        for name, own in shrink_moments(moments.scaled(1 / filled), by_silo).items():
-            informations[name] = build_information(plan.basis, longer, fit_design(plan.basis, own), law, filled)
-    return design, law, informations
+    if moments is None:
+        return fit_design(plan.basis, None), {}
+    moments = moments.scaled(1 / filled)
+    design = fit_design(plan.basis, moments)
+    if len(releases) == 1:
+        return design, {}
+    by_silo = {name: pool(plan, 0, DesignMoments, {name: releases[name]}).scaled(1 / filled) for name in releases}
+    return design, {name: fit_design(plan.basis, own) for name, own in shrink_moments(moments, by_silo).items()}
+
+
+def spread_information(
+    plan: Plan, longer: Basis, pooled: Information, own_designs: Mapping[str, Design], silos: Iterable[str]
+) -> dict[str, Information]:
+    """Every silo's information: the pooled one, or that of its own design."""
+    return {
+        name: build_information(plan.basis, longer, own_designs[name], pooled.law, pooled.filled)
+        if name in own_designs
+        else pooled
+        for name in silos
+    }
 
 
 def judge_two_valued(shares: Pooled, filled: float) -> float:

@@ -46,6 +46,7 @@ class State:
     two_valued: float
     design: Design
     law: CovariateLaw
+    own_designs: Mapping[str, Design]  # of silos whose designs clearly differ
     informations: Mapping[str, Information]
     pooled: Information
     start: Floats  # prior mean

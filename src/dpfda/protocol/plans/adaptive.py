@@ -17,6 +17,7 @@ from dpfda.protocol.plan import Plan, Round, SiloPlan
 from dpfda.protocol.scaling import INTERCEPT, Scaling
 from dpfda.protocol.statistics import (
     ClippedGradient,
+    CovariateHistograms,
     CovariateMoments,
     DesignMoments,
     LengthHistogram,
@@ -33,9 +34,10 @@ MIN_LOG_BINS, MAX_LOG_BINS, BIN_PRECISION = 3, 8, 4  # log2 of the histogram's b
 # A helper costs (needed / precision)^2 of the budget: just enough for noise of sd 1/needed, within a least and a most share.
 HISTOGRAM_NEEDED, MIN_HISTOGRAM_SHARE, MAX_HISTOGRAM_SHARE = 30, 0.005, 0.06
 BOUNDS_NEEDED, MIN_BOUNDS_SHARE, MAX_BOUNDS_SHARE = 18, 0.003, 0.03
-MOMENTS_NEEDED, MIN_MOMENTS_SHARE, MAX_MOMENTS_SHARE = 300, 0.01, 0.10
-PRODUCTS_NEEDED, MIN_PRODUCTS_SHARE, MAX_PRODUCTS_SHARE = 200, 0.02, 0.12  # needed times the number of columns
-LENGTH_SHARES = (0.04, 0.04, 0.06)  # of the histograms of lengths
+MOMENTS_NEEDED, MIN_MOMENTS_SHARE, MAX_MOMENTS_SHARE = 300, 0.01, 0.06
+UNITS_NEEDED, MIN_UNITS_SHARE, MAX_UNITS_SHARE = 60, 0.005, 0.04  # needed times the root of the number of columns
+PRODUCTS_NEEDED, MIN_PRODUCTS_SHARE, MAX_PRODUCTS_SHARE = 200, 0.02, 0.06  # needed times the number of columns
+LENGTH_SHARES = (0.02, 0.02, 0.05)  # of the histograms of lengths
 GRADIENT_SHARES = (0.08, 0.20)  # of all gradient rounds but the last, which gets the rest
 
 # The number of basis functions.
@@ -85,11 +87,14 @@ def _rounds(precision: float, columns: int, *, has_moments: bool, has_intercept:
     first: list[Statistic] = [LevelHistogram(bins), SharesAtBounds()]
     if has_moments:
         first.append(DesignMoments())
+    lengths: list[Statistic] = [LengthHistogram()]
     if columns > 1 or not has_intercept:
-        first.append(CovariateMoments(has_intercept))
+        first.append(CovariateHistograms(has_intercept))
+        lengths.append(CovariateMoments(has_intercept))
     rounds = [Round(tuple(first))]
     for _ in LENGTH_SHARES:
-        rounds += [Round((LengthHistogram(),)), Round((ClippedGradient(),))]
+        rounds += [Round(tuple(lengths)), Round((ClippedGradient(),))]
+        lengths = [LengthHistogram()]
     return rounds
 
 
@@ -104,11 +109,14 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], columns: int) -> Sil
         LevelHistogram: enough(MAX_HISTOGRAM_SHARE, HISTOGRAM_NEEDED, MIN_HISTOGRAM_SHARE),
         SharesAtBounds: enough(MAX_BOUNDS_SHARE, BOUNDS_NEEDED, MIN_BOUNDS_SHARE),
         DesignMoments: enough(MAX_MOMENTS_SHARE, MOMENTS_NEEDED, MIN_MOMENTS_SHARE),
+        CovariateHistograms: enough(MAX_UNITS_SHARE, UNITS_NEEDED * columns**0.5, MIN_UNITS_SHARE),
         CovariateMoments: enough(MAX_PRODUCTS_SHARE, PRODUCTS_NEEDED * columns, MIN_PRODUCTS_SHARE),
     }
     first = tuple(helpers[type(kind)] for kind in rounds[0].statistics)
-    last = SPENT - sum(first) - sum(LENGTH_SHARES) - sum(GRADIENT_SHARES)
+    products = [helpers[CovariateMoments]] if len(rounds[1].statistics) > 1 else []
+    last = SPENT - sum(first) - sum(LENGTH_SHARES) - sum(GRADIENT_SHARES) - sum(products)
     shares = [first]
     for lengths, gradient in zip(LENGTH_SHARES, (*GRADIENT_SHARES, last), strict=True):
-        shares += [(lengths,), (gradient,)]
+        shares += [(lengths, *products), (gradient,)]
+        products = []
     return SiloPlan(terms, shares=tuple(shares))
