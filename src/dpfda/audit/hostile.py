@@ -143,7 +143,7 @@ def read_terms(data: bytes) -> StudyTerms | None:
 
 
 def hostile_arrays(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    """The arrays of a query, of the right sizes and with extreme entries that a silo lets pass; radii and scales may be any."""
+    """The arrays of a query, of the right sizes and with extreme entries that a silo lets pass, but for radii and scales."""
     allowed = [value for value in _ARRAYS if abs(value) <= 1e6]
     arrays = {
         name: rng.choice(allowed, size) if rng.random() < 0.5 else rng.normal(size=size) for name, size in sizes.items()

@@ -290,7 +290,7 @@ class CovariateMoments(Statistic):
         Rows beyond the ellipsoid are shortened. It is convex, so that it does not matter whether covariates change within
         a curve: the mean of its rows is shortened as one.
         """
-        first, second = np.triu_indices(dimensions.columns)
+        first, _ = np.triu_indices(dimensions.columns)
         single = (first == 0)[int(self.intercept) :] & self.intercept
         weights = np.where(single, 1.0, PRODUCT_WEIGHT)
         typical = 2.5 * float((np.where(single, 1.0, 1.5) / weights).sum())

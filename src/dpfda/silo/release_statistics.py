@@ -192,10 +192,10 @@ def covariate_moments(statistic: CovariateMoments, measurement: Measurement) -> 
     """Means over a curve's points of products of covariates times polynomials in x."""
     bound = statistic.bound(measurement.question.dimensions)
     arrays = measurement.question.arrays
-    units = {"centre": arrays["covariate_centre"], "scale": arrays["covariate_scale"]}
-    if not (units["scale"] >= LEAST_SCALE).all():
+    centre, scale = arrays["covariate_centre"], arrays["covariate_scale"]
+    if not (scale >= LEAST_SCALE).all():
         raise InvalidInput(f"covariate_scale must be at least {LEAST_SCALE:g}.")
-    rows = partial(weighted_products, intercept=statistic.intercept, **units)
+    rows = partial(weighted_products, intercept=statistic.intercept, centre=centre, scale=scale)
     return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
 
 

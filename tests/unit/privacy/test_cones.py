@@ -42,15 +42,14 @@ def test_no_pair_is_further_apart_than_the_ball_allows(size, cells) -> None:
         return -float(np.linalg.norm(one - other))
 
     rng = np.random.default_rng(size)
-    found = [-minimize(closeness, rng.normal(size=2 * (size + 1))).fun for _ in range(40)]
+    found = [-minimize(closeness, rng.normal(size=2 * (size + 1))).fun for _ in range(12)]
     assert max(found) <= 2 + 1e-12
     assert max(found) > 2 - 1e-6
 
 
-@pytest.mark.parametrize("steps", [400])
-def test_the_proof_s_polynomial_is_at_most_four(steps) -> None:
+def test_the_proof_s_polynomial_is_at_most_four() -> None:
     """2 + 2 s - s^2 + (a^4 + b^4) / 2 for all lengths a, b and |s| <= a b."""
-    a, b, part = np.meshgrid(np.linspace(0, 1, steps), np.linspace(0, 1, steps), np.linspace(-1, 1, 9), indexing="ij")
+    a, b, part = np.meshgrid(np.linspace(0, 1, 150), np.linspace(0, 1, 150), np.linspace(-1, 1, 9), indexing="ij")
     s = part * a * b
     assert (2 + 2 * s - s**2 + (a**4 + b**4) / 2).max() <= 4 + 1e-12
 
@@ -68,6 +67,7 @@ def test_a_bound_sums_what_its_docstring_says() -> None:
 
 @given(st.data())
 @settings(max_examples=400, deadline=None)
+@np.errstate(over="ignore")  # of the test's own rows
 def test_replacing_one_row_stays_within_the_sensitivity(data) -> None:
     """Rows of every kind, in rational arithmetic; cells that are none count nothing."""
     size, n = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 4))
