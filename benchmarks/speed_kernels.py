@@ -176,7 +176,7 @@ def varying_coefficients(repeats: int) -> Iterator[Row]:
 def whitened(packed: PackedCurves, size: int) -> Callable[[], object]:
     """The compiled part of a round of the default method."""
     iterate, ball = np.full((size,), 0.1), EllipsoidBound(np.ones(size), 1.0)
-    return lambda: packed.whitened_words(iterate, np.eye(size), ball, threshold=1.0)
+    return lambda: packed.clipped_words(iterate, np.eye(size), ball)
 
 
 def changing_designs(repeats: int) -> Iterator[Row]:

@@ -62,3 +62,8 @@ def in_ball(rows, radius):
     """Rows scaled into a ball."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows * np.minimum(1.0, radius / np.where(lengths > 0, lengths, 1.0))
+
+
+def octaves(lengths):
+    """Which cell of the histograms of lengths a length is in: one below 2^-6, one for each octave, one from 2^14 on."""
+    return np.array([0 if x < 2**-6 else min(int(np.frexp(x)[1]) + 6, 21) if np.isfinite(x) else 21 for x in lengths])

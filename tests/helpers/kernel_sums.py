@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import HistogramBound, OuterProductBound, from_triangle
+from dpfda.privacy.cones import CompanionBound, HistogramBound, from_triangle
+from dpfda.protocol.statistics import LENGTH_CELLS
 from dpfda.silo.kernels.packed import PackedCurves
-from dpfda.silo.sums import DesignMomentSum, LevelCounts, TruncatedGradientSum, WhitenedGradientSums
+from dpfda.silo.sums import ClippedGradientSum, DesignMomentSum, LengthCounts, LevelCounts, TruncatedGradientSum
 
 
 class Sums:
@@ -16,8 +17,8 @@ class Sums:
     def __init__(self, curves):
         self.curves = curves
 
-    def total(self, request, bound, part=slice(None)):
-        return bound.total(self.words(request)[:, part], self.n).total
+    def total(self, request, bound):
+        return bound.total(self.words(request), self.n).total
 
     @property
     def n(self):
@@ -30,18 +31,16 @@ class Sums:
         bound = EntrywiseBound(radii)
         return self.total(TruncatedGradientSum(iterate, bound), bound)
 
-    def whitened(self, iterate, whitener, radius, *, threshold=-1.0, outer_products=False, direction=None, reach=1.0):
-        """(gradient, number of short ones, outer products or None, remainder or None)."""
-        ball, outer = EllipsoidBound(np.ones(iterate.size), radius), OuterProductBound(iterate.size, 1.0)
-        remainder = None if direction is None else EntrywiseBound([reach * radius])
-        request = WhitenedGradientSums(
-            iterate, whitener, ball, threshold, direction, remainder, outer if outer_products else None
-        )
-        words = self.words(request)
-        assert words.shape == (2, request.width)
-        matrix = from_triangle(outer.total(words[:, request.triangle], self.n).total) if outer_products else None
-        left = None if remainder is None else remainder.total(words[:, request.clipped_remainder], self.n).total[0]
-        return ball.total(words[:, request.gradient], self.n).total, int(words[1, request.short]), matrix, left
+    def clipped(self, iterate, whitener, radius):
+        """(vector, outer products in units of the radius, counts by length) of gradients within a ball."""
+        bound, size = CompanionBound(iterate.size, radius, LENGTH_CELLS), iterate.size
+        total = self.total(ClippedGradientSum(iterate, whitener, bound), bound)
+        vector, products, counts = np.split(total, [size, total.size - LENGTH_CELLS])
+        return vector, from_triangle(products / radius * np.sqrt(2)), counts / radius
+
+    def octaves(self, iterate, whitener):
+        bound = HistogramBound(LENGTH_CELLS)
+        return self.total(LengthCounts(iterate, whitener, bound), bound)
 
     def moments(self, centre, radius, weights=None):
         if not len(centre):  # no plan asks a basis of one function for moments
@@ -60,8 +59,8 @@ class Packed(Sums):
     def words(self, request):
         return request.packed_words(self.curves)
 
-    def norms(self, iterate, whitener):
-        return self.curves.norms(iterate, whitener)
+    def lengths(self, iterate, whitener):
+        return self.curves.lengths(iterate, whitener)
 
     @property
     def nbytes(self):

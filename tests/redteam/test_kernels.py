@@ -23,11 +23,12 @@ from dpfda.curves.fingerprint import sum_lanes
 from dpfda.curves.tables import grouping, repeats
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import HistogramBound, OuterProductBound
-from dpfda.protocol.clip_radius import ClipRule
+from dpfda.privacy.cones import CompanionBound, HistogramBound
 from dpfda.protocol.statistics import (
-    ClippedRemainder,
-    CovariateProducts,
+    LENGTH_CELLS,
+    ClippedGradient,
+    CovariateHistograms,
+    CovariateMoments,
     Dimensions,
     EntrywiseGradient,
     LevelHistogram,
@@ -40,7 +41,7 @@ from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.kernels.room import room_for
 from dpfda.silo.prepared import PreparedCurves
 from dpfda.silo.release_statistics import Question, measure
-from dpfda.silo.sums import DesignMomentSum, LevelCounts, TruncatedGradientSum, WhitenedGradientSums
+from dpfda.silo.sums import ClippedGradientSum, DesignMomentSum, LengthCounts, LevelCounts, TruncatedGradientSum
 
 SOURCE = Path(dpfda.__file__).parent
 ENTRIES = {
@@ -79,7 +80,7 @@ class NeverAsked:
 def asked(statistic, basis, **arrays):
     """What a silo's own code says to a statistic, whoever made the plan; no curve may be read."""
     plan = SimpleNamespace(dimensions=Dimensions(1, basis), shape=(1, basis.size), basis=basis)
-    question = Question(plan, {"iterate": np.zeros(basis.size), **arrays}, ClipRule(1.0, 1.0))
+    question = Question(plan, {"iterate": np.zeros(basis.size), **arrays})
     return measure([statistic], NeverAsked(), range(8), question)
 
 
@@ -155,8 +156,7 @@ def test_b2_a_basis_of_another_size_than_the_packed_one_is_refused() -> None:
 
 def test_b2_what_an_earlier_pass_left_does_not_turn_up_in_a_later_one() -> None:
     packed, iterate = pack([3] * 8 + [40], Fourier(4)), np.ones((1, 4))
-    ball, along = EllipsoidBound(np.ones(4), 0.1), np.ones(4)
-    request = WhitenedGradientSums(iterate, np.eye(4), ball, 1.0, along, EntrywiseBound([0.2]), OuterProductBound(4, 1))
+    request = ClippedGradientSum(iterate, np.eye(4), CompanionBound(4, 0.1, LENGTH_CELLS))
     clean = request.packed_words(packed), packed.truncated_words(iterate, EntrywiseBound(np.ones(4)))
     for outer in (10, 0):
         for part in room_for(4, 2, outer):
@@ -168,31 +168,35 @@ def test_b2_what_an_earlier_pass_left_does_not_turn_up_in_a_later_one() -> None:
 # the other parameters of statistics
 
 
-@pytest.mark.parametrize("reach", [0.0, -1.0, 1 / 17, 17.0, float("nan"), float("inf"), "1", None, True])
-def test_a_reach_out_of_range_is_refused(reach) -> None:
-    with pytest.raises(InvalidInput, match="reach must"):
-        ClippedRemainder(reach)
-
-
-@pytest.mark.parametrize("radius", [0.0, -1.0, 1e-10, 1e10, float("nan"), float("inf"), "1", None, True])
-def test_a_radius_out_of_range_is_refused(radius) -> None:
+@pytest.mark.parametrize("radius", [0.0, -0.0, -1.0, 1e-10, 5e-324, 1.1e6, 1e300, float("nan"), float("inf")])
+def test_a_radius_out_of_range_is_refused_before_curves_are_asked(radius) -> None:
+    """The wall behind `Silo._checked`, which refuses the query: see test_a_query_s_radius_has_a_range."""
     with pytest.raises(InvalidInput, match="radius must"):
-        asked(CovariateProducts(radius=radius), Fourier(3), covariate_scale=np.ones(1))
+        asked(ClippedGradient(), Fourier(3), whitener=np.eye(3).ravel(), radius=np.array([radius]))
 
 
-def whitened(**changed):
-    """A request for whitened gradients of three coefficients, with one argument changed."""
+@pytest.mark.parametrize("intercept", [0, 1, None, "yes", 1.0, np.True_])
+def test_an_intercept_is_there_or_not(intercept) -> None:
+    for kind in (CovariateMoments, CovariateHistograms):
+        with pytest.raises(InvalidInput, match="intercept must be True or False"):
+            kind(intercept)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 1e-10, float("nan")])
+def test_units_of_no_size_are_refused_before_curves_are_asked(scale) -> None:
+    with pytest.raises(InvalidInput, match="covariate_scale must be at least"):
+        asked(CovariateMoments(False), Fourier(3), covariate_centre=np.zeros(1), covariate_scale=np.array([scale]))
+
+
+def clipped(**changed):
+    """A request for clipped gradients of three coefficients, with one argument changed."""
     arguments = {
         "iterate": np.zeros((1, 3)),
         "whitener": np.eye(3),
-        "ball": EllipsoidBound(np.ones(3), 1.0),
-        "threshold": 1.0,
-        "direction": np.ones(3),
-        "remainder": EntrywiseBound([1.0]),
-        "outer_products": OuterProductBound(3, 1.0),
+        "bound": CompanionBound(3, 1.0, LENGTH_CELLS),
         **changed,
     }
-    return WhitenedGradientSums(**arguments)
+    return ClippedGradientSum(**arguments)
 
 
 @pytest.mark.parametrize(
@@ -201,22 +205,26 @@ def whitened(**changed):
         {"iterate": np.zeros((1, 4))},
         {"whitener": np.eye(4)},
         {"whitener": np.ones(9)},
-        {"ball": EllipsoidBound(np.ones(4), 1.0)},
-        {"threshold": float("nan")},
-        {"threshold": float("inf")},
-        {"direction": np.ones(2)},
-        {"direction": None},
-        {"remainder": None},
-        {"remainder": EntrywiseBound([1.0, 1.0])},
-        {"outer_products": OuterProductBound(4, 1.0)},
-        {"outer_products": OuterProductBound(3, 2.0)},
+        {"bound": CompanionBound(4, 1.0, LENGTH_CELLS)},
+        {"bound": CompanionBound(3, 1.0, LENGTH_CELLS - 1)},
     ],
     ids=str,
 )
 def test_a_request_whose_parts_do_not_belong_together_cannot_be_made(changed) -> None:
-    assert whitened().width == 3 + 1 + 1 + 6
+    assert clipped().width == 3 + 6 + LENGTH_CELLS
     with pytest.raises(InvalidInput):
-        whitened(**changed)
+        clipped(**changed)
+
+
+@pytest.mark.parametrize(
+    ("whitener", "cells"),
+    [(np.eye(4), LENGTH_CELLS), (np.ones(9), LENGTH_CELLS), (np.eye(3), LENGTH_CELLS + 1)],
+    ids=str,
+)
+def test_lengths_of_another_size_cannot_be_asked_for(whitener, cells) -> None:
+    assert LengthCounts(np.zeros((1, 3)), np.eye(3), HistogramBound(LENGTH_CELLS)).width == LENGTH_CELLS
+    with pytest.raises(InvalidInput):
+        LengthCounts(np.zeros((1, 3)), whitener, HistogramBound(cells))
 
 
 def test_a_centre_of_another_length_than_the_moments_is_refused() -> None:

@@ -25,13 +25,7 @@ from dpfda.protocol.plans import make_plan, register_method
 from dpfda.protocol.plans.registry import BUILDERS
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import Scaling
-from dpfda.protocol.statistics import (
-    ClippedRemainder,
-    CovariateProducts,
-    EntrywiseGradient,
-    LevelHistogram,
-    ShareBelow,
-)
+from dpfda.protocol.statistics import ClippedGradient, EntrywiseGradient, LevelHistogram, ShareBelow
 from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms, plain_name
 
 N = 20
@@ -121,9 +115,36 @@ def test_b2_radii_of_a_wrong_length_are_refused_at_join(method, radii) -> None:
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), "1", None, 1e300, 2**200, True])
 def test_b2_parameters_of_statistics_have_ranges(value) -> None:
     """Guard: `__post_init__` of each statistic."""
-    for make in (CovariateProducts, ClippedRemainder, ShareBelow, lambda radius: EntrywiseGradient((radius,))):
+    for make in (ShareBelow, lambda radius: EntrywiseGradient((radius,))):
         with pytest.raises(InvalidInput):
             make(value)
+
+
+@pytest.mark.parametrize(
+    "radius", [0.0, -0.0, -1.0, 5e-324, 1e-300, 0.999e-9, 1.001e6, 1e300, float("nan"), float("inf"), -float("inf")]
+)
+def test_a_query_s_radius_has_a_range(method, radius, monkeypatch) -> None:
+    """Guard: `ClippedGradient.check_arrays`, which `Silo._checked` calls before any curve or the ledger is touched."""
+    silo, terms = make_silo(), method(ClippedGradient())
+    silo.join(terms, "run")
+    monkeypatch.setattr("dpfda.silo.study.measure", lambda *arguments: pytest.fail("the curves were asked"))
+    arrays = {"iterate": np.zeros(3), "whitener": np.eye(3).ravel(), "radius": np.array([radius])}
+    with pytest.raises(ProtocolError, match=r"radius must lie|not finite or absurdly large"):
+        silo.release(Query("run", 0, arrays))
+    assert silo.ledger.spent().debits == 0
+
+
+@pytest.mark.parametrize("radius", [1e-9, 1e-3, 1.0, 1e6])
+def test_any_radius_within_the_range_is_paid_for_by_noise(method, radius) -> None:
+    """The event's price does not depend on the radius; the sd of the noise is in proportion to it."""
+    silo, terms = make_silo(), method(ClippedGradient())
+    silo.join(terms, "run")
+    arrays = {"iterate": np.zeros(3), "whitener": np.eye(3).ravel(), "radius": np.array([radius])}
+    release = silo.release(Query("run", 0, arrays))
+    price = make_plan(terms).event("clinic", 0).mu
+    assert (release.noise_sd * N >= 2 * radius / price).all()
+    assert release.noise_sd * N == pytest.approx(2 * radius / price, rel=1e-6)
+    assert silo.ledger.spent().mu_squared == pytest.approx(price**2)
 
 
 # ---------------------------------------------------------------- terms: one door, one encoding

@@ -5,6 +5,7 @@ Each is a context manager that breaks this process only, while it lasts. An audi
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
@@ -19,11 +20,12 @@ from dpfda.curves.tables.reading import Reading
 from dpfda.methods import published as descent
 from dpfda.privacy.accounting import GaussianEvent
 from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, Sensitivity
-from dpfda.privacy.cones import HistogramBound
+from dpfda.privacy.cones import CompanionBound
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import GRID, OpenDPNoise
-from dpfda.protocol.statistics import EntrywiseGradient, LevelHistogram, WhitenedGradient
+from dpfda.protocol.statistics import EntrywiseGradient, LevelHistogram
 from dpfda.protocol.terms import SiloTerms
+from dpfda.silo import release_statistics, sums
 from dpfda.silo import silo as silo_module
 from dpfda.silo import study as study_module
 from dpfda.silo.chunked_sums import ChunkedSums
@@ -82,7 +84,7 @@ def _reused() -> AbstractContextManager[Any]:
 def _half_sensitivity() -> Iterator[None]:
     """C instead of 2C: the size of a curve, not of a replacement."""
     with ExitStack() as stack:
-        for bound in (EntrywiseBound, EllipsoidBound):
+        for bound in (EntrywiseBound, EllipsoidBound, CompanionBound):
             right: Any = bound.sensitivity
 
             def wrong(self: Any, n: int, right: Any = right) -> Sensitivity:
@@ -104,9 +106,7 @@ def _clip_after_averaging() -> AbstractContextManager[Any]:
 
     def wrong(kinds: Any, curves: Any, positions: range, question: Any) -> list[BoundedSum]:
         return [
-            averaged(stated, curves, positions, question)
-            if isinstance(kind, EntrywiseGradient | WhitenedGradient)
-            else stated
+            averaged(stated, curves, positions, question) if isinstance(kind, EntrywiseGradient) else stated
             for kind, stated in zip(kinds, right(kinds, curves, positions, question), strict=True)
         ]
 
@@ -122,6 +122,55 @@ def _clip_each_point() -> AbstractContextManager[Any]:
         return right(u, y, np.arange(int(offsets[-1]) + 1), np.repeat(design, counts, axis=0), basis, **options)
 
     return patch.object(PackedCurves, "pack", wrong)
+
+
+@contextmanager
+def _lengths_of_points() -> Iterator[None]:
+    """The histogram of lengths counts points: a curve of many points counts often."""
+    right, packed_by_points = PackedCurves.pack, weakref.WeakKeyDictionary[PackedCurves, PackedCurves]()
+    lengths = PackedCurves.lengths
+
+    def pack(u: Floats, y: Floats, offsets: Any, design: Floats, basis: Any, **options: Any) -> PackedCurves:
+        packed, counts = right(u, y, offsets, design, basis, **options), np.diff(offsets)
+        every = np.arange(int(offsets[-1]) + 1)
+        packed_by_points[packed] = right(u, y, every, np.repeat(design, counts, axis=0), basis, **options)
+        return packed
+
+    def wrong(self: PackedCurves, iterate: Floats, whitener: Floats) -> Floats:
+        return lengths(packed_by_points[self], iterate, whitener)
+
+    with patch.object(PackedCurves, "pack", pack), patch.object(PackedCurves, "lengths", wrong):
+        yield
+
+
+def _counts_without_weight() -> AbstractContextManager[Any]:
+    """The count beside a clipped gradient is a whole one, however long the gradient is: the ball does not pay for that."""
+    return patch.object(sums, "free_weight", np.ones_like)
+
+
+def _radius_not_charged() -> AbstractContextManager[Any]:
+    """Noise for a radius of 1, whatever radius the query asks for."""
+    right = CompanionBound.sensitivity
+
+    def wrong(self: CompanionBound, n: int) -> Sensitivity:
+        return right(replace(self, radius=1.0), n)
+
+    return patch.object(CompanionBound, "sensitivity", wrong)
+
+
+@contextmanager
+def _unbounded_products() -> Iterator[None]:
+    """Products of covariates are added up over a curve's points, where they should be averaged, and never clipped."""
+    right = release_statistics.weighted_products
+
+    def wrong(curves: Any, intercept: bool, **units: Any) -> Floats:
+        return np.asarray(right(curves, intercept, **units) * np.diff(curves.offsets)[:, None])
+
+    def unclipped(self: EllipsoidBound, vectors: Any) -> Floats:
+        return np.asarray(vectors)
+
+    with patch.object(release_statistics, "weighted_products", wrong), patch.object(EllipsoidBound, "clip", unclipped):
+        yield
 
 
 def _part_twice() -> AbstractContextManager[Any]:
@@ -199,14 +248,15 @@ def _points_from_data() -> Iterator[None]:
 @contextmanager
 def _telling_refusals() -> Iterator[None]:
     """An error that depends on the curves: free of charge, and asked as often as one likes."""
-    right = HistogramBound.total
+    right = PackedCurves.level_words
 
-    def wrong(self: HistogramBound, words: Any, n: int) -> BoundedSum:
+    def wrong(self: PackedCurves, bins: int) -> Any:
+        words = right(self, bins)
         if words[1][-1] > 0:
             raise ValueError("a curve has no level")
-        return right(self, words, n)
+        return words
 
-    with patch.object(HistogramBound, "total", wrong):
+    with patch.object(PackedCurves, "level_words", wrong):
         yield
 
 
@@ -247,6 +297,10 @@ BROKEN: dict[str, Break] = {
     "sensitivity C instead of 2C": _half_sensitivity,
     "clip after averaging": _clip_after_averaging,
     "clip each point, not each curve": _clip_each_point,
+    "lengths counted by points": _lengths_of_points,
+    "companion counted without its weight": _counts_without_weight,
+    "radius not charged": _radius_not_charged,
+    "products of covariates unbounded": _unbounded_products,
     "a thread's part added twice": _part_twice,
     "noise reused across rounds": _reused,
     "quantile without cost": _free_quantile,

@@ -83,11 +83,9 @@ def ordinary_curves(n: int, columns: int, rng: np.random.Generator) -> Curves:
 
 def default_arrays(plan: Plan, index: int) -> dict[str, Floats]:
     """A valid query for any round; the search then changes it."""
-    arrays = {name: np.ones(size) for name, size in plan.query_sizes(index).items()}
     size = plan.n_coefficients * plan.basis.size
-    special: dict[str, Floats] = {"whitener": np.eye(size).ravel(), "length_prior": np.array([-1.0, 0.3, 1.0])}
-    special |= {name: np.zeros(arrays[name].size) for name in arrays if name in ("iterate", "displacements")}
-    return {name: special.get(name, ones) for name, ones in arrays.items()}
+    special: dict[str, Floats] = {"whitener": np.eye(size).ravel(), "iterate": np.zeros(size)}
+    return {name: special.get(name, np.ones(length)) for name, length in plan.query_sizes(index).items()}
 
 
 def example(kind: type[Statistic]) -> Statistic:

@@ -54,6 +54,8 @@ _LITERALS = (
 )
 _ARRAYS = (0.0, -0.0, 1.0, -1.0, 1e6, -1e6, 1e7, 1e300, -1e300, 5e-324, 1e-300, np.nan, np.inf, -np.inf)
 
+_RADII = (0.0, -0.0, -1.0, -1e6, 5e-324, 1e-300, 1e-9, 0.999e-9, 1e-8, 1e6, 1.001e6, 1e300, np.nan, np.inf, -np.inf)
+
 
 def honest_terms() -> list[StudyTerms]:
     """What the mutations start from: every method, with and without each optional part."""
@@ -141,11 +143,15 @@ def read_terms(data: bytes) -> StudyTerms | None:
 
 
 def hostile_arrays(sizes: dict[str, int], rng: np.random.Generator) -> dict[str, np.ndarray[Any, np.dtype[np.float64]]]:
-    """The arrays of a query, of the right sizes and with extreme entries that a silo lets pass."""
+    """The arrays of a query, of the right sizes and with extreme entries that a silo lets pass, but for radii and scales."""
     allowed = [value for value in _ARRAYS if abs(value) <= 1e6]
-    return {
+    arrays = {
         name: rng.choice(allowed, size) if rng.random() < 0.5 else rng.normal(size=size) for name, size in sizes.items()
     }
+    for name in arrays.keys() & {"radius", "covariate_scale"}:
+        wild = rng.random() < 0.3
+        arrays[name] = rng.choice(_RADII, sizes[name]) if wild else 10.0 ** rng.uniform(-9, 6, sizes[name])
+    return arrays
 
 
 def _replace(fields: Any, path: Path, rng: np.random.Generator) -> None:
@@ -168,9 +174,7 @@ def _remove(fields: Any, path: Path, rng: np.random.Generator) -> None:
 def _add(fields: Any, path: Path, rng: np.random.Generator) -> None:
     node = _at(fields, path)
     if isinstance(node, dict):
-        node[
-            _pick(rng, ("bins", "radii", "shares", "plan", "weight", "clip_factor", "rounds", "__class__", "Domain"))
-        ] = 1
+        node[_pick(rng, ("bins", "radii", "shares", "plan", "weight", "radius", "rounds", "__class__", "Domain"))] = 1
     elif isinstance(node, list) and node:
         node.extend([copy.deepcopy(node[0])] * (1100 if rng.random() < 0.002 else int(rng.integers(1, 4))))
 

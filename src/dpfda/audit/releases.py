@@ -37,7 +37,7 @@ def audit_release(pair: Pair, runs: int) -> Result:
     noises, means, points = [], [], []
     sds: set[bytes] = set()
     for curves in pair.data_sets():
-        total, scale = bounded(Examiner(curves, plan, name=NAME, ledger=Ledger.in_memory(LARGE, DELTA)), query)
+        total, scale = bounded(Examiner(curves, plan, name=NAME), query)
         releases = [release for release, _ in _releases(curves, terms, pair.arrays, runs, notes)]
         sd = releases[0].noise_sd
         sds |= {release.noise_sd.tobytes() for release in releases}

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dpfda._typing import Floats
-from dpfda.audit.cases import DELTA, EPSILON, NAME, Case, default_arrays, make_silo, ordinary_curves
+from dpfda.audit.cases import NAME, Case, default_arrays, make_silo, ordinary_curves
 from dpfda.curves.curves import Curves
-from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.statistics import LEAST_RADIUS, MOST_RADIUS
 from dpfda.silo.examination import Examiner
 from dpfda.silo.silo import LARGEST_ENTRY
 
@@ -62,9 +62,9 @@ def replaced(curves: Curves, subject: Subject) -> Curves:
 def worst_pair(case: Case, rng: np.random.Generator, *, restarts: int, steps: int) -> Pair:
     """The pair that moves the release most, over `restarts` random starts with `steps` changes each."""
     best: Pair | None = None
-    ledger, ends = Ledger.in_memory(EPSILON, DELTA), 0
+    ends = 0
     for _ in range(restarts):
-        found = _climb(_random_pair(case, rng), rng, steps, ledger)
+        found = _climb(_random_pair(case, rng), rng, steps)
         best = found if best is None or found.change > best.change else best
         ends += abs(found.change - best.change) <= 0.01 * best.change
         if ends > _SAME_END or 1 - 1e-6 < best.change <= 1 + TOLERANCE:
@@ -79,23 +79,23 @@ def bounded(examiner: Examiner, query: Query) -> tuple[Floats, Floats]:
     return found.total, found.sensitivity.scale
 
 
-def whitened_change(pair: Pair, plan: Plan, ledger: Ledger) -> float:
+def whitened_change(pair: Pair, plan: Plan) -> float:
     """How far the two data sets are apart, in units of the declared sensitivity."""
     query = Query("search", 0, pair.arrays)
     (one, scale), (other, other_scale) = (
-        bounded(Examiner(curves, plan, name=NAME, ledger=ledger), query) for curves in pair.data_sets()
+        bounded(Examiner(curves, plan, name=NAME), query) for curves in pair.data_sets()
     )
     with np.errstate(over="ignore", invalid="ignore"):
         change = float(np.linalg.norm((one - other) / np.minimum(scale, other_scale)))
     return change if np.isfinite(change) else np.inf
 
 
-def _climb(pair: Pair, rng: np.random.Generator, steps: int, ledger: Ledger) -> Pair:
-    plan = make_plan(pair.case.terms(make_silo(pair.base, ledger=ledger)))
-    best = replace(pair, change=whitened_change(pair, plan, ledger))
+def _climb(pair: Pair, rng: np.random.Generator, steps: int) -> Pair:
+    plan = make_plan(pair.case.terms(make_silo(pair.base)))
+    best = replace(pair, change=whitened_change(pair, plan))
     for _ in range(steps):
         candidate = _changed(best, rng)
-        change = whitened_change(candidate, plan, ledger)
+        change = whitened_change(candidate, plan)
         if change >= best.change:
             best = replace(candidate, change=change)
     return best
@@ -146,6 +146,9 @@ def _changed_arrays(arrays: dict[str, Floats], rng: np.random.Generator) -> dict
     name = str(rng.choice([name for name in arrays if arrays[name].size] or [""]))
     if not name:
         return arrays
+    if name in ("radius", "covariate_scale"):  # any that a silo lets pass
+        size = arrays[name] * 10.0 ** rng.normal(0, 10.0 ** rng.uniform(-2, 0.5), arrays[name].size)
+        return {**arrays, name: np.clip(size, LEAST_RADIUS, MOST_RADIUS)}
     nudged = _nudged(arrays[name], rng, np.array([0.0, LARGEST_ENTRY, -LARGEST_ENTRY, 1.0]))
     return {**arrays, name: np.clip(nudged, -LARGEST_ENTRY, LARGEST_ENTRY)}
 

@@ -111,7 +111,7 @@ def worst_neighbours(case: Case, rng: np.random.Generator, tries: int) -> tuple[
         first = random_subject(case.columns, rng)
         second = Subject(first.x, -first.y, first.design) if rng.random() < 0.5 else random_subject(case.columns, rng)
         pair = Neighbours(case, base, first, second, others, terms)
-        examiners = [Examiner(data, plan, name=NAME, ledger=silos[0].ledger) for data in pair.data_sets()]
+        examiners = [Examiner(data, plan, name=NAME) for data in pair.data_sets()]
         steps = [_step(examiners, plan, query) for query, _ in recorder.rounds]
         moved = float(np.sqrt(sum(float(step @ step) for step, _, _ in steps)))
         best = (moved, pair) if best is None or moved > best[0] else best
@@ -161,7 +161,7 @@ def _many_runs(pair: Neighbours, curves: Curves, side: int, runs: int) -> tuple[
         for number in range(start, min(start + _PER_LEDGER, runs)):
             run, recorder = f"run {number}", Recorder(silos)
             run_study(pair.terms, recorder, run)
-            examiners = [Examiner(data, pair.plan, name=NAME, ledger=ledger) for data in pair.data_sets()]
+            examiners = [Examiner(data, pair.plan, name=NAME) for data in pair.data_sets()]
             score, noise = 0.0, []
             for query, answers in recorder.rounds:
                 release = answers[NAME]
@@ -233,7 +233,7 @@ def _check_answers(pair: Neighbours, recorder: Recorder, notes: Collector) -> No
     off = 0
     for query, answers in recorder.rounds:
         release, size = answers[NAME], len(pair.plan.rounds[query.round].batch(pair.case.n))
-        examiner = Examiner(pair.data_sets()[0], pair.plan, name=NAME, ledger=recorder.ledger)
+        examiner = Examiner(pair.data_sets()[0], pair.plan, name=NAME)
         _, scale = bounded(examiner, query)
         mu = float((scale / (release.noise_sd * size)).max())
         paid = [entry.mu for entry in recorder.ledger.log() if entry.round == query.round]

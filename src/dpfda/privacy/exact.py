@@ -91,10 +91,8 @@ def sum_slack(n: int, width: int) -> float:
     Together 2C (1 + nu)^3 {1 + (8 sqrt(q) + q + 8) u}; the square of nu and the factor 8 of the last term cover the
     products of these terms and the rounding of scale, sd and of this expression, each below (q + 8) u.
 
-    For outer products of vectors in the unit ball, q = size (size + 1)/2, and off-diagonal entries count twice: step 1
-    moves a matrix by at most size * g/2 = size * 8u in Frobenius norm, the length by 2 (size + 8) u, a product that is
-    rounded before it is added by u, and the change of at most sqrt2 (see `cones`) by
-    sqrt2 * 2 (size + 8) u + (16 size + 2) u <= sqrt2 (8 sqrt(q) + 4 (q + 8)) u.
+    Outer products and counts beside a clipped vector (`cones.CompanionBound`) err differently; docs/proofs/clipping.md shows
+    that sqrt2 times this slack, for the width of all of them, covers what they do.
     """
     if n > MOST_ROWS:
         raise InvalidInput(f"a sum may have at most {MOST_ROWS} rows, got {n}; split them over several silos.")

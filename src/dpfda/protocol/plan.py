@@ -23,7 +23,7 @@ from dpfda.basis.basis import Basis
 from dpfda.errors import InvalidInput
 from dpfda.privacy.accounting import GaussianEvent, lemma1_mu, mu_for
 from dpfda.protocol.scaling import Scaling
-from dpfda.protocol.statistics import Dimensions, ShortShare, Statistic
+from dpfda.protocol.statistics import Dimensions, Statistic
 from dpfda.protocol.terms import SiloTerms
 
 Calibration = Literal["lemma1", "exact"]
@@ -80,7 +80,6 @@ class SiloPlan:
 
     terms: SiloTerms
     weight: float = 1.0
-    clip_factor: float = 1.0
     shares: tuple[tuple[float, ...], ...] = ()
 
     @property
@@ -203,20 +202,10 @@ class Plan:
 
     def query_sizes(self, index: int) -> dict[str, int]:
         """Names and lengths of the arrays that a query of round `index` must carry: those of its statistics."""
-        dimensions = dataclasses.replace(self.dimensions, earlier_counts=len(self.counted_before(index)))
         sizes: dict[str, int] = {}
         for statistic in self.rounds[index].statistics:
-            sizes |= statistic.query_sizes(dimensions)
+            sizes |= statistic.query_sizes(self.dimensions)
         return sizes
-
-    def counted_before(self, index: int) -> list[int]:
-        """The rounds before `index` that release a count of short curves."""
-        return [earlier for earlier in self._counted if earlier < index]
-
-    @cached_property
-    def _counted(self) -> list[int]:
-        rounds = enumerate(self.rounds)
-        return [index for index, planned in rounds if any(isinstance(kind, ShortShare) for kind in planned.statistics)]
 
     def slice_of(self, index: int, kind: type[Statistic]) -> slice | None:
         """Where a statistic of this kind stands in the values of a release of round `index`."""

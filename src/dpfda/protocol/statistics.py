@@ -10,36 +10,37 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
+from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds
-from dpfda.errors import InvalidInput
+from dpfda.errors import InvalidInput, ProtocolError
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import CompanionBound, HistogramBound, HistogramsBound, OuterProductBound
+from dpfda.privacy.cones import CompanionBound, HistogramBound, HistogramsBound
 from dpfda.protocol.ranges import Real, Several, Whole
 
 MOST_BINS, MOST_RADII = 1024, 100_000
+LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e6  # of a query's ball: y is of order 1, and no entry of a query is larger
 SHORTEST_OCTAVE, LONGEST_OCTAVE = -6, 14  # lengths of gradients are counted in octaves between 2^-6 and 2^14
-LENGTH_CELLS = (
-    LONGEST_OCTAVE - SHORTEST_OCTAVE + 2
-)  # and one cell for all that are shorter, one for all that are longer
+LENGTH_CELLS = LONGEST_OCTAVE - SHORTEST_OCTAVE + 2  # and one for all that are shorter, one for all that are longer
 COVARIATE_CELLS = 18  # of a covariate's histogram: at each bound, and 16 bins between
 LARGEST_COVARIATE, PRODUCT_WEIGHT, MOMENT_REACH = 3.0, 2.5, 1.4  # in units in which covariates have size 1
+LEAST_SCALE = 1e-9  # of a covariate's units in a query
 DEGREES = 4  # of the polynomials in x by which products of covariates are weighed: 0, 1, 2, 3
 _SIZE = Real(1e-50, 1e50)  # of a radius: nothing within it overflows
 
 
 @dataclass(frozen=True)
 class Dimensions:
-    """The public numbers that sizes depend on: design columns, basis, and how many earlier rounds counted short curves."""
+    """The public numbers that sizes depend on: design columns and basis."""
 
     columns: int
     basis: Basis
-    earlier_counts: int = 0
 
     @property
     def size(self) -> int:
@@ -63,6 +64,9 @@ class Statistic(ABC):
 
     def check(self, dimensions: Dimensions) -> None:  # noqa: B027
         """Refuse parameters that do not fit the plan's sizes; most have none."""
+
+    def check_arrays(self, arrays: Mapping[str, Floats]) -> None:  # noqa: B027
+        """Refuse a query's numbers out of range, before any curve is touched; `query_sizes` has been checked."""
 
 
 KINDS: dict[str, type[Statistic]] = {}
@@ -141,43 +145,6 @@ class DesignMoments(Statistic):
 
 @register
 @dataclass(frozen=True)
-class CovariateSquares(Statistic):
-    """G_k^2 - 1/2 of every design column but the first; entries are within [-1, 1]."""
-
-    kind: ClassVar[str] = "covariate-squares"
-
-    def width(self, dimensions: Dimensions) -> int:
-        return dimensions.columns - 1
-
-    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
-        """Within 1/2 of zero."""
-        return EntrywiseBound(np.full(dimensions.columns - 1, 0.5))
-
-
-@register
-@dataclass(frozen=True)
-class CovariateProducts(Statistic):
-    """G G^T with columns of about one size, each curve's vector within a ball of this radius."""
-
-    kind: ClassVar[str] = "covariate-products"
-    radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", Real(1e-6, 1e6).check("radius", self.radius))
-
-    def width(self, dimensions: Dimensions) -> int:
-        return dimensions.columns * (dimensions.columns + 1) // 2
-
-    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
-        return {"covariate_scale": dimensions.columns}
-
-    def bound(self, dimensions: Dimensions) -> OuterProductBound:
-        """Outer products of vectors in the ball."""
-        return OuterProductBound(dimensions.columns, self.radius)
-
-
-@register
-@dataclass(frozen=True)
 class ShareBelow(Statistic):
     """The share of a curve's own y at or below a threshold (the only entry of the iterate), minus 1/2.
 
@@ -199,85 +166,6 @@ class ShareBelow(Statistic):
     def bound(self, dimensions: Dimensions) -> EntrywiseBound:
         """Within 1/2 of zero."""
         return EntrywiseBound(np.array([0.5]))
-
-
-class _OfWhitenedGradients(Statistic):
-    """Made of gradients in the query's public coordinates, within a ball whose radius the silo finds by itself."""
-
-    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
-        return {
-            "iterate": dimensions.size,
-            "whitener": dimensions.size**2,
-            "length_prior": 3,
-            "displacements": dimensions.earlier_counts,
-        }
-
-
-@register
-@dataclass(frozen=True)
-class WhitenedGradient(_OfWhitenedGradients):
-    """The gradient itself, in whitened coordinates, shortened to the silo's radius where it is longer."""
-
-    kind: ClassVar[str] = "whitened-gradient"
-
-    def width(self, dimensions: Dimensions) -> int:
-        return dimensions.size
-
-    def bound(self, dimensions: Dimensions, radius: float) -> EllipsoidBound:
-        """The ball of the silo's radius."""
-        return EllipsoidBound(np.ones(dimensions.size), radius)
-
-
-@register
-@dataclass(frozen=True)
-class ShortShare(_OfWhitenedGradients):
-    """+1/2 if the whitened gradient is at most as long as the silo's guess of the median length, else -1/2."""
-
-    kind: ClassVar[str] = "short-share"
-
-    def width(self, dimensions: Dimensions) -> int:
-        return 1
-
-    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
-        """Within 1/2 of zero."""
-        return EntrywiseBound(np.array([0.5]))
-
-
-@register
-@dataclass(frozen=True)
-class GradientOuterProducts(_OfWhitenedGradients):
-    """The outer product of the clipped whitened gradient, in units of the radius squared."""
-
-    kind: ClassVar[str] = "gradient-outer-products"
-
-    def width(self, dimensions: Dimensions) -> int:
-        return dimensions.size * (dimensions.size + 1) // 2
-
-    def bound(self, dimensions: Dimensions) -> OuterProductBound:
-        """Outer products of vectors in the unit ball."""
-        return OuterProductBound(dimensions.size, 1.0)
-
-
-@register
-@dataclass(frozen=True)
-class ClippedRemainder(_OfWhitenedGradients):
-    """What clipping took from the whitened gradient along the query's direction, up to `reach` further radii."""
-
-    kind: ClassVar[str] = "clipped-remainder"
-    reach: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reach", Real(1 / 16, 16.0).check("reach", self.reach))
-
-    def width(self, dimensions: Dimensions) -> int:
-        return 1
-
-    def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
-        return {**super().query_sizes(dimensions), "remainder_direction": dimensions.size}
-
-    def bound(self, radius: float) -> EntrywiseBound:
-        """Within `reach` radii of zero."""
-        return EntrywiseBound(np.array([self.reach * radius]))
 
 
 class _OfGradients(Statistic):
@@ -315,6 +203,11 @@ class ClippedGradient(_OfGradients):
     def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
         return {**super().query_sizes(dimensions), "radius": 1}
 
+    def check_arrays(self, arrays: Mapping[str, Floats]) -> None:
+        """The radius is public and the noise grows with it, so any that the arithmetic serves will do."""
+        if not LEAST_RADIUS <= arrays["radius"][0] <= MOST_RADIUS:
+            raise ProtocolError(f"The query's radius must lie between {LEAST_RADIUS:g} and {MOST_RADIUS:g}.")
+
     def bound(self, dimensions: Dimensions, radius: float) -> CompanionBound:
         """The ball, which pays for the companions, too."""
         return CompanionBound(dimensions.size, radius, LENGTH_CELLS)
@@ -343,6 +236,13 @@ class CovariateHistograms(Statistic):
     kind: ClassVar[str] = "covariate-histograms"
     intercept: bool = True
 
+    def __post_init__(self) -> None:
+        _check_intercept(self.intercept)
+
+    def check(self, dimensions: Dimensions) -> None:
+        """A constant alone has nothing to tell."""
+        _refuse_constant(self.kind, dimensions.columns - int(self.intercept))
+
     def width(self, dimensions: Dimensions) -> int:
         return COVARIATE_CELLS * (dimensions.columns - int(self.intercept))
 
@@ -362,8 +262,20 @@ class CovariateMoments(Statistic):
     kind: ClassVar[str] = "covariate-moments"
     intercept: bool = True
 
+    def __post_init__(self) -> None:
+        _check_intercept(self.intercept)
+
+    def check(self, dimensions: Dimensions) -> None:
+        """A constant alone has nothing to tell."""
+        _refuse_constant(self.kind, self.products(dimensions.columns))
+
     def query_sizes(self, dimensions: Dimensions) -> dict[str, int]:
         return {"covariate_centre": dimensions.columns, "covariate_scale": dimensions.columns}
+
+    def check_arrays(self, arrays: Mapping[str, Floats]) -> None:
+        """Units are public, and whatever they are, each curve's row is shortened afterwards; they must not be zero."""
+        if not (arrays["covariate_scale"] >= LEAST_SCALE).all():
+            raise ProtocolError(f"The query's covariate_scale must be at least {LEAST_SCALE:g}.")
 
     def products(self, columns: int) -> int:
         """How many products g_j g_k there are."""
@@ -373,9 +285,23 @@ class CovariateMoments(Statistic):
         return DEGREES * self.products(dimensions.columns)
 
     def bound(self, dimensions: Dimensions) -> EllipsoidBound:
-        """Weights 1, 2, 2, 2 for the degrees; products of two covariates weigh more than a covariate alone."""
-        first = np.triu_indices(dimensions.columns)[0]
+        """Weights 1, 2, 2, 2 for the degrees; products of two covariates weigh more than a covariate alone.
+
+        Rows beyond the ellipsoid are shortened. It is convex, so that it does not matter whether covariates change within
+        a curve: the mean of its rows is shortened as one.
+        """
+        first, _ = np.triu_indices(dimensions.columns)
         single = (first == 0)[int(self.intercept) :] & self.intercept
         weights = np.where(single, 1.0, PRODUCT_WEIGHT)
         typical = 2.5 * float((np.where(single, 1.0, 1.5) / weights).sum())
         return EllipsoidBound(np.outer(weights, [1.0, 2.0, 2.0, 2.0]).ravel(), MOMENT_REACH * math.sqrt(typical))
+
+
+def _check_intercept(intercept: object) -> None:
+    if type(intercept) is not bool:
+        raise InvalidInput(f"intercept must be True or False, got {intercept!r}.")
+
+
+def _refuse_constant(kind: str, left: int) -> None:
+    if left == 0:
+        raise InvalidInput(f"{kind} needs a covariate beside the intercept.")

@@ -1,8 +1,8 @@
 """The default method for simulations: the production coordinator and statistics, without ledger and messages.
 
-Everything that decides a result is production code: `AdaptiveCoordinator`, `release_statistics.measure`, the radius
-rule, `release_gaussian` and the seeded noise. Only what protects real data is left out: the ledger, digests, encoding and
-the checks of queries. With the same seed the result has the same bits as `PrivateMean.fit`.
+Everything that decides a result is production code: `AdaptiveCoordinator`, `release_statistics.measure`,
+`release_gaussian` and the seeded noise. Only what protects real data is left out: the ledger, digests, encoding and the
+checks of queries. With the same seed the result has the same bits as `PrivateMean.fit`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.privacy.clipping import combine
 from dpfda.privacy.gaussian import release_gaussian
 from dpfda.privacy.noise import SeededNoise
-from dpfda.protocol.clip_radius import ClipRule, clip_rule, released_count, track_lengths
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 from dpfda.silo.chunked_sums import sums_of_prepared
@@ -49,14 +48,9 @@ class AdaptiveRuns:
     def run(self, sums: Mapping[str, CurveSums], seed: int) -> Floats:
         """Coefficients of shape (d+1, r), in the plan's units. NOT PRIVATE: the noise is seeded."""
         coordinator = AdaptiveCoordinator(self.plan)
-        answered: dict[str, dict[int, Release]] = {name: {} for name in sums}
         for index in range(len(self.plan.rounds)):
-            question = coordinator.question(index)
-            releases = {}
-            for name, curves in sums.items():
-                clip = self._clip_rule(name, index, question, answered[name])
-                releases[name] = self._release(name, index, curves, Question(self.plan, question, clip), seed)
-                answered[name][index] = releases[name]
+            question = Question(self.plan, coordinator.question(index))
+            releases = {name: self._release(name, index, curves, question, seed) for name, curves in sums.items()}
             coordinator.learn(index, releases)
         return coordinator.coefficients()
 
@@ -66,18 +60,3 @@ class AdaptiveRuns:
         noise = SeededNoise(seed).stream(name, index)
         noisy = release_gaussian(bounded.total, bounded.sensitivity, math.hypot(*mus), noise)
         return Release(_RUN, index, name, noisy.values / len(batch), noisy.sd / len(batch), False)
-
-    def _clip_rule(
-        self, name: str, index: int, question: Mapping[str, Floats], answered: Mapping[int, Release]
-    ) -> ClipRule | None:
-        if "displacements" not in question:
-            return None
-        terms = self.plan.silo(name)
-        counts = [
-            released_count(self.plan, earlier, answered.get(earlier), terms.n)
-            for earlier in self.plan.counted_before(index)
-        ]
-        return clip_rule(
-            track_lengths(question["length_prior"].tolist(), question["displacements"].tolist(), counts),
-            terms.clip_factor,
-        )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dpfda.curves.curves import Curves
 from dpfda.privacy.clipping import BoundedSum
-from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
 from dpfda.silo.chunked_sums import sums_of_curves
@@ -17,10 +16,10 @@ from dpfda.silo.study import Study
 
 
 class Examiner:
-    """What a silo with these curves and this ledger computes in one run of a study, before noise. It spends nothing."""
+    """What a silo with these curves computes in a study, before noise. It spends nothing."""
 
-    def __init__(self, curves: Curves, plan: Plan, *, name: str, ledger: Ledger) -> None:
-        self._study = Study(plan, name, sums_of_curves(curves, plan.basis, plan.scaling), ledger)
+    def __init__(self, curves: Curves, plan: Plan, *, name: str) -> None:
+        self._study = Study(plan, name, sums_of_curves(curves, plan.basis, plan.scaling))
 
     def bounded_sum(self, query: Query) -> BoundedSum:
         """The sum over the round's bounded curves, and its sensitivity. NOT PRIVATE: for the owner's eyes."""

@@ -9,7 +9,7 @@ A plan's parameters are looked at again here, whoever made the plan: out of rang
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,57 +20,48 @@ from dpfda._typing import Floats, Integers, Words
 from dpfda.basis.moments import uniform_moments
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import BoundedSum
-from dpfda.protocol.clip_radius import ClipRule
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.statistics import (
     COVARIATE_CELLS,
     LARGEST_COVARIATE,
+    LEAST_RADIUS,
+    LEAST_SCALE,
+    MOST_RADIUS,
     ClippedGradient,
-    ClippedRemainder,
     CovariateHistograms,
     CovariateMoments,
-    CovariateProducts,
-    CovariateSquares,
     DesignMoments,
     Dimensions,
     EntrywiseGradient,
-    GradientOuterProducts,
     LengthHistogram,
     LevelHistogram,
     ShareBelow,
     SharesAtBounds,
-    ShortShare,
     Statistic,
-    WhitenedGradient,
 )
 from dpfda.silo.prepared import PreparedCurves, mean_per_curve
 from dpfda.silo.sums import (
     ClippedGradientSum,
     CurveSums,
     DesignMomentSum,
-    DesignProductSum,
     LengthCounts,
     LevelCounts,
     PlaceCounts,
     RowSum,
     SumRequest,
     TruncatedGradientSum,
-    WhitenedGradientSums,
     check_bins,
 )
 
-LEAST_REACH, MOST_REACH = 1 / 16, 16.0  # radii beyond the radius
-LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e9  # y is of order 1
 NEAR_BOUND = 1e-3  # of the distance of the bounds: as near as that counts as at a bound
 
 
 @dataclass(frozen=True)
 class Question:
-    """A checked query together with what the silo itself knows: the plan and its own clipping rule."""
+    """A checked query together with what the silo itself knows: the plan."""
 
     plan: Plan
     arrays: Mapping[str, Floats]
-    clip: ClipRule | None
 
     @property
     def dimensions(self) -> Dimensions:
@@ -87,21 +78,14 @@ class Question:
         """The matrix that takes gradients to the query's coordinates."""
         return self.arrays["whitener"].reshape(self.dimensions.size, self.dimensions.size)
 
-    def require_clip_rule(self) -> ClipRule:
-        """The silo's own radius for this round, which has one."""
-        assert self.clip is not None
-        return self.clip
-
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """A round's question put to the curves at some positions."""
 
-    statistics: Sequence[Statistic]
     curves: CurveSums
     positions: range
     question: Question
-    _passes: dict[ClippedRemainder | None, tuple[WhitenedGradientSums, Words]] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -111,31 +95,6 @@ class Measurement:
     def words(self, request: SumRequest) -> Words:
         """The exact sum over these curves."""
         return self.curves.words(request, self.positions)
-
-    def whitened(self, remainder: ClippedRemainder | None = None) -> tuple[WhitenedGradientSums, Words]:
-        """All that the round asks of whitened gradients, in one pass; only a second remainder needs another pass."""
-        first = next((kind for kind in self.statistics if isinstance(kind, ClippedRemainder)), None)
-        chosen = remainder or first
-        if chosen not in self._passes:
-            request = self._whitened_request(chosen)
-            self._passes[chosen] = request, self.words(request)
-        return self._passes[chosen]
-
-    def _whitened_request(self, remainder: ClippedRemainder | None) -> WhitenedGradientSums:
-        question, rule = self.question, self.question.require_clip_rule()
-        dimensions = question.dimensions
-        if remainder is not None:
-            _validate.within("reach", remainder.reach, LEAST_REACH, MOST_REACH)
-        products = [kind for kind in self.statistics if isinstance(kind, GradientOuterProducts)]
-        return WhitenedGradientSums(
-            question.iterate,
-            question.arrays["whitener"].reshape(dimensions.size, dimensions.size),
-            WhitenedGradient().bound(dimensions, rule.radius),
-            rule.threshold,
-            None if remainder is None else question.arrays["remainder_direction"],
-            None if remainder is None else remainder.bound(rule.radius),
-            products[0].bound(dimensions) if products else None,
-        )
 
 
 MeasureFunction = Callable[[Any, Measurement], BoundedSum]
@@ -159,7 +118,7 @@ def measure(
     statistics: Sequence[Statistic], curves: CurveSums, positions: range, question: Question
 ) -> list[BoundedSum]:
     """The bounded sums of a round's statistics over the curves at these positions."""
-    measurement = Measurement(statistics, curves, positions, question)
+    measurement = Measurement(curves, positions, question)
     return [MEASURES[type(statistic)](statistic, measurement) for statistic in statistics]
 
 
@@ -189,69 +148,12 @@ def design_moments(statistic: DesignMoments, measurement: Measurement) -> Bounde
     return bound.total(measurement.words(DesignMomentSum(centre, bound)), measurement.n)
 
 
-@measures(CovariateSquares)
-def covariate_squares(statistic: CovariateSquares, measurement: Measurement) -> BoundedSum:
-    """G_k^2 - 1/2 of every column but the first, a curve's mean where it changes; entries are within [-1, 1] already."""
-    bound = statistic.bound(measurement.question.dimensions)
-    return bound.total(measurement.words(RowSum(centred_squares, bound)), measurement.n)
-
-
-@measures(CovariateProducts)
-def covariate_products(statistic: CovariateProducts, measurement: Measurement) -> BoundedSum:
-    """The outer product of every design vector (a curve's mean where it changes), columns of about one size."""
-    _validate.within("radius", statistic.radius, LEAST_RADIUS, MOST_RADIUS)
-    bound = statistic.bound(measurement.question.dimensions)
-    request = DesignProductSum(measurement.question.arrays["covariate_scale"], bound)
-    return bound.total(measurement.words(request), measurement.n)
-
-
 @measures(ShareBelow)
 def share_below(statistic: ShareBelow, measurement: Measurement) -> BoundedSum:
     """Each curve's own share of values at or below the threshold, minus 1/2; a curve without points counts as half."""
     bound = statistic.bound(measurement.question.dimensions)
     rows = partial(centred_shares, threshold=float(measurement.question.arrays["iterate"][0]))
     return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
-
-
-@measures(WhitenedGradient)
-def whitened_gradient(statistic: WhitenedGradient, measurement: Measurement) -> BoundedSum:
-    """The gradient in the query's public coordinates, scaled into the ball of the silo's own radius."""
-    request, words = measurement.whitened()
-    return request.ball.total(words[:, request.gradient], measurement.n)
-
-
-@measures(ShortShare)
-def short_share(statistic: ShortShare, measurement: Measurement) -> BoundedSum:
-    """+1/2 for every whitened gradient that is at most the silo's own threshold long, -1/2 for the others."""
-    request, words = measurement.whitened()
-    short, n = int(words[1, request.short]), measurement.n
-    sensitivity = statistic.bound(measurement.question.dimensions).sensitivity(n)
-    return BoundedSum(np.array([short - n / 2]), sensitivity)
-
-
-@measures(GradientOuterProducts)
-def gradient_outer_products(statistic: GradientOuterProducts, measurement: Measurement) -> BoundedSum:
-    """The outer product of the scaled gradient, in units of the radius."""
-    request, words = measurement.whitened()
-    assert request.outer_products is not None
-    return request.outer_products.total(words[:, request.triangle], measurement.n)
-
-
-@measures(ClippedRemainder)
-def clipped_remainder(statistic: ClippedRemainder, measurement: Measurement) -> BoundedSum:
-    """What the ball takes away along the query's direction, within `reach` radii."""
-    request, words = measurement.whitened(statistic)
-    assert request.remainder is not None
-    return request.remainder.total(words[:, request.clipped_remainder], measurement.n)
-
-
-def centred_squares(curves: PreparedCurves) -> Floats:
-    """G_k^2 - 1/2, one row per curve: its mean over the points where the design changes."""
-    squares = np.asarray(curves.design[:, 1:] ** 2 - 0.5)
-    if curves.rows is not None:
-        means = mean_per_curve(curves.rows[:, 1:] ** 2 - 0.5, curves.offsets)
-        squares = np.where(curves.changes[:, None], means, squares)
-    return squares
 
 
 def centred_shares(curves: PreparedCurves, threshold: float) -> Floats:
@@ -291,8 +193,8 @@ def covariate_moments(statistic: CovariateMoments, measurement: Measurement) -> 
     bound = statistic.bound(measurement.question.dimensions)
     arrays = measurement.question.arrays
     centre, scale = arrays["covariate_centre"], arrays["covariate_scale"]
-    if not (scale >= LEAST_RADIUS).all():
-        raise InvalidInput(f"covariate_scale must be at least {LEAST_RADIUS:g}.")
+    if not (scale >= LEAST_SCALE).all():
+        raise InvalidInput(f"covariate_scale must be at least {LEAST_SCALE:g}.")
     rows = partial(weighted_products, intercept=statistic.intercept, centre=centre, scale=scale)
     return bound.total(measurement.words(RowSum(rows, bound)), measurement.n)
 

@@ -192,7 +192,7 @@ class Silo:
             self._binding.check(self.ledger, run)
         while len(self._studies) >= MOST_STUDIES and run not in self._studies:
             del self._studies[next(iter(self._studies))]  # it can be joined again; the ledger keeps its terms
-        self._studies[run] = Study(plan, self.name, self._sums(plan), self.ledger)
+        self._studies[run] = Study(plan, self.name, self._sums(plan))
 
     def _sums(self, plan: Plan) -> CurveSums:
         if isinstance(self._curves, Curves):
@@ -237,6 +237,8 @@ class Silo:
             raise ProtocolError("The query does not hold the vectors that this round asks for.")
         if not all((np.abs(array) <= LARGEST_ENTRY).all() for array in query.arrays.values()):
             raise ProtocolError("The query holds numbers that are not finite or absurdly large.")
+        for statistic in study.plan.rounds[query.round].statistics:
+            statistic.check_arrays(query.arrays)
         return study
 
     def _noise(self, round_: int) -> NoiseSource:

@@ -22,7 +22,7 @@ from dpfda._typing import Floats, Integers, Words
 from dpfda.basis.basis import Basis
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import CompanionBound, HistogramBound, HistogramsBound, OuterProductBound, free_weight
+from dpfda.privacy.cones import CompanionBound, HistogramBound, HistogramsBound, free_weight
 from dpfda.privacy.exact import Grid, no_words
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import LENGTH_CELLS, LONGEST_OCTAVE, SHORTEST_OCTAVE
@@ -92,73 +92,6 @@ class TruncatedGradientSum:
 
 
 @dataclass(frozen=True, eq=False)
-class WhitenedGradientSums:
-    """Gradients times a public matrix, within a ball; and what else a round asks of them, in the same pass.
-
-    Entries: the gradient; how many are at most `threshold` long; with `remainder`, what the ball takes along `direction`;
-    with `outer_products`, the triangle of outer products in units of the radius.
-    """
-
-    iterate: Floats
-    whitener: Floats
-    ball: EllipsoidBound
-    threshold: float
-    direction: Floats | None = None
-    remainder: EntrywiseBound | None = None
-    outer_products: OuterProductBound | None = None
-
-    def __post_init__(self) -> None:
-        size, outer = self.ball.width, self.outer_products
-        _refuse_unless(self.iterate.size == size, "the ball must have one entry for each coefficient")
-        _refuse_unless(self.whitener.shape == (size, size), "the whitener must have one row for each coefficient")
-        _validate.real("threshold", self.threshold)
-        _refuse_unless((self.direction is None) == (self.remainder is None), "a direction comes with a bound")
-        if self.direction is not None and self.remainder is not None:
-            _refuse_unless(self.direction.shape == (size,), "the direction must have one entry for each coefficient")
-            _refuse_unless(self.remainder.width == 1, "a remainder is one number")
-        _refuse_unless(
-            outer is None or (outer.size == size and outer.radius == 1), "outer products are of unit vectors"
-        )
-
-    @property
-    def gradient(self) -> slice:
-        return slice(0, self.ball.width)
-
-    @property
-    def short(self) -> int:
-        return self.ball.width
-
-    @property
-    def clipped_remainder(self) -> slice:
-        start = self.ball.width + 1
-        return slice(start, start + (self.remainder is not None))
-
-    @property
-    def triangle(self) -> slice:
-        start = self.clipped_remainder.stop
-        return slice(start, start + (0 if self.outer_products is None else self.outer_products.width))
-
-    @property
-    def width(self) -> int:
-        return int(self.triangle.stop)
-
-    def packed_words(self, curves: PackedCurves) -> Words:
-        total, short, outer, left = curves.whitened_words(
-            self.iterate,
-            self.whitener,
-            self.ball,
-            threshold=self.threshold,
-            outer_products=self.outer_products is not None,
-            direction=self.direction,
-            remainder=self.remainder,
-        )
-        words = no_words(self.width)
-        words[:, self.gradient], words[1, self.short] = total, short
-        words[:, self.clipped_remainder], words[:, self.triangle] = left, outer
-        return words
-
-
-@dataclass(frozen=True, eq=False)
 class LengthCounts:
     """In which octave the length of each gradient lies, in coordinates of a public matrix; empty curves have length 0."""
 
@@ -203,7 +136,9 @@ class ClippedGradientSum:
     def count_words(self, lengths: Floats) -> Words:
         """The companion counts of gradients of these lengths."""
         grid, words = Grid.of(np.ones(1)), no_words(LENGTH_CELLS)
-        weights, cells = free_weight(lengths / self.bound.radius)[:, None], find_octaves(lengths)
+        with np.errstate(over="ignore"):  # a warning would depend on the data
+            radii = lengths / self.bound.radius
+        weights, cells = free_weight(radii)[:, None], find_octaves(lengths)
         for cell in np.flatnonzero(np.bincount(cells, minlength=LENGTH_CELLS)):
             words[:, cell] = grid.words(weights[cells == cell])[:, 0]
         return words
@@ -258,7 +193,7 @@ class RowSum:
     """
 
     rows: Callable[[PreparedCurves], Floats]
-    bound: EntrywiseBound | EllipsoidBound | OuterProductBound
+    bound: EntrywiseBound | EllipsoidBound
 
     @property
     def width(self) -> int:
@@ -289,32 +224,6 @@ class PlaceCounts:
         return self.bound.words(places)
 
 
-@dataclass(frozen=True, eq=False)
-class DesignProductSum:
-    """Outer products of design vectors, columns divided by a public scale; where the design changes, a curve's mean of them.
-
-    A curve's contribution is a function of that curve alone: which of the two it is depends on its own rows.
-    """
-
-    scale: Floats
-    bound: OuterProductBound
-
-    def __post_init__(self) -> None:
-        _refuse_unless(self.scale.shape == (self.bound.size,), "the scale must have one entry for each design column")
-
-    @property
-    def width(self) -> int:
-        return self.bound.width
-
-    def prepared_words(self, curves: PreparedCurves) -> Words:
-        if curves.rows is None:
-            return self.bound.words(curves.design / self.scale)
-        changes, counts = curves.changes, np.diff(curves.offsets)
-        starts = np.concatenate([[0], np.cumsum(counts[changes])[:-1]])
-        rows = curves.rows[np.repeat(changes, counts)]
-        return self.bound.words(curves.design[~changes] / self.scale) + self.bound.mean_words(rows / self.scale, starts)
-
-
 def check_bins(bins: int) -> int:
     """The number of bins of a histogram: a whole number from 2 to 1024, and True and False are none."""
     if _validate.integer("bins", bins, minimum=LEAST_BINS) > MOST_BINS:
@@ -327,8 +236,6 @@ def _refuse_unless(holds: bool, rule: str) -> None:
         raise InvalidInput(f"{rule[0].upper()}{rule[1:]}.")
 
 
-PackedRequest = (
-    TruncatedGradientSum | WhitenedGradientSums | LengthCounts | ClippedGradientSum | DesignMomentSum | LevelCounts
-)
-PreparedRequest = RowSum | PlaceCounts | DesignProductSum
+PackedRequest = TruncatedGradientSum | LengthCounts | ClippedGradientSum | DesignMomentSum | LevelCounts
+PreparedRequest = RowSum | PlaceCounts
 SumRequest = PackedRequest | PreparedRequest

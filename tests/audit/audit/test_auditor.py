@@ -18,7 +18,6 @@ from dpfda.audit.report import markdown, summary
 from dpfda.audit.search import TOLERANCE, Pair, random_subject, whitened_change
 from dpfda.cli.main import run
 from dpfda.privacy.accounting import mu_for
-from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.statistics import KINDS
 
@@ -42,10 +41,10 @@ def test_every_statistic_and_whole_studies_are_audited(verdict) -> None:
 
 
 def test_the_search_attains_nearly_the_whole_sensitivity(verdict) -> None:
-    """Else the audit would be blind. Moments of a design cannot be opposite, so theirs is smaller."""
+    """Else the audit would be blind. Moments of designs and of covariates cannot be opposite, so theirs is smaller."""
     attained = {result.name: result.attained for result in verdict.results}
     for name in KINDS:
-        assert attained[name] > (0.7 if name == "design-moments" else 0.99), name
+        assert attained[name] > (0.65 if name.endswith("-moments") else 0.99), name
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -58,7 +57,7 @@ def test_a_curve_may_become_one_without_points(name) -> None:
     base = ordinary_curves(case.n, case.columns, rng)
     plan = make_plan(case.terms(make_silo(base)))
     pair = Pair(case, base, empty, replace(full, y=np.ones(full.x.size)), default_arrays(plan, 0))
-    change = whitened_change(pair, plan, Ledger.in_memory(4.0, 1e-5))
+    change = whitened_change(pair, plan)
     assert change <= 1 + TOLERANCE
     if name == "level-histogram":
         assert change == pytest.approx(1, abs=1e-6)

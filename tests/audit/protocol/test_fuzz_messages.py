@@ -73,7 +73,7 @@ def test_any_header(kind, run, round_, arrays, body) -> None:
 @given(st.integers(0, 200), st.integers(0, 255), st.integers(0, 200))
 @settings(max_examples=300, deadline=None)
 def test_a_good_message_with_a_wrong_byte_or_cut_short(place, value, length) -> None:
-    good = Query("run", 3, {"iterate": np.arange(4.0), "displacements": np.zeros(2)}).encode()
+    good = Query("run", 3, {"iterate": np.arange(4.0), "radius": np.zeros(2)}).encode()
     changed = bytearray(good)
     changed[place % len(good)] = value
     decode_or_refuse(bytes(changed))

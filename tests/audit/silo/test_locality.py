@@ -16,7 +16,7 @@ from dpfda.audit.cases import NAME, Case, default_arrays, make_silo, ordinary_cu
 from dpfda.audit.search import TOLERANCE, Subject, bounded, replaced
 from dpfda.curves.curves import Curves
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import OuterProductBound
+from dpfda.privacy.cones import CompanionBound
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.silo.examination import Examiner
@@ -42,9 +42,7 @@ UNIT_ROUNDOFF = 2.0**-53
 
 def sums(case: Case, curves: Curves, arrays) -> np.ndarray:
     silo = make_silo(curves)
-    return bounded(
-        Examiner(curves, make_plan(case.terms(silo)), name=NAME, ledger=silo.ledger), Query("run", 0, arrays)
-    )[0]
+    return bounded(Examiner(curves, make_plan(case.terms(silo)), name=NAME), Query("run", 0, arrays))[0]
 
 
 def alone(curves: Curves, index: int) -> Curves:
@@ -103,19 +101,18 @@ def test_another_curve_s_length_does_not_move_the_rest(case, points) -> None:
     size = np.abs(sums(case, alone(changed, 0), arrays)) + 12 * np.abs(own).max() + 1e-300
     assert (np.abs(moved - own) <= 40 * UNIT_ROUNDOFF * np.maximum(size, np.abs(sums(case, changed, arrays)))).all()
     silo = make_silo(changed)
-    _, scale = bounded(
-        Examiner(changed, make_plan(case.terms(silo)), name=NAME, ledger=silo.ledger), Query("run", 0, arrays)
-    )
+    _, scale = bounded(Examiner(changed, make_plan(case.terms(silo)), name=NAME), Query("run", 0, arrays))
     assert np.linalg.norm(moved / scale) <= 1 + TOLERANCE
     assert make_plan(case.terms(silo)).event(NAME, 0).mu > 0
 
 
 @pytest.mark.parametrize("n", [10, 1000, 100_000])
 @pytest.mark.parametrize(
-    "bound", [EntrywiseBound([1.0, 0.1]), EllipsoidBound([1.0, 0.1], 1.0), OuterProductBound(1, 1.0)], ids=str
+    "bound", [EntrywiseBound([1.0, 0.1]), EllipsoidBound([1.0, 0.1], 1.0), CompanionBound(1, 1.0, 2)], ids=str
 )
-def test_the_slack_covers_three_roundings_of_a_total(bound, n) -> None:
+def test_the_slack_covers_the_roundings_of_a_total(bound, n) -> None:
     """Integers add without error; what is left is the rounding of totals of size n, in both neighbours."""
     scale = bound.sensitivity(n).scale[0]
-    change = {EntrywiseBound: math.sqrt(2 * 2.2), EllipsoidBound: 2.0, OuterProductBound: math.sqrt(2)}[type(bound)]
-    assert scale / change - 1 >= 2 * 3 * n * UNIT_ROUNDOFF / change - 4 * UNIT_ROUNDOFF
+    change = {EntrywiseBound: math.sqrt(2 * 2.2), EllipsoidBound: 2.0, CompanionBound: 2.0}[type(bound)]
+    roundings = {EntrywiseBound: 3, EllipsoidBound: 3, CompanionBound: 4}[type(bound)]
+    assert scale / change - 1 >= 2 * roundings * n * UNIT_ROUNDOFF / change - 4 * UNIT_ROUNDOFF

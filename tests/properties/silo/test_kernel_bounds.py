@@ -7,14 +7,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_sums import Packed
 
 from dpfda.basis import BSpline, Cosine, Fourier, FourierExtension, FreeEnds
 from dpfda.curves.curves import settle_design
+from dpfda.privacy.cones import CompanionBound, from_triangle
 from dpfda.privacy.exact import Grid, no_words, sum_slack
+from dpfda.protocol.statistics import LENGTH_CELLS
 from dpfda.silo.kernels.packed import PackedCurves
+from dpfda.silo.sums import ClippedGradientSum
 
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e-160, 1e155, 1.0, -1.0]
 ENTRY = st.one_of(st.sampled_from(SPECIAL), st.floats(-10, 10), st.floats(allow_nan=True, allow_infinity=True))
@@ -105,41 +108,43 @@ def test_truncated_sums(problem, data):
 
 @settings(max_examples=300, deadline=None)
 @given(problems(), st.data())
-def test_whitened_sums(problem, data):
+def test_clipped_sums(problem, data):
     basis, curves, other, iterate, longest = problem
     size, n = iterate.size, len(curves)
     entries = data.draw(st.lists(PUBLIC, min_size=size * size, max_size=size * size))
     whitener = np.array(entries).reshape(size, size)
-    radius, reach, threshold = data.draw(RADIUS), data.draw(st.floats(0.1, 10)), data.draw(RADIUS)
-    direction = np.array(data.draw(st.lists(PUBLIC, min_size=size, max_size=size)))
-    assume(reach * radius <= 1e100)
-    assume(reach * radius >= 1e-100)
-    answers = [
-        pack(x, basis, longest).whitened(
-            iterate, whitener, radius, threshold=threshold, outer_products=True, direction=direction, reach=reach
-        )
-        for x in (curves, other)
-    ]
-    allowed = Fraction(2 * radius) * (1 + Fraction(sum_slack(n, size)))
-    assert sum(x**2 for x in difference(answers[0][0], answers[1][0])) <= allowed**2
-    assert abs(answers[0][1] - answers[1][1]) <= 1
-    assert 0 <= answers[0][1] <= n
-    change = sum(x**2 for x in difference(answers[0][2].ravel(), answers[1][2].ravel()))
-    assert change <= 2 * (1 + Fraction(sum_slack(n, size * (size + 1) // 2))) ** 2
-    remainder = difference([answers[0][3]], [answers[1][3]])[0]
-    assert abs(remainder) <= 2 * Fraction(reach * radius) * (1 + Fraction(sum_slack(n, 1)))
-    for total, _, products, _ in answers:
-        assert norm(total) <= (n * Fraction(radius) * (1 + Fraction(sum_slack(n, size)))) ** 2
-        assert np.trace(products) <= n * (1 + 1e-12)
-        assert (products == products.T).all()
+    bound = CompanionBound(size, data.draw(RADIUS), LENGTH_CELLS)
+    request = ClippedGradientSum(iterate, whitener, bound)
+    answers = [bound.total(pack(x, basis, longest).words(request), n) for x in (curves, other)]
+    moved = difference(*(answer.total for answer in answers))
+    assert sum(x**2 for x in moved) <= Fraction(answers[0].sensitivity.scale[0]) ** 2
+    for total in (answer.total for answer in answers):
+        vector, products, counts = np.split(total / bound.radius, [size, total.size - LENGTH_CELLS])
+        assert np.isfinite(total).all()
+        assert np.linalg.norm(vector) <= n * (1 + 1e-12)
+        assert 0 <= np.trace(from_triangle(products)) * np.sqrt(2) <= n * (1 + 1e-12)
+        assert (counts >= 0).all()
+        assert counts.sum() <= n * (1 + 1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), st.data())
+def test_octaves_of_lengths(problem, data):
+    basis, curves, other, iterate, longest = problem
+    size = iterate.size
+    whitener = np.array(data.draw(st.lists(PUBLIC, min_size=size * size, max_size=size * size))).reshape(size, size)
+    counts = [pack(x, basis, longest).octaves(iterate, whitener) for x in (curves, other)]
+    assert np.abs(counts[0] - counts[1]).sum() <= 2
+    assert counts[0].sum() == counts[1].sum() == len(curves)
 
 
 def test_a_whitened_gradient_near_overflow_stays_within_the_slack():
     """Its factor into the ball and the scaling against overflow would make a denormal number together."""
     packed = pack([([0.0, 0.0], [0.0, 1e308], [[1.0]] * 2)], Cosine(3), None)
     whitener, radius = np.diag([0.0, 0.0, 1.0]), 0.001
-    total, _, _, _ = packed.whitened(np.zeros((1, 3)), whitener, radius)
+    total, _, counts = packed.clipped(np.zeros((1, 3)), whitener, radius)
     assert norm(total) <= (Fraction(radius) * (1 + Fraction(sum_slack(1, 3)))) ** 2
+    assert not counts.any()
 
 
 @settings(max_examples=150, deadline=None)
@@ -166,7 +171,7 @@ def test_a_curve_adds_the_same_bits_in_any_company(problem, data):
 
     def sums(some):
         packed = pack(some, basis, longest)
-        return np.concatenate([packed.truncated(iterate, radii), packed.whitened(iterate, whitener, radius)[0]])
+        return np.concatenate([packed.truncated(iterate, radii), *packed.clipped(iterate, whitener, radius)[::2]])
 
     alone = np.array([sums([one]) for one in curves])
     assert sums(curves).tolist() == [math.fsum(column) for column in alone.T]
@@ -186,6 +191,10 @@ def test_totals_are_rounded_once(radii, data):
 
 
 @pytest.mark.parametrize("size", range(1, 200))
-def test_the_slack_of_outer_products_covers_its_proof(size):
-    q = size * (size + 1) // 2
-    assert math.sqrt(2) * (8 * math.sqrt(q) + 4 * (q + 8)) >= math.sqrt(2) * 2 * (size + 8) + 16 * size + 2
+def test_the_slack_of_companions_covers_its_proof(size):
+    """docs/proofs/clipping.md: what rounding adds to the change of one row, in units of u, and of totals, of n u."""
+    q = size + size * (size + 1) // 2 + LENGTH_CELLS
+    vector, products = size + 8 + 8 * math.sqrt(size), (2 * (size + 8) + 8 * size) / math.sqrt(2)
+    weight = (size + 12) / 4 + 4
+    assert math.sqrt(2) * (8 * math.sqrt(q) + 8 * (q + 8)) >= vector + products + weight
+    assert math.sqrt(2) * 3 >= 4  # four roundings of totals of length n R, in both neighbours, relative to 2 R

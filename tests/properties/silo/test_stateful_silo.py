@@ -16,7 +16,7 @@ from dpfda.basis.basis import make_basis
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan, Round, SiloPlan
 from dpfda.protocol.scaling import Scaling
-from dpfda.protocol.statistics import LevelHistogram, ShareBelow, ShortShare, WhitenedGradient
+from dpfda.protocol.statistics import ClippedGradient, LengthHistogram, LevelHistogram, ShareBelow
 from dpfda.protocol.terms import SiloTerms
 
 N, EPSILON, DELTA, NAME = 6, 1.0, 1e-5, "clinic"
@@ -34,8 +34,8 @@ def plan(kind: int) -> Plan:
         (Round((ShareBelow(),)),) * 3,
         (
             Round((LevelHistogram(4),)),
-            Round((WhitenedGradient(), ShortShare())),
-            Round((WhitenedGradient(), ShortShare())),
+            Round((LengthHistogram(),)),
+            Round((ClippedGradient(), ShareBelow())),
         ),
         (Round((ShareBelow(),)),) * 3,
         tuple(Round((ShareBelow(),), part, 3) for part in range(3)),

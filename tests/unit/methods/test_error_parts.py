@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
-from adaptive_pieces import definite
+import pytest
+from adaptive_pieces import walk
 
-from dpfda.methods.adaptive.error_parts import SiloCovariances, split_error
-from dpfda.methods.adaptive.posterior import Posterior
-
-
-def test_silos_are_weighted_by_their_precisions() -> None:
-    rng = np.random.default_rng(0)
-    noise, sampling, values = (np.stack([make() for _ in range(3)]) for make in (
-        lambda: definite(rng, 3), lambda: definite(rng, 3), lambda: rng.standard_normal(3)))  # fmt: skip
-    silos = SiloCovariances(noise, sampling)
-    precisions = [np.linalg.inv(one + few) for one, few in zip(noise, sampling, strict=True)]
-    pooled = np.linalg.inv(sum(precisions))
-    np.testing.assert_allclose(silos.pooled, pooled)
-    expected = pooled @ sum(one @ value for one, value in zip(precisions, values, strict=True))
-    np.testing.assert_allclose(silos.mean(values), expected)
+from dpfda.methods.adaptive.error_parts import split_error
 
 
-def test_without_a_prior_noise_and_sampling_are_all_of_the_error() -> None:
-    """b = A^-1 h: its covariance is A^-1 (noise + sampling + doubt) A^-1, and nothing is left for bias."""
-    rng = np.random.default_rng(1)
-    information, doubt = definite(rng, 3), 0.1 * definite(rng, 3)
-    silos = SiloCovariances(definite(rng, 3)[None], definite(rng, 3)[None])
-    back = np.linalg.inv(information)
-    total = back @ (silos.noise[0] + silos.sampling[0] + doubt) @ back.T
-    parts = split_error(Posterior(np.zeros(3), total, 1.0), total, information, doubt, silos, 0.3)
-    np.testing.assert_allclose(parts.sampling, back @ silos.sampling[0] @ back.T)
-    np.testing.assert_allclose(parts.privacy, back @ (silos.noise[0] + doubt) @ back.T)
-    np.testing.assert_allclose(parts.sampling + parts.privacy, parts.total)
+@pytest.mark.parametrize("sizes", [(600,), (400, 300)])
+def test_parts_are_second_moments_and_restored_like_the_estimate(sizes) -> None:
+    _, steps = walk(sizes, n_basis=4)
+    state = steps[-1][3]
+    parts = split_error(state, state.result.posterior, lambda moments: 4 * moments)
+    for part in (parts.total, parts.sampling, parts.privacy):
+        np.testing.assert_allclose(part, part.T, atol=1e-12)
+        assert np.linalg.eigvalsh(part).min() > -1e-12
+    np.testing.assert_allclose(parts.total, 4 * state.result.posterior.covariance)
+    assert parts.sd_of_means == state.level.sd_of_means
+
+
+def test_a_small_budget_is_paid_in_privacy_and_a_large_one_leaves_sampling() -> None:
+    shares = []
+    for epsilon in (0.3, 50.0):
+        _, steps = walk((1000,), epsilon=epsilon, n_basis=4)
+        state = steps[-1][3]
+        parts = split_error(state, state.result.posterior, lambda moments: moments)
+        shares.append(np.trace(parts.privacy) / np.trace(parts.privacy + parts.sampling))
+    assert shares[0] > shares[1]

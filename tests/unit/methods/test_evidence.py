@@ -1,4 +1,4 @@
-"""Rounds as measurements, against the formulas that the algebra replaces, one matrix at a time."""
+"""All rounds as one measurement, all silos as one likelihood: algebra against the textbook."""
 
 from __future__ import annotations
 
@@ -7,99 +7,94 @@ import pytest
 from adaptive_pieces import definite
 
 from dpfda.basis.basis import make_basis
-from dpfda.methods.adaptive.coordinates import Coordinates
-from dpfda.methods.adaptive.design import fit_density
-from dpfda.methods.adaptive.evidence import Evidence, Stack
-from dpfda.methods.adaptive.geometry import assume_geometry, assume_uncorrelated
-from dpfda.methods.adaptive.matrices import inverse
+from dpfda.methods.adaptive.covariates import assume_no_covariates
+from dpfda.methods.adaptive.design import fit_design
+from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos
+from dpfda.methods.adaptive.information import build_information
+from dpfda.methods.adaptive.shape import Coordinates
+
+SIZE = 4
+BASIS = make_basis("free-ends", SIZE)
+INFORMATION = build_information(BASIS, BASIS, fit_design(make_basis("cosine", 1), None), assume_no_covariates(), 1.0)
+SURE = np.zeros(SIZE), np.zeros((SIZE, SIZE))
+SHARES = np.eye(SIZE) / 2
 
 
-def test_rounds_are_weighted_as_if_each_were_inverted() -> None:
-    """Two silos, three rounds, the second silo missed one."""
-    rng, size = np.random.default_rng(1), 4
-    information, centre, extra = definite(rng, size), rng.standard_normal(size), [definite(rng, size) for _ in range(2)]
-    shapes = [definite(rng, size) for _ in range(3)]
-    coordinates = [Coordinates.of(shape, definite(rng, size)) for shape in shapes]
-    iterates = rng.standard_normal((3, size))
-
-    def item(number):
-        value = rng.standard_normal(size)
-        return Evidence(value, 0.3, iterates[number - 1], coordinates[number - 1], 0.7, 0.4, 0.05, 9.0, 1.0, number)
-
-    evidence = [[item(1), item(2), item(3)], [item(1), item(3)]]
-    joint = Stack(evidence, information, np.zeros((0, size, size))).joint(centre, np.stack(extra))
-    for silo, items in enumerate(evidence):
-        precision, weighted = np.zeros((size, size)), np.zeros(size)
-        for each in items:
-            shape, known = shapes[each.round - 1], each.coordinates
-            step = information @ (centre - each.iterate)
-            away = step @ np.linalg.solve(shape, step) + np.trace(np.linalg.solve(shape, extra[silo]))
-            far = min(1.0, 2 * away / each.squared_length)
-            slopes, vectors = np.linalg.eigh(0.7 * np.eye(size) - (1 - far) * 0.4 * known.directions)
-            restore = known.root @ (vectors / np.maximum(slopes, 0.1)) @ vectors.T
-            covariance = 0.3**2 * restore @ restore.T + 0.15 * away / size * shape
-            precision += np.linalg.inv(covariance)
-            weighted += np.linalg.solve(covariance, information @ each.iterate - restore @ each.value)
-        np.testing.assert_allclose(joint.precision[silo], precision, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(joint.score[silo], weighted, rtol=1e-9)
+def ask(iterate, kept=1.0, excess=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    coordinates = Coordinates.of(np.eye(1), definite(rng, SIZE), np.eye(SIZE))
+    return Asked(iterate, coordinates, 1.0, kept * np.eye(SIZE), excess, 2 * excess, 1.0)
 
 
-def test_errors_of_the_information_matrix_are_common_to_rounds_and_silos() -> None:
-    """Two silos, two rounds each: the same as one regression on everything, z and the silos' own errors included."""
-    rng, size, count = np.random.default_rng(4), 3, 2
-    information, centre = definite(rng, size), rng.standard_normal(size)
-    errors, sampling = 0.3 * rng.standard_normal((count, size, size)), np.stack([definite(rng, size) for _ in range(2)])
-    plain = Coordinates(np.eye(size), np.eye(size), np.eye(size) / size)
-    iterates = rng.standard_normal((2, size))
-    evidence = [
-        [Evidence(rng.standard_normal(size), sd, iterates[k], plain, 1.0, 0.0, -0.1, 1e9, 1.0, k + 1) for k in range(2)]
-        for sd in (0.2, 0.5)
-    ]  # uncertainty -0.1 takes away the model error: noise alone weighs
-    stack = Stack(evidence, information, errors)
-    precision, weighted = stack.joint(centre, np.zeros((2, size, size))).blurred(sampling).total().marginal()
-
-    rows, values, noise = [], [], []
-    for silo, items in enumerate(evidence):
-        for each in items:
-            own = np.zeros((size, 2 * size))
-            own[:, silo * size : (silo + 1) * size] = np.eye(size)
-            rows.append(np.hstack([np.eye(size), (errors @ (centre - each.iterate)).T, own]))
-            values.append(information @ each.iterate - each.value)
-            noise += [each.noise_sd**2] * size
-    rows, values = np.vstack(rows), np.concatenate(values)
-    prior = np.zeros((len(rows.T),) * 2)
-    prior[size : size + count, size : size + count] = np.eye(count)
-    for silo in range(2):
-        place = slice(size + count + silo * size, size + count + (silo + 1) * size)
-        prior[place, place] = np.linalg.inv(sampling[silo])
-    everything = np.linalg.inv(rows.T @ (rows / np.array(noise)[:, None]) + prior)
-    found = everything @ rows.T @ (values / np.array(noise))
-    np.testing.assert_allclose(np.linalg.inv(precision), everything[:size, :size], rtol=1e-8)
-    np.testing.assert_allclose(np.linalg.solve(precision, weighted), found[:size], rtol=1e-8)
+def answer(number, asked, truth, sd=1e-3, kept=1.0):
+    """What a silo without noise would say: the whitened, clipped mean gradient, up to its sign."""
+    return Answer(number, kept * asked.coordinates.whitener @ INFORMATION.matrix @ (truth - asked.iterate), sd)
 
 
-@pytest.mark.parametrize("seed", range(8, 13))
-def test_rounds_show_where_the_information_matrix_is_wrong(seed) -> None:
-    """Covariates that vary less and less along x, rounds that creep: the estimate is nearer, and said to be less sure."""
-    basis, rng = make_basis("cosine", 4), np.random.default_rng(seed)
-    geometry = assume_geometry(basis, fit_density(basis, None), assume_uncorrelated(np.array([1.0, 0.5]), 1.0, 0.0))
-    information, misfit, identity = geometry.information, geometry.misfit, np.eye(8)
-    true, end, slow = information + 1.5 * misfit[-3] - misfit[-4], rng.standard_normal(8), rng.standard_normal(8)
-    coordinates = Coordinates(identity, identity, identity / 8)
-    away = [slow * 0.8**k for k in range(7)]
-    rounds = [
-        Evidence(true @ d, 1e-3, end + d, coordinates, 1.0, 0.0, 0.0, 100.0, 100.0, k + 1)
-        for k, d in enumerate(away[:-1])
-    ]
-    (off, sd), (nearer, wider) = (
-        (
-            np.linalg.norm(np.linalg.solve(precision, weighted) - information @ end),
-            np.sqrt(np.trace(inverse(precision))),
-        )
-        for precision, weighted in (
-            Stack([rounds], information, which).joint(end + away[-1], 1e-6 * identity[None]).total().marginal()
-            for which in (misfit[:0], misfit)
-        )
+@pytest.mark.parametrize("kept", [1.0, 0.6])
+def test_answers_without_error_give_back_b_theta(kept) -> None:
+    """At any iterates, in any coordinates, whatever clipping kept."""
+    truth = np.array([0.2, -0.1, 0.05, 0.3])
+    asked = [ask(np.zeros(SIZE), kept), ask(np.array([0.1, 0.0, 0.1, 0.0]), kept, seed=1)]
+    answers = [answer(k, each, truth, kept=kept) for k, each in enumerate(asked)]
+    found = measure_silo(asked, answers, INFORMATION, np.zeros((SIZE, SIZE)), SURE, SHARES, 1.0)
+    np.testing.assert_allclose(found.value, INFORMATION.matrix @ truth, atol=1e-9)
+
+
+def test_rounds_count_by_their_noise_and_noise_adds_up_as_in_the_textbook() -> None:
+    """Without doubt and bias: inverse variances, and the covariance of the weighted mean."""
+    asked = [ask(np.zeros(SIZE)), ask(np.zeros(SIZE), seed=1)]
+    answers = [Answer(0, np.ones(SIZE), 0.1), Answer(1, -np.ones(SIZE), 0.02)]
+    sure = INFORMATION.__class__(
+        INFORMATION.matrix, INFORMATION.degrees, np.zeros_like(INFORMATION.errors), INFORMATION.law, 1.0
     )
-    assert nearer < off
-    assert wider > 1.1 * sd
+    found = measure_silo(asked, answers, sure, np.zeros((SIZE, SIZE)), SURE, SHARES, 0.0)
+    covariances = [
+        each.noise_sd**2 * asked[each.round].coordinates.inverse @ asked[each.round].coordinates.inverse.T
+        for each in answers
+    ]
+    pooled = np.linalg.inv(sum(np.linalg.inv(one) for one in covariances))
+    np.testing.assert_allclose(found.noise, pooled, rtol=1e-4, atol=1e-8)
+    values = [asked[each.round].coordinates.inverse @ each.value for each in answers]
+    expected = pooled @ sum(np.linalg.inv(one) @ value for one, value in zip(covariances, values, strict=True))
+    np.testing.assert_allclose(found.value, expected, rtol=1e-3, atol=1e-6)
+    assert not found.bias.any()
+
+
+def test_a_bias_that_rounds_share_does_not_average_out() -> None:
+    asked = [ask(np.zeros(SIZE), excess=0.1) for _ in range(4)]
+    one, four = (
+        measure_silo(asked, [answer(k, asked[k], np.zeros(SIZE), 0.5) for k in range(rounds)], INFORMATION,
+                     np.zeros((SIZE, SIZE)), SURE, SHARES, 1.0)
+        for rounds in (1, 4)
+    )  # fmt: skip
+    assert np.trace(four.noise) == pytest.approx(np.trace(one.noise) / 4, rel=0.05)
+    assert np.trace(four.bias) > 0.7 * np.trace(one.bias)
+
+
+def test_a_band_believes_in_more_bias() -> None:
+    asked = [ask(np.zeros(SIZE), excess=0.1)]
+    given = asked, [answer(0, asked[0], np.zeros(SIZE))], INFORMATION, np.zeros((SIZE, SIZE)), SURE, SHARES, 1.0
+    assert np.trace(measure_silo(*given, for_band=True).bias) == pytest.approx(4 * np.trace(measure_silo(*given).bias))
+
+
+def test_one_silo_is_generalised_least_squares() -> None:
+    rng = np.random.default_rng(2)
+    parts = [definite(rng, SIZE) for _ in range(4)]
+    measured = Measured(rng.normal(size=SIZE), *parts)
+    data, precision = pool_silos({"a": measured}, {"a": INFORMATION})
+    weight = np.linalg.inv(sum(parts))
+    expected = INFORMATION.matrix.T @ weight @ INFORMATION.matrix
+    np.testing.assert_allclose(precision, expected, atol=1e-10)
+    np.testing.assert_allclose(data.rows.T @ data.rows, expected, atol=1e-8)
+    np.testing.assert_allclose(data.rows.T @ data.y, INFORMATION.matrix.T @ weight @ measured.value, atol=1e-8)
+
+
+def test_noise_of_silos_averages_out_and_what_they_share_does_not() -> None:
+    noisy = Measured(np.zeros(SIZE), np.eye(SIZE), *(np.zeros((SIZE, SIZE)),) * 3)
+    biased = Measured(np.zeros(SIZE), 1e-9 * np.eye(SIZE), np.zeros((SIZE, SIZE)), np.eye(SIZE), np.zeros((SIZE, SIZE)))
+    for measured, gain in ((noisy, 2.0), (biased, 1.0)):
+        one, two = (
+            pool_silos(dict.fromkeys(names, measured), dict.fromkeys(names, INFORMATION))[1] for names in ("a", "ab")
+        )
+        np.testing.assert_allclose(two, gain * one, rtol=1e-6, atol=1e-9)

@@ -1,29 +1,53 @@
-"""The covariance of gradients behind the clipping."""
+"""The covariance of gradients, from the companions of a clipped gradient."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from adaptive_pieces import definite
+from adaptive_pieces import walk
 
-from dpfda.methods.adaptive.gradient_covariance import fit_mean_square, shrink_covariance
-
-
-@pytest.mark.parametrize("nu", [1.0, 3.0, 10.0])
-def test_the_mean_square_length_is_found_behind_the_clipping(nu) -> None:
-    squares = np.random.default_rng(2).chisquare(nu, 200_000)
-    squares /= np.median(squares)
-    found = fit_mean_square(float(np.minimum(squares, 1.3**2).mean()), 0.003, 1.3)
-    assert found == pytest.approx(squares.mean(), rel=0.15)
+from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covariance
+from dpfda.methods.adaptive.lengths import Attenuation
+from dpfda.methods.adaptive.shape import Coordinates
 
 
-def test_a_measured_covariance_counts_by_its_noise() -> None:
-    """Next to no noise: the measured matrix, scaled; much of it: the assumed one; both with the trace asked for."""
-    rng = np.random.default_rng(0)
-    measured, assumed = definite(rng, 4), definite(rng, 4)
-    directions = assumed / np.trace(assumed)
-    sure, unsure = (shrink_covariance(measured, noise, directions, 3.0) for noise in (1e-9, 1e9))
-    np.testing.assert_allclose(sure, measured * 3 / np.trace(measured), rtol=1e-6, atol=0.1)
-    np.testing.assert_allclose(unsure, 3 * directions, rtol=1e-6, atol=0.1)
-    negative = shrink_covariance(-measured, 0.1, directions, 3.0)
-    assert np.linalg.eigvalsh(negative).min() > 0
+@pytest.fixture(scope="module")
+def state():
+    return walk((2000,), epsilon=4.0, n_basis=4)[1][0][3]
+
+
+def companions(matrix, sd):
+    first, second = np.triu_indices(len(matrix))
+    factors = np.where(first == second, 1.0, np.sqrt(2))
+    return Companions(matrix[first, second] * factors, sd, np.zeros(len(matrix)), np.zeros(1), 0.1)
+
+
+def unclipped(square):
+    one = np.ones(1)
+    return Attenuation(one, 0 * one, square * one, square, square, 1.0)
+
+
+def test_second_moments_without_noise_are_found(state) -> None:
+    size = 4
+    coordinates = Coordinates(np.eye(size), np.eye(size))
+    truth = np.diag([0.5, 0.3, 0.2, 0.15])
+    found = learn_covariance(state, companions(truth, 1e-9), coordinates, unclipped(float(np.trace(truth))))
+    np.testing.assert_allclose(found, truth, rtol=0.05, atol=0.02)
+
+
+@pytest.mark.parametrize("sd", [1e-3, 0.1, 10.0])
+def test_the_covariance_is_definite_whatever_the_noise(state, sd) -> None:
+    noise = sd * np.random.default_rng(1).standard_normal((4, 4))
+    coordinates = Coordinates(np.eye(4), np.eye(4))
+    found = learn_covariance(state, companions(np.eye(4) / 4 + noise + noise.T, sd), coordinates, unclipped(1.0))
+    np.testing.assert_allclose(found, found.T, atol=1e-12)
+    assert np.linalg.eigvalsh(found).min() > 0
+
+
+def test_what_clipping_took_is_given_back(state) -> None:
+    coordinates, truth = Coordinates(np.eye(4), np.eye(4)), np.eye(4) / 4
+    clipped = Attenuation(np.ones(1), np.zeros(1), np.ones(1), 3.0, 3.0, 1.0)
+    whole, part = (
+        learn_covariance(state, companions(truth, 1e-9), coordinates, law) for law in (unclipped(1.0), clipped)
+    )
+    np.testing.assert_allclose(part, 3 * whole)

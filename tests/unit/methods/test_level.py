@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from dpfda.methods.adaptive import level
+from dpfda.methods.adaptive import constants, level
 from dpfda.methods.adaptive.pooling import Pooled
 
 
@@ -19,7 +19,7 @@ def test_the_misfit_of_a_histogram_is_that_of_every_cell(bins) -> None:
         below = ndtr((edges - level._LOCATIONS[place]) / level._SCALES[scale])
         below[0], below[-1] = 0.0, 1.0
         share = np.diff(below)
-        variance = 0.01**2 + (0.02 + share) / 500 + (0.1 * share) ** 2
+        variance = 0.01**2 + (constants.CELL_MARGIN + share) / 500 + (constants.NORMAL_MODEL_ERROR * share) ** 2
         assert found[place, scale] == pytest.approx(
             ((cells - share) ** 2 / variance + np.log(variance)).sum(), rel=1e-9
         )

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from adaptive_pieces import definite
 
-from dpfda.methods.adaptive.matrices import inverse, kron, power, powers, raise_eigenvalues
+from dpfda.methods.adaptive.matrices import fit_two, geometric_mean, inverse, power, raise_eigenvalues
 
 
-def test_powers_inverses_and_products_are_those_of_the_textbook() -> None:
+def test_powers_inverses_and_means_are_those_of_the_textbook() -> None:
     rng = np.random.default_rng(0)
-    matrix, other = definite(rng, 4), definite(rng, 3)
-    root, back = powers(matrix, 0.5, -1.0)
+    matrix, other = definite(rng, 4), definite(rng, 4)
+    root = power(matrix, 0.5)
     np.testing.assert_allclose(root @ root, matrix)
-    np.testing.assert_allclose(back, inverse(matrix))
-    np.testing.assert_array_equal(power(matrix, 0.5), root)
-    np.testing.assert_array_equal(kron(matrix, other), np.kron(matrix, other))
-    np.testing.assert_array_equal(kron(np.stack([matrix, -matrix]), other)[1], np.kron(-matrix, other))
+    np.testing.assert_allclose(power(matrix, -1.0), inverse(matrix))
+    mean = geometric_mean(matrix, other)
+    np.testing.assert_allclose(mean @ np.linalg.inv(matrix) @ mean, other, atol=1e-9)
+    np.testing.assert_allclose(geometric_mean(other, matrix), mean, atol=1e-9)
 
 
 def test_only_eigenvalues_below_the_limit_are_raised() -> None:
     found = np.linalg.eigvalsh(raise_eigenvalues(np.diag([-1.0, 0.2, 3.0]), 0.5))
     np.testing.assert_allclose(found, [0.5, 0.5, 3.0])
+
+
+def test_two_parts_of_a_matrix_are_found_and_never_negative() -> None:
+    rng = np.random.default_rng(1)
+    first, second = definite(rng, 3), np.diag([1.0, 0.1, 0.01])
+    assert fit_two(0.3 * first + 2.0 * second, first, second) == pytest.approx((0.3, 2.0))
+    for matrix in (-first, first - 5 * second, 5 * second - first):
+        assert min(fit_two(matrix, first, second)) > 0

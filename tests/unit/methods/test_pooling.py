@@ -6,7 +6,7 @@ import numpy as np
 from adaptive_pieces import walk
 
 from dpfda.methods.adaptive.pooling import Pooled, pool, pool_if_released, weigh_silos
-from dpfda.protocol.statistics import CovariateSquares, LevelHistogram
+from dpfda.protocol.statistics import CovariateHistograms, LevelHistogram
 
 
 def test_a_pooled_statistic_is_the_mean_weighted_by_public_variances() -> None:
@@ -19,7 +19,7 @@ def test_a_pooled_statistic_is_the_mean_weighted_by_public_variances() -> None:
     np.testing.assert_allclose(found.values, values / sum(weights))
     np.testing.assert_allclose(found.sd[0], np.hypot(weights[0] * sd[0], weights[1] * sd[1]) / sum(weights))
     assert 200 < found.n <= 1000
-    assert pool_if_released(plan, 0, CovariateSquares, releases) is None
+    assert pool_if_released(plan, 0, CovariateHistograms, releases) is None
 
 
 def test_weights_add_up_and_scaling_leaves_the_number_of_curves() -> None:

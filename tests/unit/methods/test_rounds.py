@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import numpy as np
 import pytest
@@ -11,13 +10,13 @@ from adaptive_pieces import walk
 
 from dpfda.basis.basis import make_basis
 from dpfda.methods.adaptive import rounds
-from dpfda.protocol.clip_radius import track_lengths
-from dpfda.protocol.statistics import GradientOuterProducts, WhitenedGradient
+from dpfda.methods.adaptive.measurements import bias_shares, measure_all
+from dpfda.protocol.statistics import ClippedGradient, LengthHistogram
 
 
 @pytest.fixture(scope="module")
 def study():
-    return walk((400, 150), n_basis=4, absent=2)
+    return walk((400, 150), n_basis=4, absent=4)
 
 
 def test_a_round_asks_for_what_its_plan_says(study) -> None:
@@ -29,12 +28,31 @@ def test_a_round_asks_for_what_its_plan_says(study) -> None:
 
 def test_a_question_is_read_from_the_state_alone(study) -> None:
     plan, steps = study
-    state = dataclasses.replace(steps[2][0], iterate=np.arange(4.0), displacements=(0.25,))
-    question = rounds.question(plan, state, 2)
+    state = steps[2][0]
+    moved = dataclasses.replace(
+        state, iterate=np.arange(float(state.iterate.size)), question=dataclasses.replace(state.question, radius=0.25)
+    )
+    question = rounds.question(plan, moved, 2)
     np.testing.assert_array_equal(question["iterate"], np.arange(4.0))
-    np.testing.assert_array_equal(question["displacements"], [0.25])
-    np.testing.assert_array_equal(question["whitener"], state.coordinates.whitener.ravel())
-    assert question["length_prior"].tolist() == list(state.length_prior)
+    np.testing.assert_array_equal(question["radius"], [0.25])
+    np.testing.assert_allclose(question["whitener"], state.question.coordinates.whitener.ravel())
+
+
+def test_a_radius_is_known_before_it_is_asked_with_and_positive(study) -> None:
+    plan, steps = study
+    for index, (state, question, _, _) in enumerate(steps):
+        if plan.slice_of(index, ClippedGradient) is not None:
+            assert question["radius"][0] == state.question.radius > 0
+            assert state.lengths is not None
+        elif plan.slice_of(index, LengthHistogram) is not None:
+            assert state.question.radius is None
+
+
+def test_the_same_coordinates_serve_a_histogram_and_its_gradient(study) -> None:
+    _, steps = study
+    for lengths, gradient in zip(steps[1::2], steps[2::2], strict=True):
+        for name in ("iterate", "whitener"):
+            np.testing.assert_array_equal(lengths[1][name], gradient[1][name])
 
 
 def test_learning_changes_nothing_and_gives_the_same_twice(study) -> None:
@@ -42,52 +60,53 @@ def test_learning_changes_nothing_and_gives_the_same_twice(study) -> None:
     for index, (before, _, releases, after) in enumerate(steps):
         again = rounds.learn(plan, before, index, releases)
         np.testing.assert_array_equal(again.iterate, after.iterate)
-        assert again.displacements == after.displacements
-        if before is not None:
-            assert len(before.displacements) == index - 1
+        np.testing.assert_array_equal(again.covariance, after.covariance)
 
 
-def test_lengths_are_those_that_the_silo_finds_from_the_next_question(study) -> None:
+def test_a_silo_that_did_not_answer_has_no_gradient_of_that_round(study) -> None:
     _, steps = study
-    for state, question, _, _ in steps[1:]:
-        for silo in state.silos.values():
-            theirs = track_lengths(question["length_prior"].tolist(), question["displacements"].tolist(), silo.counts)
-            assert (silo.lengths.log_median, silo.lengths.sd) == (theirs.log_median, theirs.sd)
-
-
-def test_a_silo_that_did_not_answer_has_no_count_and_no_gradient(study) -> None:
-    _, steps = study
-    present, absent = steps[2][3].silos.values()
-    assert present.counts[1] is not None
-    assert absent.counts[1] is None
-    assert [item.round for item in absent.evidence] == [1]
-    assert [item.round for item in steps[3][3].silos["s1"].evidence] == [1, 3]
+    answers = steps[-1][3].answers
+    assert [each.round for each in answers["s0"]] == [0, 1, 2]
+    assert [each.round for each in answers["s1"]] == [0, 2]
 
 
 def test_a_gradient_is_kept_as_it_was_released(study) -> None:
     plan, steps = study
-    before, _, releases, after = steps[3]
+    before, _, releases, after = steps[2]
+    place = plan.slice_of(2, ClippedGradient)
     for name, release in releases.items():
-        kept, place = after.silos[name].evidence[-1], plan.slice_of(3, WhitenedGradient)
-        np.testing.assert_array_equal(kept.value, release.values[place])
-        np.testing.assert_array_equal(kept.iterate, before.iterate)
-        assert 0 < kept.shrinkage <= 1
-        assert kept.squared_length == pytest.approx(math.exp(2 * track_lengths(
-            before.length_prior, before.displacements, after.silos[name].counts[:3]).log_median))  # fmt: skip
-
-
-def test_the_covariance_of_gradients_is_measured_in_its_round_and_not_before(study) -> None:
-    plan, steps = study
-    (measured,) = [index for index in range(len(steps)) if plan.slice_of(index, GradientOuterProducts) is not None]
-    for index, (_, _, _, after) in enumerate(steps):
-        assert (after.gradient_covariance is not None) == (index >= measured)
-    assert np.linalg.eigvalsh(steps[measured][3].gradient_covariance).min() > 0
+        kept = after.answers[name][-1]
+        np.testing.assert_array_equal(kept.value, -release.values[place][:4])
+        assert kept.noise_sd == release.noise_sd[place][0]
+    np.testing.assert_array_equal(after.asked[-1].iterate, before.iterate)
+    assert after.asked[-1].radius == before.question.radius
 
 
 def test_the_estimate_comes_with_every_gradient_round_and_the_result_with_the_last(study) -> None:
     _, steps = study
-    assert [after.estimate is not None for *_, after in steps] == [False] + [True] * (len(steps) - 1)
+    assert [after.posterior is not None for *_, after in steps] == [False, False] + [True] * (len(steps) - 2)
     assert [after.result is not None for *_, after in steps] == [False] * (len(steps) - 1) + [True]
+
+
+def test_more_rounds_leave_less_open(study) -> None:
+    _, steps = study
+    open_after = [float(np.trace(steps[index][3].open_now[1])) for index in (0, 2, len(steps) - 1)]
+    assert open_after[0] > open_after[1] > open_after[2]
+
+
+def test_every_silo_is_measured_with_the_noise_of_its_own(study) -> None:
+    plan, steps = study
+    measured = measure_all(plan, steps[-1][3])
+    assert np.trace(measured["s0"].noise) < np.trace(measured["s1"].noise)
+    assert np.trace(measured["s0"].sampling) < np.trace(measured["s1"].sampling)
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+def test_the_bias_of_clipping_is_spread_with_most_of_it_on_the_level(size) -> None:
+    shares = bias_shares(size)
+    assert shares.sum() == pytest.approx(1)
+    assert shares.argmax() == 0
+    assert shares.min() > 0
 
 
 def test_iterates_stay_within_the_bounds_of_y() -> None:
@@ -99,9 +118,3 @@ def test_iterates_stay_within_the_bounds_of_y() -> None:
     assert max(abs(kept.max()), abs(kept.min())) == pytest.approx(1.0)
     shrunk = (kept - 0.2) / (curve @ outside - 0.2)
     np.testing.assert_allclose(shrunk, shrunk[0])
-
-
-def test_coordinates_are_kept_while_the_shape_is_the_same(study) -> None:
-    _, steps = study
-    assert steps[1][3].coordinates is steps[0][3].coordinates
-    assert steps[-1][0].coordinates is not steps[0][3].coordinates

@@ -1,4 +1,4 @@
-"""Exact sums and cones: words add without error, and bounds that use non-negative inner products."""
+"""Exact sums: words add without error, and a curve counts in one cell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpfda.errors import InvalidInput
-from dpfda.privacy.cones import HistogramBound, OuterProductBound, from_triangle, triangle
+from dpfda.privacy.cones import HistogramBound
 from dpfda.privacy.exact import MOST_ROWS, Grid, no_words, sum_slack
 
 
@@ -32,21 +32,6 @@ def test_the_slack_grows_with_rows_and_refuses_too_many() -> None:
     assert 0 < sum_slack(10, 3) < sum_slack(10**6, 3) < 1e-8
     with pytest.raises(InvalidInput, match="at most"):
         sum_slack(MOST_ROWS + 1, 1)
-
-
-def test_a_triangle_keeps_lengths() -> None:
-    vectors = np.random.default_rng(1).normal(size=(2, 4))
-    outer = [np.outer(v, v) for v in vectors]
-    one, other = (triangle(matrix) for matrix in outer)
-    np.testing.assert_allclose(from_triangle(one), outer[0], rtol=1e-15)
-    assert np.linalg.norm(one - other) == pytest.approx(np.linalg.norm(outer[0] - outer[1]))
-
-
-def test_vectors_at_right_angles_attain_the_sensitivity_of_outer_products() -> None:
-    bound = OuterProductBound(2, 1.5)
-    one, other = (bound.total(bound.words(1e9 * row[None]), 1) for row in np.eye(2))
-    moved = one.sensitivity.whitened_norm(one.total - other.total)
-    assert 1 - 1e-8 <= moved <= 1
 
 
 def test_a_curve_counts_in_one_cell() -> None:

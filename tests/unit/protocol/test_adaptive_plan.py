@@ -15,11 +15,19 @@ from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import adaptive_plan
 from dpfda.protocol.scaling import Scaling
-from dpfda.protocol.statistics import ClippedRemainder
+from dpfda.protocol.statistics import (
+    ClippedGradient,
+    CovariateHistograms,
+    CovariateMoments,
+    LengthHistogram,
+    LevelHistogram,
+    SharesAtBounds,
+)
 from dpfda.protocol.terms import SiloTerms
 
 MEAN = Scaling((-4.0, 6.0), ((1.0, 1.0),), 1.0, 5.0)
 VCM = Scaling((-4.0, 6.0), ((1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0)), 1.0, 5.0)
+NO_INTERCEPT = Scaling((-4.0, 6.0), ((-1.0, 1.0),), 1.0, 5.0)
 SILOS = [(20, 0.1, 1e-5), (250, 0.5, 1e-3), (1000, 1.0, 1e-3), (20_000, 5.0, 1e-5)]
 
 
@@ -38,12 +46,18 @@ def test_all_events_together_cost_at_most_epsilon(silos, scaling) -> None:
         assert price_by_pld(plan.events(silo.name), silo.terms.delta) <= silo.terms.epsilon
 
 
-def test_skewness_is_measured_where_the_budget_can_show_it() -> None:
-    def last_round(silos):
-        return [type(kind) for kind in plan_for(silos).rounds[-1].statistics]
+def test_every_gradient_round_comes_after_a_histogram_of_lengths() -> None:
+    rounds = [[type(kind) for kind in planned.statistics] for planned in plan_for([(1000, 1.0, 1e-3)]).rounds]
+    assert rounds[0][:2] == [LevelHistogram, SharesAtBounds]
+    assert rounds[1::2] == [[LengthHistogram]] * len(rounds[1::2])
+    assert rounds[2::2] == [[ClippedGradient]] * len(rounds[1::2])
 
-    assert ClippedRemainder in last_round([(1000, 1.0, 1e-3)])
-    assert ClippedRemainder not in last_round([(250, 0.5, 1e-3)])
+
+@pytest.mark.parametrize(("scaling", "asked"), [(MEAN, False), (VCM, True), (NO_INTERCEPT, True)])
+def test_covariates_are_asked_for_where_there_are_any(scaling, asked) -> None:
+    first, second = plan_for([(1000, 1.0, 1e-3)], scaling).rounds[:2]
+    assert (CovariateHistograms in map(type, first.statistics)) is asked
+    assert (CovariateMoments in map(type, second.statistics)) is asked
 
 
 @pytest.fixture
@@ -62,16 +76,17 @@ def test_a_plan_that_gives_the_rest_more_is_refused(joined) -> None:
     assert silo.ledger.spent().debits == 0
 
 
-@pytest.mark.parametrize("change", ["missing", "long", "nan"])
-def test_a_query_without_a_proper_direction_is_refused(joined, change) -> None:
+@pytest.mark.parametrize("change", ["missing", "long", "nan", "zero", "negative"])
+def test_a_query_without_a_proper_radius_is_refused(joined, change) -> None:
     silo, plan = joined
     silo.join(installed(plan), "run")
     last = len(plan.rounds) - 1
-    arrays = {name: np.zeros(size) for name, size in plan.query_sizes(last).items()}
+    arrays = {name: np.ones(size) for name, size in plan.query_sizes(last).items()}
+    wrong = {"long": np.ones(2), "nan": np.array([np.nan]), "zero": np.zeros(1), "negative": -np.ones(1)}
     if change == "missing":
-        del arrays["remainder_direction"]
+        del arrays["radius"]
     else:
-        arrays["remainder_direction"] = np.zeros(4) if change == "long" else np.full(3, np.nan)
+        arrays["radius"] = wrong[change]
     with pytest.raises(ProtocolError):
         silo.release(Query("run", last, arrays))
     assert silo.ledger.spent().debits == 0

@@ -12,16 +12,14 @@ from kernel_sums import Packed, Sums, pack
 from dpfda.basis import BSpline, Cosine, Fourier, FreeEnds
 from dpfda.curves.curves import Curves
 from dpfda.estimators.least_squares import least_squares
-from dpfda.privacy.clipping import EntrywiseBound
-from dpfda.privacy.cones import OuterProductBound, from_triangle
 from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.statistics import LARGEST_COVARIATE
 from dpfda.silo import chunked_sums
 from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
 from dpfda.silo.kernels.changing_curves import longest_changing_as_points
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves, curve_gradients, prepare
-from dpfda.silo.release_statistics import centred_squares
-from dpfda.silo.sums import DesignProductSum, RowSum
+from dpfda.silo.release_statistics import weighted_products
 
 BASES = [Fourier(5), Cosine(6), FreeEnds(5), BSpline(6)]
 SCALING = Scaling((-1.0, 1.0), ((1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0)))
@@ -110,37 +108,16 @@ def test_prepared_rows_are_those_of_the_points_that_stay() -> None:
     assert prepared.design.tolist() == [[1, 0.5], [1, 1]]
 
 
-def test_squares_and_products_are_means_over_the_points_of_a_curve() -> None:
+def test_covariate_moments_are_means_over_the_points_of_a_curve() -> None:
     curves = oracle.changing_curves(np.random.default_rng(6), 30, 3, 1, 9)
-    means = [rows[:, :, None] * rows[:, None, :] for _, _, rows in oracle.pieces(curves)]
-    means = np.array([each.mean(axis=0) for each in means])
-    squares = centred_squares(curves)
-    np.testing.assert_allclose(squares, means[:, [1, 2], [1, 2]] - 0.5, atol=1e-15)
-    steady = ~curves.changes
-    assert (squares[steady] == curves.design[steady, 1:] ** 2 - 0.5).all()
-    sums = sums_of_prepared(curves, Cosine(3))
-    bound, scale = OuterProductBound(3, 2.0), np.array([1.0, 0.8, 1.1])
-    words = sums.words(DesignProductSum(scale, bound), range(30))
-    found = from_triangle(bound.total(words, 30).total)
-    np.testing.assert_allclose(found, (means / np.outer(scale, scale)).sum(axis=0), atol=1e-13)
-    half = EntrywiseBound(np.full(2, 0.5))
-    total = half.total(sums.words(RowSum(centred_squares, half), range(30)), 30).total
-    np.testing.assert_allclose(total, squares.sum(axis=0), atol=1e-13)
-
-
-@pytest.mark.parametrize("points", [2, 127, 128, 129, 40_000])
-def test_a_mean_of_outer_products_moves_the_sum_by_its_sensitivity_at_most(points) -> None:
-    """The farthest pair: all points along one axis against all along another; in between, halves of each."""
-    bound = OuterProductBound(2, 1.5)
-    along, across = np.tile([9.0, 0.0], (points, 1)), np.tile([0.0, 9.0], (points, 1))
-    mixed = np.where(np.arange(points)[:, None] % 2 == 0, along, across)
-    totals = [
-        bound.total(bound.mean_words(rows, np.zeros(1, dtype=np.int64)), 1).total for rows in (along, across, mixed)
-    ]
-    allowed = np.sqrt(2) * 1.5**2
-    assert np.linalg.norm(totals[0] - totals[1]) == pytest.approx(allowed, rel=1e-9)
-    assert np.linalg.norm(totals[0] - totals[1]) <= bound.sensitivity(1).scale[0]
-    assert np.linalg.norm(totals[0] - totals[2]) < allowed / 1.4
+    centre, scale = np.array([0.0, 0.1, -0.2]), np.array([1.0, 0.8, 1.1])
+    found = weighted_products(curves, intercept=True, centre=centre, scale=scale).reshape(30, -1, 4)
+    first, second = (each[1:] for each in np.triu_indices(3))
+    for row, (u, _, design) in zip(found, oracle.pieces(curves), strict=True):
+        units = np.clip((design - centre) / scale, -LARGEST_COVARIATE, LARGEST_COVARIATE)
+        waves = np.cos(np.arange(4) * np.arccos(np.clip(1 - 2 * np.asarray(u), -1, 1))[:, None])
+        wanted = ((units[:, first] * units[:, second])[:, :, None] * waves[:, None, :]).mean(axis=0)
+        np.testing.assert_allclose(row, wanted, atol=1e-13)
 
 
 def test_what_is_kept_as_points_depends_on_public_numbers_only() -> None:

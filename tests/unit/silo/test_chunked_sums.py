@@ -15,34 +15,35 @@ import pytest
 
 from dpfda._compile import KernelError
 from dpfda.basis import Cosine
-from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
-from dpfda.privacy.cones import OuterProductBound
+from dpfda.privacy.clipping import EntrywiseBound
+from dpfda.privacy.cones import CompanionBound, HistogramBound, HistogramsBound
 from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.statistics import COVARIATE_CELLS, LENGTH_CELLS, CovariateMoments, Dimensions
 from dpfda.silo import chunked_sums as chunked
 from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
 from dpfda.silo.kernels.arena import Arena, drop_pages, file_of
 from dpfda.silo.kernels.frequencies import Frequencies
 from dpfda.silo.kernels.long_curves import RunningRecord, store_record
 from dpfda.silo.kernels.store import lay_out
-from dpfda.silo.release_statistics import centred_shares, centred_squares
-from dpfda.silo.sums import DesignProductSum, RowSum, TruncatedGradientSum, WhitenedGradientSums
+from dpfda.silo.release_statistics import centred_shares, find_covariate_cells, shares_at, weighted_products
+from dpfda.silo.sums import ClippedGradientSum, LengthCounts, PlaceCounts, RowSum, TruncatedGradientSum
 
 BASIS = Cosine(5)
 SCALING = Scaling((-1.0, 1.0), ((1.0, 1.0), (-1.0, 1.0)))
 SIZE = 2 * BASIS.size
+UNITS = {"centre": np.array([0.0, 0.1]), "scale": np.array([1.0, 0.4])}
 
 
 def requests():
     rng = np.random.default_rng(0)
     iterate, whitener = rng.normal(size=(2, BASIS.size)), rng.normal(size=(SIZE, SIZE))
-    ball, remainder = EllipsoidBound(np.ones(SIZE), 1.0), EntrywiseBound(np.array([0.5]))
     return [
         TruncatedGradientSum(iterate, EntrywiseBound(np.full(SIZE, 0.2))),
-        WhitenedGradientSums(
-            iterate, whitener, ball, 1.0, rng.normal(size=SIZE), remainder, OuterProductBound(SIZE, 1.0)
-        ),
-        RowSum(centred_squares, EntrywiseBound(np.array([0.5]))),
-        DesignProductSum(np.array([1.0, 0.5]), OuterProductBound(2, 1.5)),
+        LengthCounts(iterate, whitener, HistogramBound(LENGTH_CELLS)),
+        ClippedGradientSum(iterate, whitener, CompanionBound(SIZE, 1.5, LENGTH_CELLS)),
+        RowSum(partial(shares_at, low=-1.0, high=0.2), EntrywiseBound(np.full(2, 0.5))),
+        RowSum(partial(weighted_products, intercept=True, **UNITS), CovariateMoments().bound(Dimensions(2, BASIS))),
+        PlaceCounts(partial(find_covariate_cells, intercept=True), HistogramsBound(1, COVARIATE_CELLS)),
         RowSum(partial(centred_shares, threshold=0.1), EntrywiseBound(np.array([0.5]))),
     ]
 

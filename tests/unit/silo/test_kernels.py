@@ -19,6 +19,7 @@ import dpfda
 from dpfda.basis import BSpline, Cosine, Fourier, FourierExtension, FreeEnds
 from dpfda.errors import InvalidInput
 from dpfda.privacy.exact import MOST_ROWS, Grid, sum_slack
+from dpfda.protocol.statistics import LENGTH_CELLS
 from dpfda.silo import chunked_sums as chunked
 from dpfda.silo.chunked_sums import sums_of_prepared
 from dpfda.silo.prepared import PreparedCurves
@@ -74,28 +75,22 @@ def test_truncated_sum(case, basis):
     np.testing.assert_allclose(packed.truncated(iterate, radii), expected, rtol=0, atol=75 * 1e-12 * 0.6)
 
 
-def test_whitened_pass(case, basis):
+def test_clipped_pass(case, basis):
     curves, packed, iterate, rng = case
     whitener = rng.normal(size=(iterate.size, iterate.size))
     rows = oracle.gradients(curves, basis, iterate) @ whitener.T
     lengths = np.linalg.norm(rows, axis=1)
-    radius, threshold = np.quantile(lengths, [0.5, 0.3]) * 1.0001
-    direction = rng.normal(size=iterate.size)
-    total, short, products, remainder = packed.whitened(
-        iterate, whitener, radius, threshold=threshold, outer_products=True, direction=direction, reach=0.7
-    )
+    radius = np.quantile(lengths, 0.5) * 1.0001
+    total, products, counts = packed.clipped(iterate, whitener, radius)
     inside = oracle.in_ball(rows, radius)
-    taken = np.clip((rows - inside) @ direction, -0.7 * radius, 0.7 * radius).sum()
+    weights = np.sqrt(np.maximum(1 - (lengths / radius) ** 2, 0))
+    expected = np.bincount(oracle.octaves(lengths), weights=weights, minlength=LENGTH_CELLS)
     np.testing.assert_allclose(total, inside.sum(axis=0), rtol=0, atol=75 * 1e-12 * radius)
     np.testing.assert_allclose(products, inside.T @ inside / radius**2, rtol=0, atol=75 * 1e-12)
-    np.testing.assert_allclose(remainder, taken, rtol=0, atol=75 * 1e-12 * radius)
-    assert short == (lengths <= threshold).sum()
-    np.testing.assert_allclose(np.sort(packed.norms(iterate, whitener)), np.sort(lengths), rtol=1e-12, atol=1e-12)
-    alone, none_short, no_products, no_remainder = packed.whitened(iterate, whitener, radius)
-    assert (alone == total).all()
-    assert none_short == 0
-    assert no_products is None
-    assert no_remainder is None
+    np.testing.assert_allclose(counts, expected, rtol=0, atol=75 * 1e-9)
+    np.testing.assert_allclose(np.sort(packed.lengths(iterate, whitener)), np.sort(lengths), rtol=1e-12, atol=1e-12)
+    histogram = packed.octaves(iterate, whitener)
+    assert histogram.tolist() == np.bincount(oracle.octaves(lengths), minlength=LENGTH_CELLS).tolist()
 
 
 def test_moment_sum(case, basis):
@@ -149,15 +144,13 @@ def everything(packed, p, size):
     """All sums in one vector, for comparisons bit for bit."""
     rng = np.random.default_rng(0)
     iterate, whitener = rng.normal(size=(p, size)), rng.normal(size=(p * size, p * size))
-    direction = rng.normal(size=p * size)
-    white, short, products, remainder = packed.whitened(
-        iterate, whitener, 1.5, threshold=1.0, outer_products=True, direction=direction, reach=2.0
-    )
+    white, products, counts = packed.clipped(iterate, whitener, 1.5)
     parts = [
         packed.truncated(iterate, np.full(p * size, 0.3)),
         white,
-        [short, remainder],
         products.ravel(),
+        counts,
+        packed.octaves(iterate, whitener)[:-1],
         packed.moments(np.full(4 * (size // 2), 0.1), 0.7),
         packed.levels(8),
     ]
@@ -249,16 +242,16 @@ def test_nothing_to_add_up(curves):
     packed = pack(curves, Fourier(3))
     assert packed.n == curves.n
     assert (packed.truncated(np.ones((1, 3)), np.ones(3)) == 0).all()
-    total, short, products, _ = packed.whitened(np.ones((1, 3)), np.eye(3), 1.0, threshold=0.5, outer_products=True)
+    total, products, counts = packed.clipped(np.ones((1, 3)), np.eye(3), 1.0)
     assert (total == 0).all()
-    assert short == curves.n
     assert (products == 0).all()
+    assert counts.tolist() == packed.octaves(np.ones((1, 3)), np.eye(3)).tolist() == [curves.n] + [0] * 21
     assert (packed.moments(np.zeros(4), 1.0) == 0).all()
     assert packed.levels(4).tolist() == [0, 0, 0, 0, curves.n]
-    assert packed.norms(np.ones((1, 3)), np.eye(3)).tolist() == [0.0] * curves.n
+    assert packed.lengths(np.ones((1, 3)), np.eye(3)).tolist() == [0.0] * curves.n
 
 
-def test_bad_curves_add_nothing_and_are_not_short():
+def test_bad_curves_add_nothing_but_to_the_last_octave():
     good = oracle.some_curves(np.random.default_rng(10), 9, 2, 4, 4)
     expected = everything(pack(good, Fourier(3)), 2, 3)
     for value in (np.nan, np.inf, -np.inf, 1e308):
@@ -272,7 +265,7 @@ def test_bad_curves_add_nothing_and_are_not_short():
             for longest in (0, 10):
                 sums = everything(pack(curves, Fourier(3), longest_direct=longest), 2, 3)
                 same = everything(pack(good, Fourier(3), longest_direct=longest), 2, 3)
-                gradient = slice(0, 6 + 6 + 2 + 36)
+                gradient = slice(0, 6 + 6 + 36 + 22 + 21)
                 assert (sums[gradient] == same[gradient]).all(), (field, value, longest)
     assert np.isfinite(expected).all()
 
@@ -284,18 +277,24 @@ def test_read_only_input_is_fine():
     assert pack(curves, Fourier(3)).n == 9
 
 
-def test_memory_of_a_round_does_not_grow_with_n():
-    peaks = []
-    for n in (500, 50_000):
-        packed = pack(oracle.some_curves(np.random.default_rng(12), n, 1, 1, 12), Fourier(9))
-        iterate, radii, whitener = np.ones((1, 9)), np.ones(9), np.eye(9)
-        packed.whitened(iterate, whitener, 1.0, outer_products=True)
+def test_memory_of_a_pass_does_not_grow_with_n_but_for_the_lengths():
+    """A pack has at most CHUNK_CURVES curves, so that a hundred bytes for each of them are bounded, too."""
+    small, large = (pass_peaks(n) for n in (500, 50_000))
+    assert large[0] < 2 * small[0] + 50_000
+    assert large[1] < 2 * small[1] + 50_000 + 100 * 50_000
+
+
+def pass_peaks(n):
+    """The largest memory of a truncated and of a clipped pass."""
+    packed = pack(oracle.some_curves(np.random.default_rng(12), n, 1, 1, 12), Fourier(9))
+    iterate, radii, whitener, peaks = np.ones((1, 9)), np.ones(9), np.eye(9), []
+    packed.clipped(iterate, whitener, 1.0)
+    for work in (lambda: packed.truncated(iterate, radii), lambda: packed.clipped(iterate, whitener, 1.0)):
         tracemalloc.start()
-        packed.truncated(iterate, radii)
-        packed.whitened(iterate, whitener, 1.0, threshold=1.0, outer_products=True)
+        work()
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] < 2 * peaks[0] + 50_000
+    return peaks
 
 
 @pytest.mark.parametrize("radius", [0.0, -1.0, np.nan, np.inf, 1e-101, 1e101])
@@ -304,7 +303,7 @@ def test_radii_that_no_grid_serves_are_refused(radius):
     with pytest.raises(InvalidInput):
         packed.truncated(np.zeros((1, 1)), [radius])
     with pytest.raises(InvalidInput):
-        packed.whitened(np.zeros((1, 1)), np.eye(1), radius)
+        packed.clipped(np.zeros((1, 1)), np.eye(1), radius)
     with pytest.raises(InvalidInput):
         sum_slack(MOST_ROWS + 1, 3)
 

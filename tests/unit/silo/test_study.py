@@ -14,7 +14,7 @@ from dpfda.privacy.clipping import EntrywiseBound
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan, Round, SiloPlan
 from dpfda.protocol.scaling import Scaling
-from dpfda.protocol.statistics import ClippedRemainder, GradientOuterProducts, ShortShare, WhitenedGradient
+from dpfda.protocol.statistics import ClippedGradient, LengthHistogram, SharesAtBounds
 from dpfda.protocol.terms import SiloTerms
 from dpfda.silo import silo as silo_module
 from dpfda.silo.chunked_sums import sums_of_curves
@@ -55,25 +55,26 @@ class Counting:
         return self.sums.words(request, positions)
 
 
-@pytest.mark.parametrize(
-    ("statistics", "passes"),
-    [
-        ((WhitenedGradient(), ShortShare(), GradientOuterProducts(), ClippedRemainder(1.0)), 1),
-        ((ClippedRemainder(1.0), ClippedRemainder(0.5), WhitenedGradient()), 2),
-    ],
-)
-def test_all_that_a_round_asks_of_whitened_gradients_is_one_pass(statistics, passes) -> None:
-    plan = make_plan(*statistics)
+@pytest.mark.parametrize("statistic", [ClippedGradient(), LengthHistogram(), SharesAtBounds()])
+def test_a_statistic_is_one_pass_over_the_curves(statistic) -> None:
+    """The clipped gradient and all of its companions, too."""
+    plan = make_plan(statistic)
     counting = Counting(plan)
-    found, n = Study(plan, "clinic", counting, Ledger.in_memory(1, 1e-5)).bounded_sum(make_query(plan))
-    assert counting.passes == passes
-    assert n == 30
-    alone = []
+    found, n = Study(plan, "clinic", counting).bounded_sum(make_query(plan))
+    assert (counting.passes, n) == (1, 30)
+    assert found.total.size == statistic.width(plan.dimensions)
+
+
+def test_statistics_of_a_round_are_those_of_each_alone() -> None:
+    statistics = ClippedGradient(), SharesAtBounds(), LengthHistogram()
+    plan, alone = make_plan(*statistics), []
+    sums = sums_of_curves(CURVES, plan.basis, plan.scaling)
     for statistic in statistics:
         other = make_plan(statistic)
-        sums = sums_of_curves(CURVES, plan.basis, plan.scaling)
-        alone.append(Study(other, "clinic", sums, Ledger.in_memory(1, 1e-5)).bounded_sum(make_query(other))[0].total)
-    np.testing.assert_array_equal(found.total, np.concatenate(alone))
+        alone.append(Study(other, "clinic", sums).bounded_sum(make_query(other))[0].total)
+    np.testing.assert_array_equal(
+        Study(plan, "clinic", sums).bounded_sum(make_query(plan))[0].total, np.concatenate(alone)
+    )
 
 
 def test_an_examiner_sees_what_a_silo_adds_noise_to_and_spends_nothing(monkeypatch) -> None:
@@ -87,9 +88,9 @@ def test_an_examiner_sees_what_a_silo_adds_noise_to_and_spends_nothing(monkeypat
             return whitened
 
     monkeypatch.setattr(silo_module, "OpenDPNoise", NoNoise)
-    plan = make_plan(WhitenedGradient(), ShortShare())
+    plan = make_plan(ClippedGradient(), SharesAtBounds())
     ledger = Ledger.in_memory(1.0, 1e-5)
-    examiner = Examiner(CURVES, plan, name="clinic", ledger=ledger)
+    examiner = Examiner(CURVES, plan, name="clinic")
     seen = examiner.bounded_sum(make_query(plan))
     assert ledger.spent().debits == 0
     silo = Silo(CURVES, epsilon=1.0, delta=1e-5, name="clinic", ledger=ledger)
@@ -118,7 +119,7 @@ def test_shares_of_a_table_hold_every_row_once() -> None:
 
 
 def test_a_worker_s_part_travels_as_its_recipe_and_answers_with_exact_words() -> None:
-    part, plan = Part(load), make_plan(WhitenedGradient())
+    part, plan = Part(load), make_plan(ClippedGradient())
     assert part.__reduce__() == (Part, (load,))
     assert facts_of(part) == (30, 1, None)
     request = RowSum(partial(centred_shares, threshold=0.1), EntrywiseBound([0.5]))

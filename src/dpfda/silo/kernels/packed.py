@@ -137,26 +137,6 @@ class PackedCurves:
             return words
         return words + self._changing.truncated_words(self._changing.ask(iterate, slopes, scales, mixture), bound)
 
-    def whitened_words(
-        self,
-        iterate: Floats,
-        whitener: Floats,
-        ball: EllipsoidBound,
-        *,
-        threshold: float = -1.0,
-        outer_products: bool = False,
-        direction: Floats | None = None,
-        remainder: EntrywiseBound | None = None,
-    ) -> tuple[Integers, int, Integers, Integers]:
-        """Sums over w_i = whitener @ gradient_i, all in one pass over the curves.
-
-        1. w_i scaled into the ball (of weights 1 and radius C);
-        2. the number of curves with ||w_i|| <= threshold;
-        3. with `outer_products`, the upper triangle of v_i v_i^T, v_i = w_i / max(C, ||w_i||), on the grid of the unit ball;
-        4. with a `direction`, what 1. took from w_i along it, truncated to the bound `remainder`.
-        """
-        return self._whitened(iterate, whitener, ball, threshold, outer_products, direction, remainder)
-
     def lengths(self, iterate: Floats, whitener: Floats) -> Floats:
         """||whitener @ gradient_i|| of every curve, in no particular order; infinite for one that is not finite."""
         ball = EllipsoidBound(np.ones(self._store.columns * self._basis.size), 1.0)

@@ -1,0 +1,110 @@
+"""Covariates in units of their own: there and back, from histograms and from products."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpfda.basis.basis import make_basis
+from dpfda.methods.adaptive.covariates import Units, assume_no_covariates, evaluate_degrees, fit_products, fit_units
+from dpfda.methods.adaptive.design import fit_design
+from dpfda.methods.adaptive.pooling import Pooled
+from dpfda.protocol.statistics import COVARIATE_CELLS, DEGREES
+from dpfda.silo.prepared import PreparedCurves
+from dpfda.silo.release_statistics import find_covariate_cells, weighted_products
+
+UNIFORM = fit_design(make_basis("cosine", 1), None)
+
+
+def curves_with(columns, rng, points=4):
+    """Prepared curves with these covariates after a constant, and uniform points."""
+    design = np.column_stack([np.ones(len(columns)), columns])
+    offsets = np.arange(len(design) + 1) * points
+    return PreparedCurves(rng.random(offsets[-1]), np.zeros(offsets[-1]), offsets, design)
+
+
+def histograms_of(curves):
+    cells = find_covariate_cells(curves, True)
+    shares = [np.bincount(column, minlength=COVARIATE_CELLS) / curves.n for column in cells.T]
+    return Pooled(np.concatenate(shares), np.full(len(shares) * COVARIATE_CELLS, 1e-4), float(curves.n))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_coefficients_go_there_and_back(intercept) -> None:
+    rng = np.random.default_rng(0)
+    units = Units(np.array([0.0, 0.3, -0.5]) * intercept, np.array([1.0, 0.4, 0.2]), intercept)
+    theta = rng.normal(size=(3, 5))
+    np.testing.assert_allclose(units.restore(units.matrix @ theta), theta, atol=1e-12)
+    g = rng.normal(size=3)
+    if intercept:
+        g[0] = 1.0
+    standard = (g - units.centre) / units.scale
+    np.testing.assert_allclose(standard @ units.matrix @ theta, g @ theta, atol=1e-12)  # the same curve
+
+
+def test_gradients_follow_the_coefficients() -> None:
+    """d/d theta* of a function of theta is the chain rule."""
+    units, rng = Units(np.array([0.0, 0.3]), np.array([1.0, 0.4]), True), np.random.default_rng(1)
+    gradient, step = rng.normal(size=6), rng.normal(size=(2, 3))
+    moved = units.restore(step).ravel() @ gradient
+    assert moved == pytest.approx(step.ravel() @ (units.standardise_gradients(3) @ gradient))
+
+
+def test_centre_and_scale_are_those_of_the_covariates() -> None:
+    rng = np.random.default_rng(2)
+    columns = np.column_stack([np.clip(rng.normal(0.2, 0.3, 20_000), -1, 1), rng.uniform(-1, 1, 20_000)])
+    law = fit_units(histograms_of(curves_with(columns, rng)), 1.0, 3, intercept=True)
+    np.testing.assert_allclose(law.units.centre[1:], columns.mean(axis=0), atol=0.03)
+    np.testing.assert_allclose(law.units.scale[1:], columns.std(axis=0), rtol=0.1)
+    assert (law.units.centre[0], law.units.scale[0]) == (0, 1)
+    assert not law.longest.any()
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1])
+def test_a_group_is_seen_as_two_valued(share) -> None:
+    rng = np.random.default_rng(3)
+    column = np.where(rng.random(20_000) < share, 1.0, -1.0)[:, None]
+    law = fit_units(histograms_of(curves_with(column, rng)), 1.0, 2, intercept=True)
+    assert law.units.centre[1] == pytest.approx(2 * share - 1, abs=0.02)
+    assert law.units.scale[1] == pytest.approx(2 * np.sqrt(share * (1 - share)), abs=0.03)
+    assert law.longest[1] == pytest.approx(np.abs((column - column.mean()) / column.std()).max(), rel=0.05)
+
+
+def test_products_find_correlations_and_how_they_change_along_x() -> None:
+    rng = np.random.default_rng(4)
+    z = rng.multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 30_000)
+    curves = curves_with(np.clip(z / 4, -1, 1), rng)
+    law = fit_units(histograms_of(curves), 1.0, 3, intercept=True)
+    rows = weighted_products(curves, True, law.units.centre, law.query_scale)
+    moments = Pooled(rows.mean(axis=0), np.full(rows.shape[1], 1e-3), float(curves.n))
+    found = fit_products(law, moments, 1.0, UNIFORM)
+    assert found.average[1, 2] == pytest.approx(0.6, abs=0.06)
+    np.testing.assert_allclose(found.average, found.average.T)
+    assert np.linalg.eigvalsh(found.average).min() > 0
+    assert np.abs(found.products[1:]).max() < 0.08
+    assert found.variances.max() < law.variances.max()
+
+
+def test_the_second_moments_stay_definite_where_there_are_points() -> None:
+    law = fit_units(Pooled(np.full(COVARIATE_CELLS, 1 / COVARIATE_CELLS), np.full(COVARIATE_CELLS, 0.01), 500.0), 1.0, 2,
+                    intercept=True)  # fmt: skip
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        moments = Pooled(3 * rng.standard_normal(2 * DEGREES), np.full(2 * DEGREES, 0.1), 500.0)
+        found = fit_products(law, moments, 1.0, UNIFORM)
+        by_x = np.tensordot(evaluate_degrees(UNIFORM.nodes.u), found.products, 1)
+        assert np.linalg.eigvalsh(found.average).min() > 0
+        assert np.linalg.eigvalsh(by_x).min() > -0.5
+
+
+def test_degrees_are_chebyshev_polynomials() -> None:
+    u = np.linspace(0, 1, 17)
+    np.testing.assert_allclose(
+        evaluate_degrees(u), np.cos(np.outer(np.arccos(1 - 2 * u), np.arange(DEGREES))), atol=1e-12
+    )
+
+
+def test_a_mean_has_the_constant_alone() -> None:
+    law = assume_no_covariates()
+    assert (law.columns, law.average.tolist(), law.variances.any()) == (1, [[1.0]], False)
+    assert fit_units(None, 1.0, 1, intercept=True).columns == 1
