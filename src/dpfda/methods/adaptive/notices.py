@@ -46,7 +46,8 @@ def _notice_rare_events(plan: Plan, state: State) -> str | None:
     if state.two_valued < constants.CLEARLY_TWO_VALUED:
         return None
     n = sum(silo.n for silo in plan.silos)
-    share = min(1 - abs(state.level.value), 1.0) / 2 + state.level.sd / 2
+    level, sd = float(state.open_now[0][0]), float(np.sqrt(state.open_now[1][0, 0]))
+    share = max(1 - abs(level) + sd, 0.0) / 2
     if share > constants.RARE:
         return None
     few = _round_up(n * min(1.0, constants.CARRIERS_PER_SHARE * share))
