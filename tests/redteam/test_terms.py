@@ -331,7 +331,8 @@ def test_b7_delta_is_never_below_its_exact_value() -> None:
     "header",
     [
         {"arrays": {}}, {"arrays": ""}, {"arrays": [["iterate", 1.0]]}, {"arrays": [["iterate", True]]}, {"more": 1},
-        {"arrays": [["b", 0], ["a", 0]]}, {"arrays": [["a", 0]] * 9}, {"round": 1.0}, {"round": True}, {"run": "\ud800"},
+        {"arrays": [["b", 0], ["a", 0]]}, {"arrays": [[name, 0] for name in "abcdefghi"]},
+        {"round": 1.0}, {"round": True}, {"run": "\ud800"},
     ],
 )  # fmt: skip
 def test_a_message_has_one_encoding(header) -> None:

@@ -68,6 +68,8 @@ def tables_of(url: str) -> dict[str, list[tuple]]:
 
 
 def test_a_ledger_of_version_0_1_on_a_server_is_taken_over_with_its_debits(old_on_a_server, tmp_path) -> None:
+    from dpfda.privacy.ledger.successor import OLD_TABLES
+
     before = tables_of(old_on_a_server)
     with pytest.raises(LedgerError, match="migrate"):
         Ledger.open(old_on_a_server)
@@ -85,9 +87,9 @@ def test_a_ledger_of_version_0_1_on_a_server_is_taken_over_with_its_debits(old_o
         (entry.run, entry.round, entry.mu) for entry in same.log()
     ]
     after = tables_of(old_on_a_server)
-    assert after["debits_version_0_1"] == before["debits"]
-    assert after["releases_version_0_1"] == before["releases"]
-    assert ("version", "1 taken over") in after["meta_version_0_1"]
+    assert after[f"debits{OLD_TABLES}"] == before["debits"]
+    assert after[f"releases{OLD_TABLES}"] == before["releases"]
+    assert ("version", "1 taken over") in after[f"meta{OLD_TABLES}"]
     with pytest.raises(InvalidInput, match=r"not of version 0\.1"):
         migrate(old_on_a_server)
     assert Ledger.open(old_on_a_server).spent() == taken.spent()
