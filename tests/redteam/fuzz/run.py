@@ -77,10 +77,12 @@ def _stat(log: str, name: str) -> str:
 def keep(target: str, found: Path) -> int:
     """The fewest new inputs that reach, with those that people wrote, every step which the whole corpus reaches."""
     folder, ending = CORPUS / target, KEPT[target]
-    for old in folder.glob(f"fuzz_*{ending}"):
+    candidates = {path.read_bytes() for path in found.iterdir()}
+    for old in folder.glob(f"fuzz_*{ending}"):  # of earlier runs: what they reach must not be lost
+        candidates.add(old.read_bytes())
         old.unlink()
     known = [path.read_bytes() for path in folder.iterdir()]
-    new = sorted({path.read_bytes() for path in found.iterdir()} - set(known), key=lambda data: (len(data), data))
+    new = sorted(candidates - set(known), key=lambda data: (len(data), data))
     covered = set().union(*(reached(target, data) for data in known))
     open_ = {data: reached(target, data) - covered for data in new}
     kept = 0
