@@ -22,7 +22,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "dpfda"
 TABLE = ROOT / "tests" / "redteam" / "guards.toml"
-FAILED, PASSED = 1, 0  # pytest's exit codes; any other means that the test did not run
+FAILED, PASSED = 1, 0  # pytest's exit codes; others above 0 mean that the test did not run
+
+
+def is_missed(code: int) -> bool:
+    """Whether a test noticed: it failed, or its process died of a signal, as one that writes out of bounds may."""
+    return code == FAILED or code < 0
 
 
 @dataclass(frozen=True)
@@ -90,8 +95,9 @@ def main(words: list[str]) -> int:
         for guard in chosen:
             with copy.without(guard):
                 code = copy.run(guard.test)
-            print(f"{'fails' if code == FAILED else f'EXIT CODE {code}'}  {guard.name}", flush=True)
-            survived += [guard.name] if code != FAILED else []
+            outcome = "fails" if code == FAILED else f"dies of signal {-code}" if code < 0 else f"EXIT CODE {code}"
+            print(f"{outcome}  {guard.name}", flush=True)
+            survived += [] if is_missed(code) else [guard.name]
     print(f"{len(chosen) - len(survived)} of {len(chosen)} guards are missed by their tests.")
     return 1 if survived else 0
 

@@ -136,6 +136,14 @@ def test_an_extra_file_is_refused_by_name(made, name):
     assert any("/".join(parts[: index + 1]) in str(refusal.value) for index in range(len(parts)))
 
 
+@pytest.mark.parametrize("name", ["local", "startup", "terms/sub", "acceptances/0"])
+def test_an_empty_folder_is_refused_by_name(made, name):
+    """Guard: `path in RECORDS` in `is_known_path`."""
+    (made.site.root / name).mkdir(mode=0o700)
+    with pytest.raises(InvalidInput, match=f"{name} is not one of dpfda's files"):
+        check_ready(made.site, simulation=False)
+
+
 def test_there_are_at_least_two_hundred_kinds():
     assert len(set(EXTRA)) + len(KINDS) * len(CHANGED) >= 200
 
@@ -205,6 +213,25 @@ def test_a_changed_file_is_refused_by_name(made, name, kind):
         check_ready(made.site, simulation=False)
     words = (CHANGED[name], name, "seal.json") if name in ("sign.key", "site.crt") else (CHANGED[name], name)
     assert any(word in str(refusal.value) for word in words), refusal.value
+    assert (kind == "a symbolic link") == ("is a symbolic link" in str(refusal.value)), "each kind by its own name"
+
+
+def test_a_log_with_a_changed_line_is_refused_at_a_start(made):
+    """Guard: `AuditLog.verify` in `check_ready`. The line can still be read; it is not what was written."""
+    whole = made.site.audit.read_text()
+    made.site.audit.write_text(whole.replace('"outcome": "set"', '"outcome": "sat"', 1))
+    assert made.site.audit.read_text() != whole
+    with pytest.raises(LedgerError, match="audit log was altered"):
+        check_ready(made.site, simulation=False)
+
+
+def test_a_decision_on_terms_that_are_not_here_is_refused_at_a_start(made):
+    """Guard: `Decisions.check` in `check_ready`. The site's own signature, on terms that nobody has offered."""
+    own = read_signing_key(made.site.sign_key)
+    stray = sign_acceptance(OTHER.digest(), "alpha", open_ledger(made.policy).id, 1, own)
+    put(made.site.acceptances / f"{OTHER.digest()}.json", stray)
+    with pytest.raises(InvalidInput, match="decides on terms that are not here"):
+        check_ready(made.site, simulation=False)
 
 
 # ---------------------------------------------------------------- B3, B4, B8, F2
