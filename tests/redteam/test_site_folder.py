@@ -263,7 +263,7 @@ def test_b4_a_study_that_nobody_accepted_is_not_answered(made):
     }
     for document in forged.values():
         put(path, document)
-        with pytest.raises(DpfdaError):
+        with pytest.raises(ProtocolError):  # by the acceptance itself, not only by log or ledger
             site.answer(subject(0, OTHER), ask(0))
     assert open_ledger(made.policy).spent().debits == 0
 
@@ -422,7 +422,7 @@ def test_an_older_ledger_with_a_log_that_does_not_say_so_is_refused(made, log):
     forget(made, log=log)
     site = Site(made.site)
     for _ in range(2):  # a refusal that is noted must not begin the log that was missed
-        with pytest.raises(LedgerError, match="audit log"):
+        with pytest.raises(LedgerError, match="is missing" if log in ("missing", "empty") else "does not show"):
             check_ready(made.site, simulation=False)
         with pytest.raises(LedgerError, match="audit log"):
             site.answer(subject(0), ask(0, 1.0))
