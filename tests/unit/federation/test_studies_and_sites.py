@@ -108,6 +108,19 @@ def test_a_study_of_changing_covariates_gives_the_bits_of_one_process_from_the_t
     assert_array_equal(one, other)
 
 
+def test_a_policy_names_columns_that_are_there_and_a_ledger_is_made_once(tmp_path):
+    (tmp_path / "site.toml").write_text(POLICY + BUDGET)
+    policy = read_policy(tmp_path / "site.toml")
+    (tmp_path / "t.csv").write_text("i,x,yy\n1,.1,1\n")
+    with pytest.raises(InvalidInput, match=r"\[data\] y names the column 'y', which t.csv lacks"):
+        policy.check_columns()
+    (tmp_path / "t.csv").write_text("i,x,y\n1,.1,1\n")
+    policy.check_columns()
+    create_ledger(policy).close()
+    with pytest.raises(InvalidInput, match="leave out --new-ledger to use it"):
+        create_ledger(policy)
+
+
 def test_a_policy_survives_its_copy(tmp_path):
     path = tmp_path / "site.toml"
     path.write_text(POLICY + BUDGET + "[allow]\ndomain = [0, 1]\nmethods = ['published']\n")
