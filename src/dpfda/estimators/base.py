@@ -285,7 +285,7 @@ class CurveEstimator(FittedFunctions, Parameters):
             f"NOT PRIVATE, for the data's owner only: {curves.n_points - inside:,} of {curves.n_points:,} points lie "
             "outside the domain and are left out (outside='refuse' would refuse them).",
             OwnerWarning,
-            5,
+            6,
         )
 
     def make_terms(self, silo_terms: Sequence[SiloTerms], *, columns: int, **labels: Any) -> StudyTerms:

@@ -28,11 +28,12 @@ _HOW = ("separator", "decimal", "duplicates", "missing", "strip_units", "date_fo
 _DATA = ("source", "query", "sheet", "id", "x", "y", *_HOW)
 _ALLOW = ("methods", "models", "bases", "domain", "y_bounds", "covariates", "max_rounds", "max_basis", "studies")
 _LISTS = ("methods", "models", "bases", "covariates", "studies")
+_PLURALS = dict(zip(("method", "model", "basis", "covariate", "study"), _LISTS, strict=True))
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Which study terms the site accepts; None allows anything."""
+    """Which study terms the site accepts; None allows anything, but covariates are columns of the site and must be named."""
 
     methods: tuple[str, ...] | None = None
     models: tuple[str, ...] | None = None
@@ -111,6 +112,7 @@ class SitePolicy:
 
         source = self.source()
         named = [(f"[data] {role}", str(self.data[role])) for role in ("id", "x", "y") if self.data.get(role)]
+        named += [("[allow] covariates", name) for name in self.allow.covariates or ()]
         refuse_unknown_columns(read_column_names(source, self.data.get("separator")), named, source)
 
     def load_curves(self, terms: StudyTerms, n: int | None = None) -> Loaded:
@@ -151,10 +153,12 @@ def _find_objections(allow: Allowed, terms: StudyTerms) -> list[str]:
         ("model", terms.model, allow.models),
         ("basis", terms.basis, allow.bases),
         ("study", name_study(terms), allow.studies),
-        *(("covariate", each.name, allow.covariates) for each in terms.covariates),
+        *(("covariate", each.name, allow.covariates or ()) for each in terms.covariates),
     ):
         if listed is not None and value not in listed:
-            found.append(f"The policy does not allow the {word} {value!r}.")
+            found.append(
+                f"The policy does not allow the {word} {value!r}; what it allows stands in [allow] {_PLURALS[word]}."
+            )
     for word, inner, outer in (("domain", terms.domain, allow.domain), ("y_bounds", terms.y_bounds, allow.y_bounds)):
         if outer is not None and not (outer[0] <= inner[0] and inner[1] <= outer[1]):
             found.append(f"The study's {word} {list(inner)} is not within the policy's {list(outer)}.")

@@ -26,7 +26,7 @@ STUDY = (
 )
 POLICY = (
     '[data]\nsource = "visits.csv"\nid = "pid"\nx = "age"\ny = "hdl"\n[promise]\nepsilon = 1.0\ndelta = 1e-5\n'
-    "[budget]\nepsilon = 1.5\ndelta = 1e-5\n"
+    '[budget]\nepsilon = 1.5\ndelta = 1e-5\n[allow]\ncovariates = ["male"]\n'
 )
 
 
@@ -66,6 +66,11 @@ def test_from_keys_to_an_accepted_study(enrolled, capsys):
     assert "unbroken" in dpfda(capsys, "site", "log", "north", "--verify").out
     assert json.loads(dpfda(capsys, "study", "status", "hdl.toml", "--json").out) == {"phase": "not begun"}
     assert "not begun" in dpfda(capsys, "study", "status", "hdl.toml").out
+    early = dpfda(capsys, "study", "result", "hdl.toml", "--json", "early.json")
+    assert (early.code, "there is no result yet; give: dpfda study run hdl.toml" in early.err) == (2, True)
+    again = dpfda(capsys, "site", "policy", "north", "site.toml", "--new-ledger")
+    assert (again.code, "leave out --new-ledger" in again.err) == (2, True)
+    assert dpfda(capsys, "site", "inbox", "north", "--add", "nowhere.json").code == 2
 
 
 def test_members_are_listed_renewed_and_revoked(enrolled, capsys):

@@ -52,7 +52,10 @@ class FitRequest:
         """The public description of what is fitted."""
         settings, origin = self.settings, self.reading.domain.origin
         x, y = self.reading.x or "x", self.reading.y or "y"
-        what = f"Mean of {y} over {x}" if not self.reading.covariates else f"{y} over {x}: coefficient curves"
+        over = self.reading.x or settings["x-label"] or "x"
+        value = f"share of {y} = {self.reading.y_levels[1]}" if self.reading.y_levels else y
+        mean = "S" + value[1:] if self.reading.y_levels else f"Mean of {value}"
+        what = f"{mean} over {over}" if not self.reading.covariates else f"{value} over {over}: coefficient curves"
         return StudyDescription(
             source=self.source.name,
             x=x,
@@ -60,7 +63,7 @@ class FitRequest:
             functions=loaded.functions,
             title=settings["title"] or what,
             x_label=settings["x-label"] or (x if origin is None else f"{x} (days since {origin})"),
-            y_label=settings["y-label"] or y,
+            y_label=settings["y-label"] or value,
             level=float(settings["level"]),
             x_origin=None if origin is None else origin.isoformat(),
             covariates=tuple(
