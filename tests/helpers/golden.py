@@ -79,8 +79,8 @@ def make_document(answers: Known, number: int) -> dict[str, Any]:
         "epsilon_total": 1.0,
     }
     study = {
-        "source": "golden", "x": "x", "y": "y", "functions": list(answers.names_), "title": f"Golden {number}", "x_label": "x",
-        "y_label": "y", "level": 0.95, "x_origin": None, "covariates": [],
+        "source": "golden", "x": "x", "y": "y", "functions": list(answers.names_), "title": f"Golden {number}",
+        "x_label": "x", "y_label": "y", "level": 0.95, "x_origin": None, "covariates": [],
         "model": "mean" if answers.coding_.is_mean else "varying coefficients",
     }  # fmt: skip
     return {
@@ -92,9 +92,13 @@ def make_document(answers: Known, number: int) -> dict[str, Any]:
         },
         "model": describe_model(answers), "basis": {"name": "golden", "size": 1, "domain": list(curve.domain)},
         "coefficients": answers.law_.mean.tolist(), "grid": grid.tolist(),
-        "functions": [{"name": c.name, "values": c(grid).tolist(), "low": None, "high": None} for c in answers.list_curves()],
+        "functions": [
+            {"name": each.name, "values": each(grid).tolist(), "low": None, "high": None} for each in answers.list_curves()
+        ],
         "error": {"expected": None, "achieved": None}, "budget": None,
-        "repeat": {"command": "", "settings": "", "run": "", "heads": {}, "terms_digest": None, "versions": {"dpfda": "golden"}},
+        "repeat": {
+            "command": "", "settings": "", "run": "", "heads": {}, "terms_digest": None, "versions": {"dpfda": "golden"},
+        },
     }  # fmt: skip
 
 

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import golden
 import numpy as np
 import pytest
+from golden_differences import list_differences
 
 from dpfda.report.schema import find_mistake, result_schema
 
 CASES = golden.load_cases()
-
-
-def list_differences(found: Any, expected: Any, scale: float, place: str = "") -> list[str]:
-    """Where two answers differ by more than 1e-10 of the size of the answers."""
-    if isinstance(expected, dict):
-        return [
-            line for key in expected for line in list_differences(found[key], expected[key], scale, f"{place}.{key}")
-        ]
-    if isinstance(expected, list):
-        if len(found) != len(expected):
-            return [f"{place}: {len(found)} entries in place of {len(expected)}"]
-        pairs = enumerate(zip(found, expected, strict=True))
-        return [line for k, (one, other) in pairs for line in list_differences(one, other, scale, f"{place}[{k}]")]
-    return [] if abs(found - expected) <= 1e-10 * max(scale, abs(expected)) else [f"{place}: {found} and {expected}"]
 
 
 def test_there_are_twenty() -> None:
