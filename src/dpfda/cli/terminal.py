@@ -30,6 +30,12 @@ class Terminal:
         if not self.quiet:
             sys.stderr.write(sentence + "\n")
 
+    def give_json(self, value: object) -> None:
+        """A result for programs, on stdout."""
+        import json
+
+        sys.stdout.write(json.dumps(value) + "\n")
+
     def detail(self, sentence: str) -> None:
         """Say it with --verbose."""
         if self.verbose:

@@ -13,7 +13,7 @@ from dpfda.errors import DpfdaError, TransportError
 from dpfda.federation.carried import ANSWERED, ASK, INVITE, CarriedTransport
 from dpfda.federation.consortium import ConsortiumFolder
 from dpfda.federation.flare.launch import ended_politely, stop_process
-from dpfda.federation.flare.supervisor import start_server
+from dpfda.federation.flare.supervisor import rotate_log, start_server
 from dpfda.federation.lock import Lock, read_lock
 from dpfda.federation.rounds import Closing
 from dpfda.federation.server_link import Answers, ServerLink, SiteContact
@@ -28,6 +28,8 @@ from dpfda.transports.checkpoint import CheckpointTransport
 
 _SHORTEST_ASK, _LONGEST_ASK = 2.0, 10.0  # seconds that one invitation stays open
 _TRIES = 3
+_TELL_EVERY = 0.2  # seconds
+_TO_END = 2.0  # seconds that the server gets to end by itself
 OnStatus = Callable[[Status], None]
 
 
@@ -63,7 +65,7 @@ class Server:
     ) -> None:
         self._link.close()
         if self._process is not None:
-            stop_process(self._process)
+            stop_process(self._process, patience=_TO_END)
             self._process = None
 
     def ask(self, sites: Sequence[str], message: bytes, closing: Closing) -> Answers:
@@ -85,7 +87,8 @@ class Server:
         return self._process is not None
 
     def ensure(self) -> None:
-        """Start the server unless it runs."""
+        """Start the server unless it runs; keep its log short."""
+        rotate_log(self._consortium.log)
         if self._process is not None and self._process.poll() is not None:
             stop_process(self._process)
             self._process = None
@@ -150,6 +153,8 @@ class StudyRun:
     def __init__(self, folder: StudyFolder, options: RunOptions, on_status: OnStatus) -> None:
         self._folder, self._options, self._on_status = folder, options, on_status
         self.server: Server | None = None
+        self._told: tuple[str, ...] | None = None
+        self._told_at = 0.0
 
     def to_end(self) -> None:
         """Offer the terms, ask every round, keep the transcript. A second run of the same study is refused."""
@@ -190,5 +195,9 @@ class StudyRun:
             run_study(terms, CheckpointTransport(transport, folder.transcript), name_study(terms), advanced)
 
     def _tell(self, status: Status) -> None:
-        self._folder.status_file.write(status)
+        """Write the status: at once if anything but the number of rounds has changed, else a few times a second."""
+        now, state = time.monotonic(), status.describe_state()
+        if state != self._told or now - self._told_at > _TELL_EVERY:
+            self._folder.status_file.write(status)
+            self._told, self._told_at = state, now
         self._on_status(status)

@@ -7,16 +7,17 @@ from typing import Any
 
 from dpfda.errors import DpfdaError
 from dpfda.federation.audit_log import AuditLog
-from dpfda.federation.contact import Contact
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.folder import SiteFolder, find_objections, is_known_path
+from dpfda.federation.keys import read_certificate
 from dpfda.federation.lock import read_lock
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.seal import check_seal
+from dpfda.federation.silence import Connection, look_at_connection
 from dpfda.federation.site_ledger import open_ledger
 
 _PROCESS = {"running": "runs", "ended": "does not run", "killed": "was killed", "never": "never ran"}
-_RECENT = 15.0  # seconds
+SOON = 30  # days before its end that a certificate is worth a sentence
 
 
 def read_site_status(folder: SiteFolder) -> dict[str, Any]:
@@ -32,21 +33,33 @@ def read_site_status(folder: SiteFolder) -> dict[str, Any]:
         }
         last = mine[-1]["at"] if mine else "never"
         studies.append({"study": offer.study, "decision": offer.decision, **counts, "last": last})
+    connection = look_at_connection(folder)
     return {
-        "site": decisions.site, "process": process, "contact": _describe_contact(folder, running=state == "running"),
-        "ledger": _describe_ledger(folder), "studies": studies, "problems": _find_problems(folder),
+        "site": decisions.site, "process": process, "running": state == "running", "contact": _describe(connection),
+        "connection": connection.fields(), "certificate": describe_certificate(folder), "ledger": _describe_ledger(folder),
+        "studies": studies, "problems": _find_problems(folder),
     }  # fmt: skip
 
 
-def _describe_contact(folder: SiteFolder, *, running: bool) -> str:
-    contact = Contact.read(folder.contact)
-    if contact is None or contact.last_contact is None:
-        return "it has never heard from its server."
-    ago = time.time() - contact.last_contact
-    if running and contact.state == "connected" and time.time() - contact.at < _RECENT:
-        clock = f", clocks differ by {abs(contact.clock_offset or 0.0):.1f} s"
-        return f"connected to its server{clock}."
-    return f"last contact with its server {ago:.0f} s ago; {folder.log.name} says why there is none now."
+def describe_certificate(folder: SiteFolder) -> dict[str, Any]:
+    """When it ends, and a sentence if that is soon."""
+    ends = read_certificate(folder.certificate.read_bytes()).not_valid_after_utc
+    days = int((ends.timestamp() - time.time()) // 86_400)
+    sentence = None
+    if days < SOON:
+        when = f"ends in {days} days" if days >= 0 else f"ended on {ends:%Y-%m-%d}"
+        sentence = f"The certificate {when}: renew it with dpfda site enrol {folder.root}."
+    return {"ends": f"{ends:%Y-%m-%d}", "days": days, "sentence": sentence}
+
+
+def _describe(connection: Connection) -> str:
+    if connection.connected:
+        clock = f", clocks differ by {abs(connection.clock_offset or 0.0):.1f} s"
+        return f"connected to its server{clock}." + (f" {connection.clock}" if connection.clock else "")
+    if connection.last_contact is None:
+        return f"it has never heard from its server. {connection.finding.sentence}"
+    ago = time.time() - connection.last_contact
+    return f"last contact with its server {ago:.0f} s ago. {connection.finding.sentence}"
 
 
 def _describe_ledger(folder: SiteFolder) -> str:

@@ -20,6 +20,9 @@ _Folder = Annotated[Path, typer.Argument(help="The site's own folder.", metavar=
 _Study = Annotated[str, typer.Argument(help="The study's name or id, as the inbox shows it.", metavar="STUDY")]
 _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 _Simulation = Annotated[bool, typer.Option("--simulation", help="Allow a seed: results are NOT PRIVATE.")]
+_Metrics = Annotated[
+    int | None, typer.Option("--metrics", help="Serve public counters for Prometheus at this port of 127.0.0.1.")
+]
 _Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
@@ -36,6 +39,7 @@ def enrol(
     folder: _Folder,
     site: Annotated[str | None, typer.Option("--site", help="The site's name; known already when renewing.")] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Where to write the request.")] = None,
+    json_: _Json = False,
 ) -> None:
     """Make this site's keys, which never leave, and the request for the coordinator; for a renewal, a new request."""
     from dpfda.federation.flare.launch import require_flare
@@ -59,7 +63,10 @@ def enrol(
     target = output or Path(f"{name}.request")
     target.write_bytes(request)
     key = fingerprint_key(EnrolmentRequest.read(request).signing_key)
-    ctx.obj.out.print(f"key of {name}:\n  {key}", markup=False)
+    if json_:
+        ctx.obj.give_json({"request": str(target), "site": name, "key": key})
+    else:
+        ctx.obj.out.print(f"key of {name}:\n  {key}", markup=False)
     ctx.obj.say(f"Wrote {target}: send it to the coordinator. Nothing in it is secret; the keys stay in {folder}.")
 
 
@@ -69,6 +76,7 @@ def take(
     folder: _Folder,
     papers: Annotated[Path, typer.Argument(help="The papers from the coordinator.", metavar="PAPERS")],
     yes: _Yes = False,
+    json_: _Json = False,
 ) -> None:
     """Take the coordinator's papers, after you compared the fingerprints by telephone."""
     from dpfda.cli.commands.consortium import show_fingerprints
@@ -76,11 +84,15 @@ def take(
     from dpfda.federation.folder import SiteFolder
 
     def confirm(fingerprints: dict[str, str]) -> bool:
-        show_fingerprints(fingerprints, ctx.obj)
+        if not json_:
+            show_fingerprints(fingerprints, ctx.obj)
         return yes or typer.confirm("Did the coordinator read you the same by telephone?")
 
     taken = take_papers(SiteFolder(folder), papers.read_bytes(), confirm)
     address = taken.address
+    if json_:
+        ctx.obj.give_json({"consortium": address.consortium, "server": f"{address.host}:{address.port}",
+                           "fingerprints": taken.fingerprints()})  # fmt: skip
     ctx.obj.say(f"Enrolled in {address.consortium}; the server is {address.host}:{address.port}.")
 
 
@@ -93,6 +105,7 @@ def policy(
         bool, typer.Option("--new-ledger", help="Make the ledger: once for each data set, on purpose.")
     ] = False,
     simulation: _Simulation = False,
+    json_: _Json = False,
 ) -> None:
     """Set what this site allows: data, promise, total budget, acceptable terms. It holds from the next question on."""
     from dpfda.federation.audit_log import AuditLog
@@ -109,6 +122,9 @@ def policy(
     rules.save(own.policy_path)
     write_seal(own)
     AuditLog(own.audit).append("policy", outcome="set", epsilon=rules.epsilon, delta=rules.delta)
+    if json_:
+        budget = {"ledger": rules.ledger_shown, "epsilon": ledger.epsilon, "delta": ledger.delta}
+        ctx.obj.give_json(budget)
     ctx.obj.say(f"Ledger {rules.ledger_shown}: total budget epsilon = {ledger.epsilon:g}, delta = {ledger.delta:g}.")
 
 
@@ -197,7 +213,7 @@ def decline(ctx: typer.Context, folder: _Folder, study: _Study) -> None:
 
 
 @app.command(epilog=example("dpfda site run north"))
-def run(ctx: typer.Context, folder: _Folder, simulation: _Simulation = False) -> None:
+def run(ctx: typer.Context, folder: _Folder, simulation: _Simulation = False, metrics: _Metrics = None) -> None:
     """Answer the coordinator until you press Ctrl-C. Refuses to start if anything in the folder is not dpfda's."""
     from dpfda.federation.flare.launch import require_flare
 
@@ -212,14 +228,12 @@ def run(ctx: typer.Context, folder: _Folder, simulation: _Simulation = False) ->
     )
     if simulation:
         ctx.obj.say("NOT PRIVATE if the policy has a seed: this is a simulation.")
-    serve_site(own, ctx.obj.say, simulation=simulation)
+    serve_site(own, ctx.obj.say, simulation=simulation, metrics_port=metrics)
 
 
 @app.command(epilog=example("dpfda site status north"))
 def status(ctx: typer.Context, folder: _Folder, json_: _Json = False) -> None:
     """Whether it runs and hears its server, what was promised, spent and answered."""
-    import json
-
     from rich.table import Table
 
     from dpfda.federation.folder import SiteFolder
@@ -227,11 +241,13 @@ def status(ctx: typer.Context, folder: _Folder, json_: _Json = False) -> None:
 
     found = read_site_status(SiteFolder(folder))
     if json_:
-        typer.echo(json.dumps(found))
+        ctx.obj.give_json(found)
         return
     out = ctx.obj.out
     out.print(f"Site {_plain(found['site'])}: {found['process']}; {found['contact']}", markup=False)
     out.print(found["ledger"], markup=False)
+    if found["certificate"]["sentence"]:
+        out.print(found["certificate"]["sentence"], markup=False)
     table = Table(box=None, header_style="bold")
     for name in ("study", "decision", "released", "replayed", "refused", "last"):
         table.add_column(name, justify="right" if name in ("released", "replayed", "refused") else "left")
@@ -247,7 +263,8 @@ def log(
     ctx: typer.Context,
     folder: _Folder,
     verify: Annotated[bool, typer.Option("--verify", help="Check the chain of hashes and the ledger.")] = False,
-    last: Annotated[int, typer.Option("--last", help="How many lines to show.")] = 20,
+    last: Annotated[int, typer.Option("--last", help="How many lines to show.", min=1)] = 20,
+    json_: _Json = False,
 ) -> None:
     """Every question, answer and refusal, with what it cost."""
     from dpfda.federation.audit_log import AuditLog
@@ -260,7 +277,13 @@ def log(
     if verify:
         count = audit.verify()
         open_ledger(SitePolicy.load(own.policy_path)).verify()
-        ctx.obj.out.print(f"{count} lines, unbroken from the first to the last; the ledger is whole.")
+        if json_:
+            ctx.obj.give_json({"lines": count, "whole": True})
+        else:
+            ctx.obj.out.print(f"{count} lines, unbroken from the first to the last; the ledger is whole.")
+        return
+    if json_:
+        ctx.obj.give_json(audit.lines()[-last:])
         return
     for line in audit.lines()[-last:]:
         spent = f"  epsilon {line['epsilon_spent']:.4g} of {line['epsilon_total']:g}" if "epsilon_spent" in line else ""

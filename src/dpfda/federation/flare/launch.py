@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import dpfda
@@ -64,10 +64,13 @@ def start_process(
         )  # fmt: skip
 
 
-def stop_process(process: subprocess.Popen[bytes], grace: float = 5.0) -> None:
-    """End a process that was started here, politely first."""
+def stop_process(process: subprocess.Popen[bytes], grace: float = 5.0, patience: float = 0.0) -> None:
+    """End a process that was started here, politely first: its input closes, and after `patience` seconds it is told."""
     if process.stdin is not None:
         process.stdin.close()
+    if patience:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
     if process.poll() is None:
         process.terminate()
         try:
@@ -77,10 +80,10 @@ def stop_process(process: subprocess.Popen[bytes], grace: float = 5.0) -> None:
     process.wait()
 
 
-def end_with_parent() -> None:
+def end_with_parent(before: Callable[[], None] = lambda: None) -> None:
     """End this process when the one that started it is gone: its end of our standard input closes, whatever killed it.
 
-    Without a pipe there (a service manager started this process), nothing is watched.
+    `before` is called then. Without a pipe there (a service manager started this process), nothing is watched.
     """
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return
@@ -88,6 +91,8 @@ def end_with_parent() -> None:
     def watch() -> None:
         while os.read(0, 1024):
             pass
+        with contextlib.suppress(Exception):
+            before()
         os._exit(0)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
