@@ -38,13 +38,19 @@ class RunOptions:
     """How long to wait, in seconds.
 
     `for_sites`: until enough sites have joined; `for_late_sites`: for further ones then; `after_enough`: in a round, once
-    the minimum has answered; `in_all`: in a round, for the minimum.
+    the minimum has answered; `in_all`: in a round, for the minimum. The terms say the last two unless they are given here.
     """
 
     for_sites: float = 600.0
     for_late_sites: float = 20.0
-    after_enough: float = 5.0
-    in_all: float = 120.0
+    after_enough: float | None = None
+    in_all: float | None = None
+
+    def closing(self, terms: StudyTerms) -> Closing:
+        """When a round of these terms closes: by quorum or by deadline."""
+        grace = terms.grace_seconds if self.after_enough is None else self.after_enough
+        deadline = terms.round_seconds if self.in_all is None else self.in_all
+        return Closing(terms.min_silos, grace, deadline)
 
 
 class Server:
@@ -114,8 +120,7 @@ class PatientTransport(CarriedTransport[StudyTerms, Query, Release]):
     """A transport that offers the terms again and again until enough sites have joined."""
 
     def __init__(self, server: Server, wire: StudyWire, options: RunOptions, note: Callable[..., None]) -> None:
-        closing = Closing(wire.terms.min_silos, options.after_enough, options.in_all)
-        super().__init__(server, wire, closing, note)
+        super().__init__(server, wire, options.closing(wire.terms), note)
         self._server, self._study_wire, self._options, self._note = server, wire, options, note
 
     def open(self, plan: StudyTerms, run: str) -> None:

@@ -14,7 +14,12 @@ from dpfda.federation.site import check_ready
 
 
 def serve_site(
-    folder: SiteFolder, say: Callable[[str], None], *, simulation: bool = False, metrics_port: int | None = None
+    folder: SiteFolder,
+    say: Callable[[str], None],
+    *,
+    simulation: bool = False,
+    metrics_port: int | None = None,
+    rehearsals: bool = True,
 ) -> None:
     """Serve until SIGINT or SIGTERM."""
     with Lock(folder.lock):  # nobody else starts or cleans up meanwhile
@@ -26,7 +31,7 @@ def serve_site(
     options = ["--simulation"] if simulation else []
     command = make_command("dpfda.federation.silo_main", str(folder.root), *options)
     try:
-        Supervisor(folder, command, say, metrics_port=metrics_port).run(stop)
+        Supervisor(folder, command, say, metrics_port=metrics_port, rehearsals=rehearsals).run(stop)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

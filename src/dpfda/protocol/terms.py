@@ -37,11 +37,12 @@ from dpfda.protocol.ranges import (
 )
 from dpfda.protocol.scaling import INTERCEPT, Pair
 
-SCHEMA = 2  # of the fields below
+SCHEMA = 3  # of the fields below
 BUILDER = 1  # of the plan builders: terms of another one make another plan
 MOST_BYTES = 2**18
 MOST_CURVES, MOST_SILOS, MOST_COLUMNS, MOST_LEVELS = 2**30, 1000, 64, 32
 MOST_BASIS, MOST_COEFFICIENTS, MOST_ROUNDS = 200, 1000, 1000
+LONGEST_ROUND = 7 * 86_400.0  # seconds
 BASES = ("cosine", "fourier", "fourier-extension", "free-ends", "bspline")
 Y_SCALES, PROJECTIONS = ("bounds", "none"), ("ellipsoid", "cone", "none")
 INDICATOR: Pair = (0.0, 1.0)
@@ -100,7 +101,8 @@ class StudyTerms:
     """What everybody may know of a study, and all that decides its plan.
 
     `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants` and `projection` belong to the
-    published method, and so does `y_scale`.
+    published method, and so does `y_scale`. A round closes `grace_seconds` after `min_silos` have answered, at the latest
+    `round_seconds` after it was opened: with 86400 sites may answer within a day.
     """
 
     method: str = limit(Text(NARROW, 63))
@@ -122,6 +124,8 @@ class StudyTerms:
     y: str = limit(Text(COLUMN, 63), default="y")
     min_silos: int = limit(Whole(1, MOST_SILOS), default=1)
     max_rounds: int = limit(Whole(1, MOST_ROUNDS), default=MOST_ROUNDS)
+    round_seconds: float = limit(Real(1.0, LONGEST_ROUND), default=120.0)
+    grace_seconds: float = limit(Real(0.0, LONGEST_ROUND), default=5.0)
     schema: int = limit(Fixed(SCHEMA), default=SCHEMA)
     builder: int = limit(Fixed(BUILDER), default=BUILDER)
 

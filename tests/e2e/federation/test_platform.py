@@ -62,7 +62,9 @@ def test_two_studies_at_once_a_fourth_site_a_renewal_and_a_revocation(lipids):
             {status["rounds"]},
         )
         assert lipids.ran("study", "result", f"{study}.toml").returncode == 0
-        counted = {metric.name: metric.value for metric in collect_metrics(StudyFolder.of(lipids.root / f"{study}.toml"))}
+        counted = {
+            metric.name: metric.value for metric in collect_metrics(StudyFolder.of(lipids.root / f"{study}.toml"))
+        }
         assert counted["dpfda_study_rounds_done_total"] == counted["dpfda_study_rounds"] == status["rounds"]
 
     assert lipids.propose("third", (*NAMES, "west"), "min_sites = 3\n")["sent"].count("west") == 1
@@ -91,6 +93,29 @@ def test_two_studies_at_once_a_fourth_site_a_renewal_and_a_revocation(lipids):
     assert after["middle"]["flare.client"] != before["middle"]["flare.client"], "only its own client was started again"
     for name in ("server", "north", "south"):
         assert after[name] == before[name], "nobody else was touched"
+
+
+def test_a_proposal_is_rehearsed_checked_countered_and_approved_for_a_while(lipids):
+    assert sorted(lipids.propose("fifth", NAMES)["sent"]) == sorted(NAMES)
+    before = lipids.json("site", "status", "north")["ledger"]
+    report = lipids.json("study", "rehearse", "fifth.toml")
+    assert report["done"] == report["rounds"], report
+    assert set(report["answered"].values()) == {report["rounds"]}
+    assert lipids.json("site", "status", "north")["ledger"] == before, "a rehearsal spends nothing"
+    assert not (lipids.root / "fifth.study" / "transcript").exists(), "and leaves nothing behind"
+    assert "rehearses a study, on made-up data" in lipids.said("north")
+    checks = lipids.json("site", "check", "north", "fifth")
+    assert "outside the guarantee" in checks["warning"]
+    assert all(check["good"] for check in checks["checks"]), checks
+    lipids.ran("site", "counter", "north", "fifth", "--epsilon", "0.5")
+    assert lipids.json("study", "counter", "fifth.toml", "north.counter", "--output", "sixth.toml")["epsilon"] == 0.5
+    sixth = lipids.json("study", "propose", "sixth.toml")
+    for name in NAMES:
+        accepted = lipids.json("site", "accept", name, sixth["study"], "--yes", "--until", "2099-12-31")
+        assert accepted == {"study": sixth["study"], "accepted": True, "people missing": 0}
+    (row,) = [row for row in lipids.json("site", "inbox", "north") if row["study"] == sixth["study"]]
+    assert (row["epsilon"], row["decision"], row["dates"]) == (0.5, "accepted", "through 2099-12-31")
+    assert lipids.json("study", "run", "sixth.toml")["missed"] == {}
 
 
 def test_counters_are_public_and_true(lipids):

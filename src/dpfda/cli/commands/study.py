@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,7 +24,10 @@ _Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _Metrics = Annotated[
     int | None, typer.Option("--metrics", help="Serve public counters for Prometheus at this port of 127.0.0.1.")
 ]
-_Patience = Annotated[float, typer.Option("--patience", help="Seconds to wait for slow sites in a round.")]
+_Patience = Annotated[
+    float | None,
+    typer.Option("--patience", help="Seconds to wait for slow sites in a round; the terms say it if left out."),
+]
 
 
 @app.callback(epilog=example("dpfda study propose lipid.toml", "dpfda study run lipid.toml"))
@@ -63,13 +66,64 @@ def propose(ctx: typer.Context, study: _Study, json_: _Json = False) -> None:
     )
 
 
+@app.command(epilog=example("dpfda study rehearse lipid.toml"))
+def rehearse(ctx: typer.Context, study: _Study, json_: _Json = False) -> None:
+    """Run the study's rounds at the connected sites on made-up data: nothing is spent, nothing is kept."""
+    from dpfda.federation.flare.launch import ended_politely, require_flare
+
+    require_flare()
+    from dpfda.federation.rehearsing import rehearse as run_rehearsal
+    from dpfda.federation.workspace import check_unchanged
+
+    with ended_politely(), ctx.obj.waiting("Rehearsing on made-up data"):
+        found = run_rehearsal(check_unchanged(study))
+    if json_:
+        ctx.obj.give_json(found.fields())
+    else:
+        pace = found.fields()["median_seconds"]
+        speed = "" if pace is None else f", {1000 * pace:.0f} ms a round"
+        ctx.obj.out.print(f"Rehearsal on made-up data: {found.done} of {found.rounds} rounds{speed}.", markup=False)
+        for site, count in found.answered.items():
+            why = f" ({found.missing[site]})" if site in found.missing else ""
+            ctx.obj.out.print(f"  {site}: {count} rounds answered{why}", markup=False)
+    if found.message:
+        ctx.obj.say(found.message)
+    if found.done < found.rounds:
+        raise typer.Exit(1)
+
+
+@app.command(epilog=example("dpfda study counter lipid.toml north.counter --output lipid-2.toml"))
+def counter(
+    ctx: typer.Context,
+    study: _Study,
+    file: Annotated[Path, typer.Argument(help="The counter-proposal that a site sent.", metavar="COUNTER")],
+    output: Annotated[Path, typer.Option("--output", help="The new study's TOML file.")],
+    json_: _Json = False,
+) -> None:
+    """Write a new study file with the epsilon and delta that a site has counter-proposed; nothing else changes."""
+    from dpfda.federation.counter import rewrite_study, take_counter
+    from dpfda.federation.workspace import check_unchanged
+
+    folder = check_unchanged(study)
+    asked = take_counter(file.read_bytes(), folder.terms(), folder.consortium().questions().sites)
+    rewrite_study(study, output, asked)
+    if json_:
+        ctx.obj.give_json({"site": asked.site, "epsilon": asked.epsilon, "delta": asked.delta,
+                           "dates": asked.window.describe(), "file": str(output)})  # fmt: skip
+    dates = f", {asked.window.describe()}" if asked.window.describe() else ""
+    ctx.obj.say(
+        f"{asked.site} would promise epsilon = {asked.epsilon:g}, delta = {asked.delta:g}{dates}. Wrote {output}: "
+        "another study, to be proposed to every site anew."
+    )
+
+
 @app.command(epilog=example("dpfda study run lipid.toml"))
 def run(
     ctx: typer.Context,
     study: _Study,
     wait: _Wait = 600.0,
     late: _Late = 20.0,
-    patience: _Patience = 5.0,
+    patience: _Patience = None,
     metrics: _Metrics = None,
     json_: _Json = False,
 ) -> None:
@@ -89,7 +143,7 @@ def resume(
     study: _Study,
     wait: _Wait = 600.0,
     late: _Late = 20.0,
-    patience: _Patience = 5.0,
+    patience: _Patience = None,
     metrics: _Metrics = None,
     json_: _Json = False,
 ) -> None:
@@ -146,6 +200,7 @@ def result(
 ) -> None:
     """The curve, its bands, and what every site promised."""
     from dpfda.cli.outputs import Outputs
+    from dpfda.cli.study_result import describe_study, print_cards
     from dpfda.cli.summary import print_summary
     from dpfda.federation.workspace import StudyFolder
     from dpfda.report.document import make_result_document
@@ -154,7 +209,9 @@ def result(
     outputs.check()
     folder = StudyFolder.of(study)
     fitted = folder.load_estimator()
-    document = make_result_document(fitted, description(folder.terms(), level), command=f"dpfda study result {study}")
+    document = make_result_document(
+        fitted, describe_study(folder.terms(), level), command=f"dpfda study result {study}"
+    )
     written = outputs.write(document)
     if json_ != "-":
         if fitted.privacy_.private:
@@ -162,46 +219,6 @@ def result(
         print_cards(folder, fitted.privacy_, ctx.obj)
     for path in written:
         ctx.obj.say(f"Wrote {path}")
-
-
-def description(terms: StudyTerms, level: float = 0.95) -> Any:
-    """The study's public description for the report."""
-    from dpfda.report.document import StudyDescription
-
-    covariates = tuple({"name": each.name, "bounds": each.bounds, "levels": each.levels} for each in terms.covariates)
-    return StudyDescription(
-        source=f"{len(terms.silos)} sites",
-        x=terms.x,
-        y=terms.y,
-        functions=terms.functions,
-        title=f"{terms.name}: {terms.y} over {terms.x}, {len(terms.silos)} sites",
-        x_label=terms.x,
-        y_label=terms.y,
-        level=level,
-        covariates=covariates,
-    )
-
-
-def print_cards(folder: StudyFolder, privacy: Any, terminal: Terminal) -> None:
-    """One privacy card per site: what its patients were promised, and how often it answered."""
-    from rich.table import Table
-
-    from dpfda.protocol.plans.registry import make_plan
-    from dpfda.transports.checkpoint import Transcript
-
-    answers = Transcript(folder.transcript).answers()
-    table = Table(title="What every site promised its patients", title_justify="left", box=None, header_style="bold")
-    for name in ("site", "subjects", "epsilon", "delta", "exact cost at most", "rounds answered"):
-        table.add_column(name, justify="left" if name == "site" else "right")
-    rounds = len(make_plan(folder.terms()).rounds)
-    for silo in privacy.silos:
-        table.add_row(
-            silo.name, f"{silo.n:,}", f"{silo.epsilon:g}", f"{silo.delta:g}", f"epsilon = {silo.epsilon_spent:.4g}",
-            f"{answers.get(silo.name, 0)} of {rounds}",
-        )  # fmt: skip
-    terminal.out.print(table)
-    if not privacy.private:
-        terminal.out.print("[bold red]NOT PRIVATE[/bold red]: at least one site used a seed; this is a simulation.")
 
 
 def _send(folder: StudyFolder, terms: StudyTerms) -> list[str]:
@@ -224,7 +241,11 @@ def _send(folder: StudyFolder, terms: StudyTerms) -> list[str]:
 
 
 def _to_end(
-    folder: StudyFolder, terminal: Terminal, waits: tuple[float, float, float], metrics: int | None, as_json: bool
+    folder: StudyFolder,
+    terminal: Terminal,
+    waits: tuple[float, float, float | None],
+    metrics: int | None,
+    as_json: bool,
 ) -> None:
     import contextlib
     from dataclasses import asdict

@@ -53,14 +53,14 @@ def make_command(module: str, *arguments: str) -> list[str]:
 
 
 def start_process(
-    command: Sequence[str], folder: Path, log: Path, environment: Mapping[str, str]
+    command: Sequence[str], folder: Path, log: Path, environment: Mapping[str, str], handed: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start a process that writes to `log` and ends when this process does (see `end_with_parent`)."""
+    """Start a process that writes to `log` and ends when this process does; `handed` are descriptors that it gets."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "ab") as output:
         return subprocess.Popen(
             list(command), cwd=folder, env=dict(environment), stdin=subprocess.PIPE, stdout=output,
-            stderr=subprocess.STDOUT, start_new_session=True,
+            stderr=subprocess.STDOUT, start_new_session=True, pass_fds=handed,
         )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from dpfda.federation.flare.launch import (
     start_process,
     stop_process,
 )
+from dpfda.federation.flare.rehearsal_desk import RehearsalDesk
 from dpfda.federation.flare.settings import ClientSettings, ServerSettings, encode_settings
 from dpfda.federation.folder import SiteFolder, wipe
 from dpfda.federation.frames import connect
@@ -116,6 +117,8 @@ class Supervisor:
         What the silo's process needs beyond the allowed variables, such as a database's password.
     metrics_port : int, optional
         Serve public counters for a monitoring system at this port of 127.0.0.1.
+    rehearsals : bool
+        Let the coordinator rehearse studies on made-up data, in a process that is started for it.
     """
 
     folder: SiteFolder
@@ -123,6 +126,7 @@ class Supervisor:
     say: Say
     silo_environment: Mapping[str, str] = field(default_factory=dict)
     metrics_port: int | None = None
+    rehearsals: bool = True
     _finding: Finding | None = None
     _looked: float = 0.0
     _shown: tuple[int, int, int] | None = None  # the stamp of the certificate that the client uses
@@ -139,6 +143,8 @@ class Supervisor:
                 with contextlib.ExitStack() as stack:
                     if self.metrics_port is not None:
                         stack.enter_context(MetricsServer(self.metrics_port, lambda: self._collect(children)))
+                    if self.rehearsals:
+                        stack.enter_context(RehearsalDesk(self.folder, self.say))
                     while not stop.is_set():
                         self._look(*children)
                         stop.wait(_LOOK)
