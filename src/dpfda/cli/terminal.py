@@ -36,6 +36,12 @@ class Terminal:
 
         sys.stdout.write(json.dumps(value) + "\n")
 
+    def invite(self, link: str) -> None:
+        """A link on stdout, at once, with a sentence beside it."""
+        sys.stdout.write(link + "\n")
+        sys.stdout.flush()
+        self.say("Open this link in a browser on this computer; it works once. Ctrl-C ends the console.")
+
     def detail(self, sentence: str) -> None:
         """Say it with --verbose."""
         if self.verbose:

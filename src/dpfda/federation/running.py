@@ -116,6 +116,20 @@ def running_link(consortium: ConsortiumFolder) -> Iterator[ServerLink | None]:
         link.close()
 
 
+def send_terms(folder: StudyFolder) -> list[str]:
+    """Hand a study's terms to the sites that are connected to a running server; their names."""
+    terms, consortium = folder.terms(), folder.consortium()
+    wire = StudyWire(consortium.questions(), terms)
+    with running_link(consortium) as link:
+        if link is None:
+            return []
+        connected = {name for name, contact in link.look().items() if contact.connected}
+        sites = [silo.name for silo in terms.silos if silo.name in connected]
+        if sites:
+            link.ask(sites, wire.write_invitation(terms, name_study(terms)), Closing(len(sites), 0.0, 2.0))
+        return sites
+
+
 class PatientTransport(CarriedTransport[StudyTerms, Query, Release]):
     """A transport that offers the terms again and again until enough sites have joined."""
 

@@ -212,6 +212,24 @@ def serve(ctx: typer.Context, folder: _Folder, metrics: _Metrics = None) -> None
             ctx.obj.say("The server has stopped.")
 
 
+@app.command(epilog=example("dpfda consortium console lipids --studies ."))
+def console(
+    ctx: typer.Context,
+    folder: _Folder,
+    studies: Annotated[Path, typer.Option("--studies", help="The folder of the studies' TOML files.")] = Path(),
+    port: Annotated[int, typer.Option("--port", help="A port of 127.0.0.1; any free one if left out.")] = 0,
+) -> None:
+    """Open a local web page: sites, proposals with a forecast, rounds, results. Only for this computer."""
+    from dpfda.cli.console.serving import require_console, serve_console
+
+    require_console()
+    from dpfda.cli.console.coordinator import CoordinatorPages
+    from dpfda.federation.consortium import ConsortiumFolder
+
+    pages = CoordinatorPages(ConsortiumFolder(folder), studies)
+    serve_console(pages.routes, port, ctx.obj.invite)
+
+
 def _show_sites(rows: list[dict[str, Any]], terminal: Terminal) -> None:
     from rich.table import Table
 

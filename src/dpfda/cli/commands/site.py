@@ -189,6 +189,24 @@ def run(
     serve_site(own, ctx.obj.say, simulation=simulation, metrics_port=metrics, rehearsals=rehearsals)
 
 
+@app.command(epilog=example("dpfda site console north"))
+def console(
+    ctx: typer.Context,
+    folder: _Folder,
+    port: Annotated[int, typer.Option("--port", help="A port of 127.0.0.1; any free one if left out.")] = 0,
+    simulation: _Simulation = False,
+) -> None:
+    """Open a local web page: inbox, decisions, budget, rounds, log. Only for this computer; the link works once."""
+    from dpfda.cli.console.serving import require_console, serve_console
+
+    require_console()
+    from dpfda.cli.console.steward import StewardPages
+    from dpfda.federation.folder import SiteFolder
+
+    pages = StewardPages(SiteFolder(folder), simulation=simulation)
+    serve_console(pages.routes, port, ctx.obj.invite)
+
+
 @app.command(epilog=example("dpfda site status north"))
 def status(ctx: typer.Context, folder: _Folder, json_: _Json = False) -> None:
     """Whether it runs and hears its server, what was promised, spent and answered."""

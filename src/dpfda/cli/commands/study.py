@@ -13,7 +13,6 @@ from dpfda.cli.terminal import Terminal
 if TYPE_CHECKING:
     from dpfda.federation.status import Status
     from dpfda.federation.workspace import StudyFolder
-    from dpfda.protocol.terms import StudyTerms
 
 app = new_app(group=True)
 
@@ -41,6 +40,7 @@ def propose(ctx: typer.Context, study: _Study, json_: _Json = False) -> None:
     from dpfda.federation.flare.launch import require_flare
 
     require_flare()
+    from dpfda.federation.running import send_terms
     from dpfda.federation.study import name_study
     from dpfda.federation.workspace import propose_study
     from dpfda.protocol.plans.registry import make_plan
@@ -48,7 +48,7 @@ def propose(ctx: typer.Context, study: _Study, json_: _Json = False) -> None:
     folder = propose_study(study)
     terms, out = folder.terms(), ctx.obj.out
     rounds = len(make_plan(terms).rounds)
-    sent = _send(folder, terms)
+    sent = send_terms(folder)
     if json_:
         ctx.obj.give_json({"study": name_study(terms), "terms": terms.digest(), "rounds": rounds,
                            "file": str(folder.terms_path), "sent": sent})  # fmt: skip
@@ -219,25 +219,6 @@ def result(
         print_cards(folder, fitted.privacy_, ctx.obj)
     for path in written:
         ctx.obj.say(f"Wrote {path}")
-
-
-def _send(folder: StudyFolder, terms: StudyTerms) -> list[str]:
-    """Hand the terms to the sites that are connected to a running server."""
-    from dpfda.federation.rounds import Closing
-    from dpfda.federation.running import running_link
-    from dpfda.federation.study import name_study
-    from dpfda.federation.wire import StudyWire
-
-    consortium = folder.consortium()
-    wire = StudyWire(consortium.questions(), terms)
-    with running_link(consortium) as link:
-        if link is None:
-            return []
-        connected = {name for name, contact in link.look().items() if contact.connected}
-        sites = [silo.name for silo in terms.silos if silo.name in connected]
-        if sites:
-            link.ask(sites, wire.write_invitation(terms, name_study(terms)), Closing(len(sites), 0.0, 2.0))
-        return sites
 
 
 def _to_end(
