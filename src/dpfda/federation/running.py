@@ -13,7 +13,7 @@ from dpfda.errors import DpfdaError, TransportError
 from dpfda.federation.carried import ANSWERED, ASK, INVITE, CarriedTransport
 from dpfda.federation.consortium import ConsortiumFolder
 from dpfda.federation.flare.launch import ended_politely, stop_process
-from dpfda.federation.flare.supervisor import rotate_log, start_server
+from dpfda.federation.flare.supervisor import listens, rotate_log, start_server
 from dpfda.federation.lock import Lock, read_lock
 from dpfda.federation.rounds import Closing
 from dpfda.federation.server_link import Answers, ServerLink, SiteContact
@@ -104,9 +104,9 @@ class Server:
 
 @contextlib.contextmanager
 def running_link(consortium: ConsortiumFolder) -> Iterator[ServerLink | None]:
-    """A link to the server if one runs now; nothing is started."""
+    """A link to the server if one runs now and takes questions; nothing is started."""
     settings = consortium.settings()
-    if read_lock(settings.lock)[0] != "running":
+    if read_lock(settings.lock)[0] != "running" or not listens(settings.socket):
         yield None
         return
     link = ServerLink(settings.socket)

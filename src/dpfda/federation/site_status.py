@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from pathlib import Path
 from typing import Any
 
 from dpfda.errors import DpfdaError
@@ -17,6 +19,7 @@ from dpfda.federation.silence import Connection, look_at_connection
 from dpfda.federation.site_ledger import open_ledger
 
 _PROCESS = {"running": "runs", "ended": "does not run", "killed": "was killed", "never": "never ran"}
+_LEAST_FREE = 2**18  # bytes
 SOON = 30  # days before its end that a certificate is worth a sentence
 
 
@@ -37,7 +40,7 @@ def read_site_status(folder: SiteFolder) -> dict[str, Any]:
     return {
         "site": decisions.site, "process": process, "running": state == "running", "contact": _describe(connection),
         "connection": connection.fields(), "certificate": describe_certificate(folder), "ledger": _describe_ledger(folder),
-        "studies": studies, "problems": _find_problems(folder),
+        "studies": studies, "notes": find_notes(folder), "problems": _find_problems(folder),
     }  # fmt: skip
 
 
@@ -50,6 +53,22 @@ def describe_certificate(folder: SiteFolder) -> dict[str, Any]:
         when = f"ends in {days} days" if days >= 0 else f"ended on {ends:%Y-%m-%d}"
         sentence = f"The certificate {when}: renew it with dpfda site enrol {folder.root}."
     return {"ends": f"{ends:%Y-%m-%d}", "days": days, "sentence": sentence}
+
+
+def find_notes(folder: SiteFolder) -> list[str]:
+    """What will soon be a problem, or is one without being anybody's fault: a full disk."""
+    places = {"the site's folder": folder.root}
+    try:
+        ledger = SitePolicy.load(folder.policy_path).ledger_place
+        if "://" not in ledger:
+            places["the ledger"] = Path(ledger).parent
+    except DpfdaError:
+        pass  # the ledger's own line says so
+    return [
+        f"The disk of {what} is full ({place}): nothing can be recorded there, so nothing is answered; free some space."
+        for what, place in places.items()
+        if place.exists() and shutil.disk_usage(place).free < _LEAST_FREE
+    ]
 
 
 def _describe(connection: Connection) -> str:

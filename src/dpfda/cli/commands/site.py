@@ -222,8 +222,8 @@ def status(ctx: typer.Context, folder: _Folder, json_: _Json = False) -> None:
     out = ctx.obj.out
     out.print(f"Site {_plain(found['site'])}: {found['process']}; {found['contact']}", markup=False)
     out.print(found["ledger"], markup=False)
-    if found["certificate"]["sentence"]:
-        out.print(found["certificate"]["sentence"], markup=False)
+    for sentence in filter(None, (found["certificate"]["sentence"], *found["notes"])):
+        out.print(sentence, markup=False)
     table = Table(box=None, header_style="bold")
     for name in ("study", "decision", "released", "replayed", "refused", "last"):
         table.add_column(name, justify="right" if name in ("released", "replayed", "refused") else "left")

@@ -100,7 +100,7 @@ def end_with_parent(before: Callable[[], None] = lambda: None) -> None:
 
 @contextlib.contextmanager
 def ended_politely() -> Iterator[None]:
-    """SIGTERM as Ctrl-C, so that what was started here is ended, too."""
+    """SIGTERM as Ctrl-C, and Ctrl-C where the shell had it ignored, so that what was started here is ended, too."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -108,8 +108,9 @@ def ended_politely() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -251,14 +251,15 @@ def start_server(settings: ServerSettings, log: Path, patience: float = 60.0) ->
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and process.poll() is None:
         _, holder = read_lock(settings.lock)
-        if holder is not None and holder.pid == process.pid and _listens(settings.socket):
+        if holder is not None and holder.pid == process.pid and listens(settings.socket):
             return process
         time.sleep(0.05)
     stop_process(process)
     raise TransportError(f"The server did not start; {log} says why.")
 
 
-def _listens(path: Path) -> bool:
+def listens(path: Path) -> bool:
+    """Whether somebody takes connections at this socket."""
     try:
         connect(path).close()
     except TransportError:
