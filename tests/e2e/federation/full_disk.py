@@ -55,8 +55,8 @@ try:
     except TransportError as error:
         found["full"] = str(error)
     found["seconds"] = time.monotonic() - began
-    found["debits"] = open_ledger(policy).spent().debits
     filler.unlink()
+    found["debits"] = open_ledger(policy).spent().debits
     StudyRun(study, RunOptions(for_sites=90.0, in_all=60.0), lambda _: None).to_end()
     found["rounds"], found["debits after"] = study.rounds_done(), open_ledger(policy).spent().debits
     open_ledger(policy).verify()

@@ -154,11 +154,3 @@ def test_the_link_works_once_and_only_here(lipids, browser):
     policy = inside.get(console.home).headers["content-security-policy"]
     assert policy.startswith("default-src 'self'")
     console.check()
-
-
-def test_it_ends_by_itself_when_nobody_looks(lipids):
-    from dpfda.cli.console.serving import serve_console
-
-    links = []
-    serve_console(list, 0, links.append, idle=0.5)
-    assert links[0].startswith("http://127.0.0.1:")

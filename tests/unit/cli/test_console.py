@@ -101,3 +101,9 @@ def test_a_port_in_use_is_a_sentence_and_both_consoles_have_pages():
     with pytest.raises(InvalidInput, match="--port 99999"):
         serve_console(list, 99_999, print)
     assert {StewardPages.__name__, CoordinatorPages.__name__} == {"StewardPages", "CoordinatorPages"}
+
+
+def test_it_ends_by_itself_when_nobody_looks():
+    links = []
+    serve_console(list, 0, links.append, idle=0.5)
+    assert links[0].startswith("http://127.0.0.1:")

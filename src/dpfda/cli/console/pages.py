@@ -83,4 +83,7 @@ def serve_assets() -> list[Route]:
 
         return asset
 
-    return [Route(f"/assets/{name}", give(name)) for name in _KINDS]
+    async def no_icon(_: Request) -> Response:
+        return Response(status_code=204)
+
+    return [*(Route(f"/assets/{name}", give(name)) for name in _KINDS), Route("/favicon.ico", no_icon)]
