@@ -7,7 +7,6 @@
 | `offers`, `approvals`, `counter`, `data_checks` | how a data steward looks at an offer, approves, declines or counters it |
 | `rehearsal`, `rehearsal_main`, `rehearsing` | a study on made-up data over the real network, both ends |
 | `policy`, `site_ledger`, `promise` | what a site allows, its ledger, what its owner is about to promise |
-| `loading_apart` | the site's table, read by a process that ends |
 | `site`, `silo_main`, `silo_service`, `signed` | the site's border, and the silo's process around it |
 | `audit_log`, `site_status`, `serving` | the site's append-only log, what its owner sees, `dpfda site run` |
 | `keys`, `enrolment`, `register`, `consortium` | keys made where they are used, enrolment, who is enrolled |

@@ -104,8 +104,8 @@ def describe_promise(promise: Promise) -> list[str]:
         f"Taken as public: {terms.x} in {list(terms.domain)}, {terms.y} in {list(terms.y_bounds)}; values outside are left "
         "out or clamped.",
         *(f"  covariate {each.name}: {_describe_covariate(each)}" for each in terms.covariates),
-        f"A round closes {terms.grace_seconds:g} s after {terms.min_silos} sites have answered, at the latest after "
-        f"{terms.round_seconds:g} s.",
+        f"A round closes {terms.grace_seconds:g} s after the quorum ({terms.min_silos} of {len(terms.silos)} sites) has "
+        f"answered, at the latest after {terms.round_seconds:g} s.",
         f"Terms (SHA-256): {terms.digest()}",
     ]
 

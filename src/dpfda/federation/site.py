@@ -22,7 +22,6 @@ from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.folder import SiteFolder
 from dpfda.federation.ledger_record import check_against_log, record_position
-from dpfda.federation.loading_apart import load_curves_apart
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.seal import check_seal
 from dpfda.federation.signed import INVITATION
@@ -164,9 +163,10 @@ def open_silo(policy: SitePolicy, terms: StudyTerms, name: str, note: Callable[[
     """The site's data behind its ledger, with the promise that these terms state; `note` is told what was found in them."""
     mine, ledger = terms.silo(name), open_ledger(policy)
     ledger.check(make_plan(terms).events(name), name_study(terms))  # before the table is read
-    curves, found = load_curves_apart(policy, terms, mine.n)
-    if note is not None and found:
-        note("; ".join(found))
+    loaded = policy.load_curves(terms, mine.n)
+    curves = loaded.curves
+    if note is not None and loaded.owner_notes:
+        note("; ".join(loaded.owner_notes))
     promise: dict[str, Any] = {"epsilon": mine.epsilon, "delta": mine.delta, "points_per_curve": mine.points_per_curve}
     if policy.seed is None:
         return Silo(curves, name=name, ledger=ledger, **promise)
