@@ -275,6 +275,7 @@ def test_f2_a_new_folder_holds_no_script_and_no_readme(made):
         "seal.json",
         "terms",
         "acceptances",
+        "approvals",
     }
 
 
