@@ -304,6 +304,7 @@ def test_f2_a_new_folder_holds_no_script_and_no_readme(made):
         "audit.jsonl.head",
         "terms",
         "acceptances",
+        "approvals",
     }
 
 

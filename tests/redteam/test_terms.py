@@ -199,7 +199,16 @@ def test_a_value_forced_into_an_object_does_not_reach_a_plan() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"schema": 1}, {"schema": 3}, {"builder": 2}, {"schema": True}, {"builder": 1.0}, {"builder": True}]
+    "change",
+    [
+        {"schema": 2},
+        {"schema": 4},
+        {"builder": 1},
+        {"builder": 3},
+        {"schema": True},
+        {"builder": 1.0},
+        {"builder": True},
+    ],
 )
 def test_another_version_is_refused(change) -> None:
     """Guard: the range `Fixed` of schema and builder."""

@@ -27,6 +27,7 @@ from dpfda.federation.files import OWNER_ONLY, sync_folder, write_json
 
 GENESIS = "0" * 64
 _MAX_TEXT = 500
+_END_BYTES = 128
 
 
 class AuditLog:
@@ -133,6 +134,18 @@ def _read_last(file: BinaryIO) -> tuple[int, str]:
         return int(line["seq"]), str(line["hash"])
     except (ValueError, KeyError, TypeError):
         raise LedgerError(_describe_alteration("its last line cannot be read")) from None
+
+
+def _write_end(path: Path, lines: int, digest: str) -> None:
+    """Overwrite the file with the log's end, in one write of a fixed length; not synced, since the line itself is."""
+    content = json.dumps({"hash": digest, "lines": lines}).ljust(_END_BYTES).encode()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, OWNER_ONLY)
+    try:
+        os.pwrite(descriptor, content, 0)
+        if os.fstat(descriptor).st_size != len(content):  # of an earlier version
+            os.ftruncate(descriptor, len(content))
+    finally:
+        os.close(descriptor)
 
 
 def _cut_long_texts(fields: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ outside, every refusal looks the same.
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.federation.approvals import Approvals, Window
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.folder import SiteFolder
@@ -46,6 +48,7 @@ class _Open:
     terms: StudyTerms
     silo: Silo
     stamp: Stamp
+    window: Window
 
 
 class Site:
@@ -101,6 +104,7 @@ class Site:
             known = self._open_study(subject.terms, stamp)
         if subject.run != name_study(known.terms):
             raise ProtocolError("These terms stand for one run, and this is another.")
+        known.window.check(time.time())
         return known
 
     def _open_study(self, digest: str, stamp: Stamp) -> _Open:
@@ -112,6 +116,8 @@ class Site:
         objections = policy.objections(terms, decisions.site)
         if objections:
             raise ProtocolError(" ".join(objections))
+        window = Approvals(self._folder).find_window(digest, policy)
+        window.check(time.time())
 
         def note(found: str) -> None:
             self._note("data", terms=digest, study=name_study(terms), outcome="loaded", notes=found)
@@ -124,14 +130,14 @@ class Site:
         silo.join(terms, name_study(terms))
         while len(self._open) >= _MOST_STUDIES:
             del self._open[next(iter(self._open))]  # it can be opened again; the ledger has its state
-        self._open[digest] = _Open(terms, silo, stamp)
+        self._open[digest] = _Open(terms, silo, stamp, window)
         return self._open[digest]
 
     def _stamp(self, digest: str) -> Stamp:
         """Changes when the policy, its seal, the terms, the decision or the papers change."""
         folder, name = self._folder, f"{digest}.json"
-        paths = (folder.policy_path, folder.seal, folder.address_path, folder.terms / name, folder.acceptances / name)
-        return tuple(map(_stamp_file, paths))
+        records = (folder.terms / name, folder.acceptances / name, folder.approvals / name)
+        return tuple(map(_stamp_file, (folder.policy_path, folder.seal, folder.address_path, *records)))
 
     def _note(self, event: str, **facts: Any) -> None:
         """Write a line to the site's log, unless it says what many before it said.

@@ -63,6 +63,10 @@ class Status:
         """The run is over."""
         self.phase, self.message = phase, message
 
+    def describe_state(self) -> tuple[str, ...]:
+        """What a person would notice, apart from the number of rounds."""
+        return (self.phase, self.message, *(f"{name} {site['state']}" for name, site in self.sites.items()))
+
     @property
     def absent(self) -> list[str]:
         """Sites that did not answer the last question."""

@@ -22,7 +22,7 @@ from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 
 _TOP = (
     "consortium", "name", "model", "domain", "y_bounds", "x", "y", "basis", "n_basis", "alpha", "method", "constants",
-    "covariates", "min_sites", "max_rounds", "sites",
+    "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites",
 )  # fmt: skip
 _SITE = ("name", "n", "epsilon", "delta", "points_per_curve")
 _COVARIATE = ("bounds", "levels")

@@ -42,6 +42,7 @@ BUILDER = 2  # of the plan builders: terms of another one make another plan
 MOST_BYTES = 2**18
 MOST_CURVES, MOST_SILOS, MOST_COLUMNS, MOST_LEVELS = 2**30, 1000, 64, 32
 MOST_BASIS, MOST_COEFFICIENTS, MOST_ROUNDS = 200, 1000, 1000
+LONGEST_ROUND = 7 * 86_400.0  # seconds
 BASES = ("cosine", "fourier", "fourier-extension", "free-ends", "bspline")
 OUTCOMES = ("any", "binary", "count", "positive", "score")
 MOST_VISITS = 64
@@ -104,6 +105,8 @@ class StudyTerms:
     `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants` and `projection` belong to the
     published method, and so does `y_scale`. `assume_symmetric`, `outcome` and `visit_times` are declarations to the default
     method: what it may take for granted. A wrong one costs accuracy, never privacy.
+    A round closes `grace_seconds` after `min_silos` have answered, at the latest `round_seconds` after it was opened: with
+    86400 sites may answer within a day.
     """
 
     method: str = limit(Text(NARROW, 63))
@@ -128,6 +131,8 @@ class StudyTerms:
     y: str = limit(Text(COLUMN, 63), default="y")
     min_silos: int = limit(Whole(1, MOST_SILOS), default=1)
     max_rounds: int = limit(Whole(1, MOST_ROUNDS), default=MOST_ROUNDS)
+    round_seconds: float = limit(Real(1.0, LONGEST_ROUND), default=120.0)
+    grace_seconds: float = limit(Real(0.0, LONGEST_ROUND), default=5.0)
     schema: int = limit(Fixed(SCHEMA), default=SCHEMA)
     builder: int = limit(Fixed(BUILDER), default=BUILDER)
 

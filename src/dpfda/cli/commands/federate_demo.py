@@ -185,7 +185,7 @@ def _show(
     """The three fits beside each other, their distances, and the sites' privacy cards."""
     import numpy as np
 
-    from dpfda.cli.commands.study import print_cards
+    from dpfda.cli.study_result import print_cards
 
     alone_name = list(SITES)[-1]
     pooled, alone = _references(fitted, tables, alone_name, epsilon, delta)

@@ -57,7 +57,9 @@ def fit_sites(
     names = tuple(measured)
     columns = next(iter(informations.values())).law.columns
     shapes = _list_shapes(len(start) // columns, columns)
-    sizes = np.array(list(itertools.product(constants.SITE_SIZES, constants.SITE_SIZES[::2], constants.SITE_SIZES[::3])))
+    sizes = np.array(
+        list(itertools.product(constants.SITE_SIZES, constants.SITE_SIZES[::2], constants.SITE_SIZES[::3]))
+    )
     matrices = [informations[name].matrix for name in names]
     values = [measured[name].value - matrix @ start for name, matrix in zip(names, matrices, strict=True)]
     noises = [measured[name].covariance for name in names]
@@ -66,7 +68,9 @@ def fit_sites(
     parts = [_fit(unit * size, shapes, matrices, values, noises, prior, shares) for size in sizes]
     odds = -np.log1p((sizes / constants.SITE_SCALE) ** 2).sum(axis=1)
     same = (sizes == 0).all(axis=1)
-    weights = normalise(np.array([part.log_evidence for part in parts]) + odds + np.where(same, constants.ALIKE_ODDS, 0.0))
+    weights = normalise(
+        np.array([part.log_evidence for part in parts]) + odds + np.where(same, constants.ALIKE_ODDS, 0.0)
+    )
     keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
     kept = weights[keep] / weights[keep].sum()
     chosen = [parts[index] for index in keep]
