@@ -31,7 +31,16 @@ from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import INTERCEPT, Scaling
 from dpfda.protocol.statement import not_private, statement
-from dpfda.protocol.terms import BASES, MOST_BASIS, PROJECTIONS, Y_SCALES, CovariateTerms, SiloTerms, StudyTerms
+from dpfda.protocol.terms import (
+    BASES,
+    MOST_BASIS,
+    PROJECTIONS,
+    VARIANTS,
+    Y_SCALES,
+    CovariateTerms,
+    SiloTerms,
+    StudyTerms,
+)
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
@@ -63,6 +72,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         y_scale: str = "bounds",
         constants: PublishedConstants | None = None,
         projection: str = "ellipsoid",
+        variant: str = "sample-splitting",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -78,6 +88,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         self.y_scale = y_scale
         self.constants = constants
         self.projection = projection
+        self.variant = variant
         self.random_state = random_state
 
     def fit(
@@ -167,6 +178,9 @@ class CurveEstimator(FittedFunctions, Parameters):
         _validate.choice("basis", self.basis, BASES)
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
         _validate.choice("projection", self.projection, PROJECTIONS)
+        _validate.choice("variant", self.variant, VARIANTS)
+        if self.variant != "sample-splitting" and self.method != "published":
+            raise InvalidInput(f"variant={self.variant!r} is for method='published'; leave it out, or change method.")
         _validate.interval("domain", self.domain)
         _validate.interval("y_bounds", self.y_bounds)
         if self.alpha is not None:
@@ -230,7 +244,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.basis == "fourier-extension":
             public["extension"] = _validate.real("factor", self.extension)
         if self.method == "published":
-            public |= {"y_scale": self.y_scale, "constants": self.constants, "projection": self.projection}
+            public |= {"y_scale": self.y_scale, "constants": self.constants}
+            public |= {"projection": self.projection, "variant": self.variant}
             _warn_of_assumed_points(silo_terms)
         return StudyTerms(
             self.method,

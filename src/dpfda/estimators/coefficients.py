@@ -22,7 +22,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
     Parameters
     ----------
     epsilon, delta, domain, y_bounds, basis, n_basis, alpha, method, random_state
-        As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants and projection.
+        As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants, projection and variant.
     design_bounds : sequence of (low, high)
         PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
         the pair of column 0 may be left out. A single pair holds for every column but the intercept.
@@ -88,6 +88,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         y_scale: str = "bounds",
         constants: PublishedConstants | None = None,
         projection: str = "ellipsoid",
+        variant: str = "sample-splitting",
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -104,6 +105,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
             y_scale=y_scale,
             constants=constants,
             projection=projection,
+            variant=variant,
             random_state=random_state,
         )
         self.design_bounds = design_bounds

@@ -18,6 +18,7 @@ from typing import Any
 
 from dpfda.errors import InvalidInput
 
+MOST_SILOS, MOST_COEFFICIENTS, MOST_ROUNDS = 1000, 1000, 1000
 LETTERS = "A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u00ff"  # with the letters of Latin-1: column names of real tables
 NARROW = r"[A-Za-z0-9][A-Za-z0-9_-]*"  # may become part of a file's name or of a run's
 WIDE = r"[A-Za-z0-9][A-Za-z0-9 ,._-]*"

@@ -18,6 +18,9 @@ from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.ranges import (
     COLUMN,
     LEVEL,
+    MOST_COEFFICIENTS,
+    MOST_ROUNDS,
+    MOST_SILOS,
     NARROW,
     WIDE,
     Ends,
@@ -40,10 +43,10 @@ from dpfda.protocol.scaling import INTERCEPT, Pair
 SCHEMA = 2  # of the fields below
 BUILDER = 1  # of the plan builders: terms of another one make another plan
 MOST_BYTES = 2**18
-MOST_CURVES, MOST_SILOS, MOST_COLUMNS, MOST_LEVELS = 2**30, 1000, 64, 32
-MOST_BASIS, MOST_COEFFICIENTS, MOST_ROUNDS = 200, 1000, 1000
+MOST_CURVES, MOST_COLUMNS, MOST_LEVELS, MOST_BASIS = 2**30, 64, 32, 200
 BASES = ("cosine", "fourier", "fourier-extension", "free-ends", "bspline")
 Y_SCALES, PROJECTIONS = ("bounds", "none"), ("ellipsoid", "cone", "none")
+VARIANTS = ("sample-splitting", "full-batch")
 INDICATOR: Pair = (0.0, 1.0)
 SILO_NAME = Text(WIDE, 100)
 
@@ -99,8 +102,8 @@ class CovariateTerms:
 class StudyTerms:
     """What everybody may know of a study, and all that decides its plan.
 
-    `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants` and `projection` belong to the
-    published method, and so does `y_scale`.
+    `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants`, `projection` and
+    `variant` belong to the published method, and so does `y_scale`.
     """
 
     method: str = limit(Text(NARROW, 63))
@@ -116,6 +119,7 @@ class StudyTerms:
     y_scale: str = limit(Word(Y_SCALES), default="bounds")
     constants: PublishedConstants | None = limit(Maybe(Part(PublishedConstants)), default=None)
     projection: str = limit(Word(PROJECTIONS), default="ellipsoid")
+    variant: str = limit(Word(VARIANTS), default="sample-splitting")
     levels: tuple[float, ...] = limit(Several(Real(1e-6, 1 - 1e-6), 0, MOST_LEVELS), default=())
     name: str = limit(Text(NARROW, 63), default="study")
     x: str = limit(Text(COLUMN, 63), default="x")

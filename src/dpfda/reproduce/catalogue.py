@@ -17,7 +17,7 @@ from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.reproduce.cells import MEANS, Cell, Method
 from dpfda.reproduce.real_data import RealCell
 
-CONSTANTS = tuple(field.name for field in dataclasses.fields(PublishedConstants))
+CONSTANTS = ("C_R", "C_T", "C_r", "rho", "eta", "C_alpha")
 ROOT_OF_N = "n^(1/alpha)"  # the paper's m of the dense regime
 _CELL_KEYS = ("n", "m", "mean", "d", "alpha", "delta", "seed", "S", "total", "profile")
 _METHOD_KEYS = ("n_basis", "width")
@@ -131,7 +131,7 @@ def _make_method(name: str, table: Mapping[str, Any], chosen: Mapping[str, Any])
         basis=table.get("basis", "fourier"),
         n_basis=chosen.get("n_basis", table.get("n_basis")),
         y_bounds=(middle - half, middle + half),
-        constants=PublishedConstants(**given),
+        constants=dataclasses.replace(PublishedConstants(), **given),  # type: ignore[arg-type]
     )
 
 

@@ -49,6 +49,7 @@ def fit(
     bounds: options.Bounds = None,
     levels: options.Levels = None,
     method: options.Method = None,
+    variant: options.Variant = None,
     basis: options.Basis = None,
     n_basis: options.NBasis = None,
     alpha: options.Alpha = None,

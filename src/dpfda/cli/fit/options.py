@@ -33,6 +33,9 @@ Levels = Annotated[
     list[str] | None, _option("--levels", MODEL, "PUBLIC levels of a category, reference first: NAME=a,b,c.")
 ]
 Method = Annotated[str | None, _option("--method", MODEL, "'adaptive' (default) or 'published'.")]
+Variant = Annotated[
+    str | None, _option("--variant", MODEL, "Of 'published': 'sample-splitting' (as printed) or 'full-batch'.")
+]
 Basis = Annotated[
     str | None,
     _option("--basis", MODEL, "'cosine' (default), 'free-ends', 'bspline', 'fourier' (periodic), 'fourier-extension'."),

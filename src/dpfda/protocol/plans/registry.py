@@ -16,9 +16,9 @@ from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans.adaptive import adaptive_plan
 from dpfda.protocol.plans.published import published_plan
 from dpfda.protocol.plans.quantiles import quantile_plan
-from dpfda.protocol.ranges import NARROW, Text
+from dpfda.protocol.ranges import MOST_COEFFICIENTS, MOST_ROUNDS, NARROW, Text
 from dpfda.protocol.scaling import symmetric_scaling, unit_scaling
-from dpfda.protocol.terms import MOST_COEFFICIENTS, MOST_ROUNDS, StudyTerms
+from dpfda.protocol.terms import StudyTerms
 
 Builder = Callable[[StudyTerms], Plan]
 
@@ -51,6 +51,7 @@ def _published(terms: StudyTerms) -> Plan:
         extension=terms.extension,
         constants=terms.constants,
         projection=terms.projection,  # type: ignore[arg-type]
+        variant=terms.variant,
     )
 
 
