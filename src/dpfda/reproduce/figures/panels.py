@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 ERROR = "mean squared $L^2$ error"
 
-NAMES = {"published": "published method", "adaptive": "default method", "nonprivate": "not private"}
+NAMES = {
+    "published": "published method",
+    "full-batch": "published, full batch",
+    "adaptive": "default method",
+    "nonprivate": "not private",
+}
 
 AXES = {
     "n": "subjects n",

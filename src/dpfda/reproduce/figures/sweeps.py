@@ -55,8 +55,8 @@ def draw_visits(results: Results) -> Figure:
 
 
 def draw_heat(results: Results) -> Figure:
-    methods, sizes = ("published", "adaptive"), results.axis("heat", "m")
-    figure, panels = new_figure(2, len(sizes), width=3.0, height=2.6)
+    methods, sizes = results.methods, results.axis("heat", "m")
+    figure, panels = new_figure(len(methods), len(sizes), width=3.0, height=2.6)
     for row, method in enumerate(methods):
         ns, budgets = results.axis("heat", "n"), results.epsilons("heat", method)
         maps = {m: _log_errors(results, method, m) for m in sizes}
@@ -88,9 +88,9 @@ def draw_sensitivity(results: Results) -> Figure:
 
 
 def _draw_sweeps(results: Results, sweeps: Sequence[tuple[str, str, str]]) -> Figure:
-    """Both methods in two rows, one column for each sweep (name, axis, title)."""
-    figure, panels = new_figure(2, len(sweeps))
-    for row, method in enumerate(("published", "adaptive")):
+    """A row for each method, one column for each sweep (name, axis, title)."""
+    figure, panels = new_figure(len(results.methods), len(sweeps))
+    for row, method in enumerate(results.methods):
         for axes, (sweep, axis, title) in zip(panels[row], sweeps, strict=True):
             if axis == "profile":
                 _draw_profiles(axes, results, sweep, method)
@@ -125,6 +125,7 @@ def draw_federated(results: Results) -> Figure:
 def draw_covariates(results: Results) -> Figure:
     sweeps = (
         ("dimension", "d", "n = 1000"),
+        ("process", "d", "n = 1000, with a random process"),
         ("subjects", "n", "d = 2"),
         ("silos", "S", "d = 2, 500 at each silo"),
     )
