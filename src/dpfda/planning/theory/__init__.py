@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dpfda.planning.theory.advice import Elasticities, PriceOfPrivacy, price_of_privacy, what_helps_most
 from dpfda.planning.theory.boundaries import BOUNDARIES, Boundary, boundaries_of
+from dpfda.planning.theory.conditions import UpperCondition, upper_conditions
 from dpfda.planning.theory.delta import DeltaCondition, delta_condition, heterogeneous_delta_conditions
 from dpfda.planning.theory.heterogeneous import (
     LowerBound,
@@ -63,6 +64,7 @@ __all__ = [
     "Term",
     "TermName",
     "UpperBound",
+    "UpperCondition",
     "Variable",
     "boundaries_of",
     "cost_of_privacy",
@@ -80,5 +82,6 @@ __all__ = [
     "rate",
     "regime",
     "site_precisions",
+    "upper_conditions",
     "what_helps_most",
 ]
