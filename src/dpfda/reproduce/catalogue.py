@@ -20,7 +20,7 @@ from dpfda.reproduce.real_data import RealCell
 
 CONSTANTS = ("C_R", "C_T", "C_r", "rho", "eta", "C_alpha")
 ROOT_OF_N = "n^(1/alpha)"  # the paper's m of the dense regime
-_CELL_KEYS = ("n", "m", "mean", "d", "alpha", "delta", "seed", "S", "total", "profile", "process_sd")
+_CELL_KEYS = ("n", "m", "mean", "d", "alpha", "delta", "seed", "S", "total", "profile", "process_sd", "between")
 _METHOD_KEYS = ("n_basis", "width", "reading")
 
 
@@ -91,7 +91,8 @@ def load_experiment(
             for one in settings["readings"]["names"]
             for part in settings["readings"]["experiments"]
         ]
-        parts = [_only_published(part) for part in parts]
+        budgets = settings["readings"].get("epsilon", {})
+        parts = [_only_published(part, budgets.get(part.name)) for part in parts]
         points.extend(point for part in parts for point in part.points)
     if "sweep" in settings:
         for sweep, axes in settings["sweep"].items():
@@ -119,11 +120,17 @@ def _keep_sweeps(sweeps: Mapping[str, Any], methods: Mapping[str, Any]) -> dict[
     return kept
 
 
-def _only_published(part: Experiment) -> Experiment:
-    """Without the default method and the variant, which no reading changes."""
+def _only_published(part: Experiment, epsilons: Sequence[float] | None) -> Experiment:
+    """Without the default method and the variant, which no reading changes; readings but ours maybe with other budgets."""
     points = []
     for point in part.points:
         methods = tuple(method for method in point.cell.methods if method.name in ("published", "nonprivate"))
+        if epsilons is not None and part.reading != OURS:
+            budgets = tuple(map(float, epsilons))
+            methods = tuple(
+                dataclasses.replace(method, epsilons=budgets) if method.name == "published" else method
+                for method in methods
+            )
         if any(method.name == "published" for method in methods):
             points.append(dataclasses.replace(point, cell=dataclasses.replace(point.cell, methods=methods)))
     return dataclasses.replace(part, points=tuple(points))

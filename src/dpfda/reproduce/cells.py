@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,10 @@ class Method:
 
 @dataclass(frozen=True)
 class Cell:
-    """S silos of n curves with m points; silo s has the budget profile[s] * epsilon."""
+    """S silos of n curves with m points; silo s has the budget profile[s] * epsilon.
+
+    `between` is the root mean square distance of a silo's own mean from the common one (a mean only).
+    """
 
     n: int
     m: int
@@ -75,6 +79,7 @@ class Cell:
     delta: float = 1e-3
     seed: int = 1
     process_sd: float = 0.5
+    between: float = 0.0
     methods: tuple[Method, ...] = ()
 
     @property
@@ -94,10 +99,23 @@ class Cell:
         """
         rng = np.random.default_rng(self._key(_DATA, repetition))
         if self.d == 0:
-            mean, sd = MEANS[self.mean], self.process_sd
-            return [simulate_mean(self.n, self.m, rng=rng, mean=mean, process_sd=sd) for _ in self.profile]
+            sd, means = self.process_sd, [self._site_mean(rng) for _ in self.profile]
+            return [simulate_mean(self.n, self.m, rng=rng, mean=mean, process_sd=sd) for mean in means]
         truth, sd = self.truth, self.process_sd
         return [simulate_vcm(self.n, self.m, self.d, rng=rng, coefficients=truth, process_sd=sd) for _ in self.profile]
+
+    def _site_mean(self, rng: np.random.Generator) -> Function:
+        """The common mean, or with `between` a draw around it: a level and a wave."""
+        common = MEANS[self.mean]
+        if self.between == 0:
+            return common
+        level, cosine, sine = self.between / math.sqrt(3) * rng.standard_normal(3)
+
+        def mean(x: Floats) -> Floats:
+            wave = cosine * np.cos(2 * math.pi * x) + sine * np.sin(2 * math.pi * x)
+            return np.asarray(common(x) + level + math.sqrt(2) * wave)
+
+        return mean
 
     def noise_seed(self, method: str, repetition: int, index: int) -> int:
         """The seed of the noise for one budget of one method."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda._compile import DOUBLES, compiled, require, require_array
+from dpfda._compile import DOUBLES, compiled, inlined, require, require_array
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.sobolev import Ellipsoid
@@ -181,23 +181,41 @@ def truncated_sums(data: Moments, start: int, stop: int, iterate: Floats, radii:
     return total
 
 
+@inlined
+def _add_row_of_three(matrix: Floats, score: float, iterate: Floats, radii: Floats, total: Floats) -> None:
+    first, second, third = matrix[0], matrix[1], matrix[2]
+    for p in range(len(total)):
+        value = first * iterate[0, p] + second * iterate[1, p] + third * iterate[2, p] - score
+        low = value if value > -radii[p] else -radii[p]
+        total[p] += low if low < radii[p] else radii[p]
+
+
+@inlined
+def _add_row(matrix: Floats, score: float, iterate: Floats, radii: Floats, row: Floats, total: Floats) -> None:
+    for p in range(len(total)):
+        row[p] = matrix[0] * iterate[0, p] - score
+    for h in range(1, len(matrix)):
+        for p in range(len(total)):
+            row[p] += matrix[h] * iterate[h, p]
+    for p in range(len(total)):
+        low = row[p] if row[p] > -radii[p] else -radii[p]
+        total[p] += low if low < radii[p] else radii[p]
+
+
 @compiled
 def _add_truncated(
     matrices: Floats, vectors: Floats, start: int, stop: int, iterate: Floats, radii: Floats, row: Floats, total: Floats
 ) -> None:
-    q, plans, many = iterate.shape[1], iterate.shape[2], matrices.shape[0] > 1
+    q, many = iterate.shape[1], matrices.shape[0] > 1
     for repetition in range(iterate.shape[0]):
         data = repetition if many else 0
         for i in range(start, stop):
             for k in range(q):
-                for p in range(plans):
-                    row[p] = matrices[data, i, k, 0] * iterate[repetition, 0, p] - vectors[data, i, k]
-                for h in range(1, q):
-                    for p in range(plans):
-                        row[p] += matrices[data, i, k, h] * iterate[repetition, h, p]
-                for p in range(plans):
-                    low = row[p] if row[p] > -radii[k, p] else -radii[k, p]
-                    total[repetition, k, p] += low if low < radii[k, p] else radii[k, p]
+                matrix, score, sums = matrices[data, i, k], vectors[data, i, k], total[repetition, k]
+                if q == 3:  # the paper's simulations: no room between the terms
+                    _add_row_of_three(matrix, score, iterate[repetition], radii[k], sums)
+                else:
+                    _add_row(matrix, score, iterate[repetition], radii[k], row, sums)
 
 
 def _ellipsoid(plan: Plan) -> Ellipsoid | None:

@@ -120,7 +120,7 @@ def test_an_error_below_what_sampling_allows_has_no_budget(capsys):
     ("name", "start"), [("phase.png", b"\x89PNG"), ("phase.svg", b"<?xml"), ("phase.pdf", b"%PDF")]
 )
 def test_pictures(capsys, tmp_path, name, start):
-    for against in ("m", "epsilon"):
+    for against in ("m", "epsilon", "panels"):
         target = tmp_path / against / name
         assert dpfda(capsys, "plan", *STUDY, "--picture", target, "--against", against).code == 0
         assert target.read_bytes().startswith(start)

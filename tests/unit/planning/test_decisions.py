@@ -1,4 +1,4 @@
-"""The planner: its figures are the forecast's, its baseline is free of privacy, its sentences never contradict each other."""
+"""The planner: its figures are the forecast's, its baseline has no privacy in it, its sentences agree with each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpfda.planning.decisions import TIMES, decide, leave_out, reach
 from dpfda.planning.expected_error import expected_error
 from dpfda.planning.outcomes import guess_outcome
 from dpfda.planning.planned_study import PlannedStudy
-from dpfda.planning.theory import SiteBudget, upper_conditions
+from dpfda.planning.theory import SiteBudget, compare_problems, upper_conditions
 from dpfda.planning.words import LITTLE, MUCH, TERMS, explain
 from dpfda.protocol.terms import SiloTerms
 
@@ -105,6 +105,22 @@ def test_public_facts_become_guesses():
     assert skewed["spread"] == 0.0
     with pytest.raises(InvalidInput, match="level and variation"):
         guess_outcome("skewed", level=10.0)
+
+
+def test_earlier_results_beside_the_functional_mean():
+    """The paper's table of comparison, typed in by hand."""
+    n, m, S, epsilon, a = 400.0, 7.0, 5.0, 0.3, 2.0
+    functional, univariate, regression = compare_problems("fdp", n=n, m=m, alpha=a, S=S, epsilon=epsilon)
+    private = S * n**2 * epsilon**2
+    assert univariate.value == pytest.approx(1 / (S * n) + 1 / private)
+    plain = (S * n * m) ** (-2 * a / (2 * a + 1))
+    assert regression.value == pytest.approx(plain + (private * m**2) ** (-a / (a + 1)))
+    assert functional.value == pytest.approx(plain + (private * m) ** (-a / (a + 1)) + univariate.value)
+    assert compare_problems("cdp", n=n, m=m, alpha=a, epsilon=epsilon)[1].value == pytest.approx(
+        1 / n + 1 / (n * epsilon) ** 2
+    )
+    with pytest.raises(InvalidInput, match="privacy must be"):
+        compare_problems("ldp", n=n, m=m, alpha=a, epsilon=epsilon)
 
 
 def test_conditions_of_the_upper_bounds_by_hand():

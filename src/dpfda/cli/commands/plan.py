@@ -59,7 +59,9 @@ def plan(
     json_file: Annotated[str | None, typer.Option("--json", help="Write the answers as JSON; - for stdout.")] = None,
     picture: Annotated[str | None, typer.Option("--picture", help="Phase diagram: .png, .svg or .pdf.")] = None,
     sweep: Annotated[str | None, typer.Option("--sweep", help="Error over epsilon: .png, .svg or .pdf.")] = None,
-    against: Annotated[str, typer.Option("--against", help="Second axis of the picture: m or epsilon.")] = "m",
+    against: Annotated[
+        str, typer.Option("--against", help="Second axis of the picture: m, epsilon, or panels: three ranges of m.")
+    ] = "m",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
 ) -> None:
     """Which privacy model, which epsilon, how many sites and subjects, for the precision you need. Spends nothing.
@@ -148,7 +150,7 @@ def _draw(study: Any, found: dict[str, Any], files: dict[str, str | None], again
     from dpfda.cli.outputs import FIGURE_ENDINGS, write_whole
     from dpfda.errors import InvalidInput
 
-    _validate.choice("--against", against, ("m", "epsilon"))
+    _validate.choice("--against", against, ("m", "epsilon", "panels"))
     for option, name in files.items():
         if name is None:
             continue
@@ -156,10 +158,12 @@ def _draw(study: Any, found: dict[str, Any], files: dict[str, str | None], again
             raise InvalidInput(f"--{option} {name} must end in {', '.join(FIGURE_ENDINGS)}.")
         from dpfda.report.budget_sweep import draw_budget_sweep
         from dpfda.report.figures import encode_figure
-        from dpfda.report.phase import draw_phase_diagram
+        from dpfda.report.phase import draw_phase_diagram, draw_phase_panels
 
         if option == "sweep":
             figure = draw_budget_sweep(study, found.get("target", {}).get("typical_distance"), units)
+        elif against == "panels":
+            figure = draw_phase_panels(study.setting)
         else:
             figure = draw_phase_diagram(study.setting, "epsilon" if against == "epsilon" else "m")
         write_whole(name, encode_figure(figure, Path(name).suffix[1:].lower()))

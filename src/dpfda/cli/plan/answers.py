@@ -17,6 +17,7 @@ from dpfda.planning.planned_study import PlannedStudy
 from dpfda.planning.theory import (
     Setting,
     SiteBudget,
+    compare_problems,
     delta_condition,
     heterogeneous_delta_conditions,
     heterogeneous_lower,
@@ -75,6 +76,7 @@ def answer(study: PlannedStudy, error: float | None = None, width: float | None 
     sizes = {"n": study.n, "m": study.m, "S": study.S, "epsilon": study.epsilon, "alpha": study.alpha, "d": setting.d}
     forecast, doubling = _list_parts(study.expected()), _try_doubling(study)
     theory = {**_apply_theory(setting, sizes), "delta_condition": _check_delta(study, sizes, setting)}
+    theory["compared"] = _compare(setting)
     theory["upper_conditions"] = _check_upper(study, setting, theory["optimal_r"])
     found: dict[str, Any] = {
         "study": {**sizes, "d": study.d, "delta": study.delta, "y_bounds": list(study.y_bounds),
@@ -147,6 +149,16 @@ def _check_upper(study: PlannedStudy, setting: Setting, r: float) -> list[dict[s
     sites = [SiteBudget(site.n, site.epsilon) for site in study.members]
     found = upper_conditions(setting.problem, sites, m=study.m, r=max(1.0, r), d=setting.d)
     return [{**dataclasses.asdict(condition), "holds": condition.holds} for condition in found]
+
+
+def _compare(setting: Setting) -> list[dict[str, Any]]:
+    """The rate of a mean beside earlier results for the same subjects."""
+    privacy, sizes = setting.privacy, {"n": setting.n, "m": setting.m, "alpha": setting.alpha, "S": setting.S}
+    rows = compare_problems(privacy, epsilon=setting.epsilon or 1.0, **sizes)
+    return [
+        {"problem": row.problem, "protects": row.protects, "rate": row.value, "reference": row.reference}
+        for row in rows
+    ]
 
 
 def _list_parts(found: ExpectedError) -> dict[str, Any]:

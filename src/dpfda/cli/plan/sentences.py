@@ -99,6 +99,10 @@ def _print_theory(found: dict[str, Any], out: Any) -> None:
             markup=False,
         )
     out.print(_delta(theory["delta_condition"]))
+    compared = "; ".join(
+        f"{row['problem']} ({row['protects']} protected) {row['rate']:.2g}" for row in theory["compared"]
+    )
+    out.print(f"Rates with the same subjects: {compared}.")
     rates = found["price"]["by_rate"]
     out.print(
         "Price of privacy by the rate: " + ", ".join(f"{_RATES[name]} {rates[name]:.3g}" for name in _RATES) + "."

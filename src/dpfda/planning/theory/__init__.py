@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dpfda.planning.theory.advice import Elasticities, PriceOfPrivacy, price_of_privacy, what_helps_most
 from dpfda.planning.theory.boundaries import BOUNDARIES, Boundary, boundaries_of
+from dpfda.planning.theory.comparison import ComparedRate, compare_problems
 from dpfda.planning.theory.conditions import UpperCondition, upper_conditions
 from dpfda.planning.theory.delta import DeltaCondition, delta_condition, heterogeneous_delta_conditions
 from dpfda.planning.theory.heterogeneous import (
@@ -45,6 +46,7 @@ from dpfda.planning.theory.setting import Privacy, Problem, Setting, TermName
 __all__ = [
     "BOUNDARIES",
     "Boundary",
+    "ComparedRate",
     "CostOfPrivacy",
     "CostRow",
     "DeltaCondition",
@@ -67,6 +69,7 @@ __all__ = [
     "UpperCondition",
     "Variable",
     "boundaries_of",
+    "compare_problems",
     "cost_of_privacy",
     "cost_of_privacy_table",
     "crossing",

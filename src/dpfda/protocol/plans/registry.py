@@ -90,7 +90,7 @@ def make_plan(terms: StudyTerms) -> Plan:
         data = terms.encode()
     except (TypeError, ValueError, AttributeError):
         raise ProtocolError("The terms cannot be encoded.") from None
-    return _make(data, _builder(StudyTerms.decode(data).method))
+    return _make(data, _builder(_read_method(data)))
 
 
 def _builder(method: str) -> Builder:
@@ -99,6 +99,12 @@ def _builder(method: str) -> Builder:
             f"method must be one of {', '.join(map(repr, BUILDERS))}, which are installed, got {method!r}."
         )
     return BUILDERS[method]
+
+
+@lru_cache(maxsize=64)
+def _read_method(data: bytes) -> str:
+    """The method that checked terms name."""
+    return StudyTerms.decode(data).method
 
 
 @lru_cache(maxsize=64)  # silos and coordinator of one process, and fits that repeat their terms, share it

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dpfda.reproduce.claims.claim import HOLDS, Claim, compare, mark_undecided, verdict
+from dpfda.reproduce.cells import Cell
+from dpfda.reproduce.claims.claim import HOLDS, SHOWN, Claim, compare, mark_undecided, verdict
 from dpfda.reproduce.results import Results
 from dpfda.reproduce.trends import falls
 
@@ -25,6 +26,10 @@ def silo_claims(results: Results) -> Iterable[Claim]:
         yield _more_silos(results, method)
         yield _splitting(results, method)
         yield _poor_silo(results, method)
+        if results.epsilons("local", method):
+            yield _local(results, method)
+        if results.epsilons("between", method):
+            yield _between(results, method)
 
 
 def _more_silos(results: Results, method: str) -> Claim:
@@ -40,6 +45,33 @@ def _more_silos(results: Results, method: str) -> Claim:
     why = "slower than in theory: T and the radii grow with the logarithm of ALL subjects" if slow else ""
     claim = f"Error falls with S = {silos[0]} to {silos[-1]} silos"
     return Claim(results.experiment.name, claim, method, text, seen, why)
+
+
+def _local(results: Results, method: str) -> Claim:
+    """One curve for each silo."""
+    silos = results.axis("local", "S")
+    lines = {epsilon: results.select("local", method, epsilon) for epsilon in results.epsilons("local", method)}
+    text, seen = compare([(line[0], line[-1]) for line in lines.values()])
+    errors = ", ".join(f"{line[-1].mean:.2g} (eps = {epsilon:g})" for epsilon, line in lines.items())
+    text += f"; squared error at S = {silos[-1]}: {errors}"
+    claim = f"Under local privacy, one curve for each silo, error falls with S = {silos[0]} to {silos[-1]}"
+    return Claim("federated", claim, method, text, seen)
+
+
+def _between(results: Results, method: str) -> Claim:
+    """What sites with means of their own add to the error, over tau^2/S."""
+    sizes, epsilon = results.axis("between", "between"), results.epsilons("between", method)[-1]
+    alike, *others = results.select("between", method, epsilon)
+    cells = (point.cell for point in results.experiment.points if point.sweep == "between")
+    silos = next(len(cell.profile) for cell in cells if isinstance(cell, Cell))
+    parts = [
+        f"{(one.mean - alike.mean) / (one.coordinates['between'] ** 2 / silos):.2f} (tau = {one.coordinates['between']:g})"
+        for one in others
+    ]
+    text = f"added error over tau^2/S at eps = {epsilon:g}: {', '.join(parts)}; without differences {alike.mean:.2g}"
+    text += f"; at tau = {sizes[-1]:g} {others[-1].mean:.2g}"
+    claim = f"(open in the paper) {silos} sites whose means differ by tau around the common one"
+    return Claim("federated", claim, method, text, SHOWN)
 
 
 def _splitting(results: Results, method: str) -> Claim:

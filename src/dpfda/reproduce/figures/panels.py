@@ -33,6 +33,7 @@ AXES = {
     "C_alpha": r"$C_\alpha$",
     "width": "width of y bounds (times)",
     "n_basis": "basis functions r",
+    "between": "between-site sd τ",
 }
 
 _LOG_X = ("eta", "C_alpha", "S", "width")

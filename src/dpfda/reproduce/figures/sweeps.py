@@ -92,6 +92,9 @@ def _draw_sweeps(results: Results, sweeps: Sequence[tuple[str, str, str]]) -> Fi
     figure, panels = new_figure(len(results.methods), len(sweeps))
     for row, method in enumerate(results.methods):
         for axes, (sweep, axis, title) in zip(panels[row], sweeps, strict=True):
+            if not results.epsilons(sweep, method):
+                axes.set_visible(False)
+                continue
             if axis == "profile":
                 _draw_profiles(axes, results, sweep, method)
             else:
@@ -118,6 +121,8 @@ def draw_federated(results: Results) -> Figure:
         ("silos", "S", "250 subjects at each silo"),
         ("split", "S", "2000 subjects in all"),
         ("budgets", "profile", "250 at each silo"),
+        ("local", "S", "one subject at each silo"),
+        ("between", "between", "8 silos whose means differ"),
     )
     return _draw_sweeps(results, sweeps)
 
