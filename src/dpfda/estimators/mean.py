@@ -36,7 +36,7 @@ class PrivateMean(CurveEstimator):
     y_scale : {"bounds", "none"}
         method="published" only: scale y to [0, 1] by `y_bounds`, or leave it as it is (the paper's simulations).
     constants : PublishedConstants, optional
-        The paper's tuning constants.
+        The paper's tuning constants, and T, weights and a^0.
     projection : {"ellipsoid", "cone", "none"}
         Data-free set on which iterates of method="published" are projected.
     assume_symmetric : bool
@@ -50,6 +50,9 @@ class PrivateMean(CurveEstimator):
     outside : {"drop", "refuse"}
         Points of raw curves with x outside the domain: left out, as a silo and the command line do, or refused. The owner
         is warned of them (`OwnerWarning`); a domain that misses every point is refused in any case.
+    variant : {"sample-splitting", "full-batch"}
+        method="published" only: a batch of curves for each round, as the paper prints it, or all curves in every round,
+        composed exactly: the same promise with far less noise, and silos of a single curve (local privacy) can take part.
     random_state : int, optional
         For simulations: predictable noise; the result is marked not private.
 

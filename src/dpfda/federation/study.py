@@ -22,7 +22,7 @@ from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 
 _TOP = (
     "consortium", "name", "model", "domain", "y_bounds", "x", "y", "basis", "n_basis", "alpha", "method", "constants",
-    "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites",
+    "variant", "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites",
 )  # fmt: skip
 _SITE = ("name", "n", "epsilon", "delta", "points_per_curve")
 _COVARIATE = ("bounds", "levels")
@@ -49,6 +49,7 @@ def make_estimator(terms: StudyTerms) -> Any:
     public: dict[str, Any] = {
         "domain": terms.domain, "y_bounds": terms.y_bounds, "basis": terms.basis, "n_basis": terms.n_basis,
         "alpha": terms.alpha, "method": terms.method, "constants": terms.constants,
+        "variant": terms.variant,
     }  # fmt: skip
     if terms.model == "mean":
         return PrivateMean(**public)

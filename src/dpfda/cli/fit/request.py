@@ -13,6 +13,7 @@ from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger
 from dpfda.cli.outputs import Outputs, free_name
 from dpfda.curves.tables import Reading, Source, find_source
 from dpfda.errors import InvalidInput
+from dpfda.protocol.terms import VARIANTS
 from dpfda.report.document import StudyDescription
 
 if TYPE_CHECKING:
@@ -126,6 +127,10 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
         "method": _validate.choice("--method", settings["method"], METHODS),
         "basis": _validate.choice("--basis", settings["basis"], basis_names()),
     }
+    if settings["variant"] != "sample-splitting":
+        options["variant"] = _validate.choice("--variant", settings["variant"], VARIANTS)
+        if options["method"] != "published":
+            raise InvalidInput("--variant is for --method published; leave it out, or change --method.")
     if settings["alpha"] is not None:
         options["alpha"] = _validate.within("--alpha", _number("alpha", settings), 0.5, 10.0)
     _validate.fraction("--level", _number("level", settings))

@@ -1,8 +1,8 @@
 """Sites that differ: a random-effects model over the silos' separate releases. Post-processing, so it costs nothing.
 
 Silo s measures B_s theta_s with a known covariance, and theta_s = theta + N(0, Omega): levels, slopes and bends of sites
-differ by tau_0, tau_1 and tau_2. These sizes are averaged by evidence under half-Cauchy priors; a plug-in would make bands of
-few sites too narrow. From the same law follow three curves: the mean over subjects (every site as it is, weighted by its
+differ by tau_0, tau_1 and tau_2. These sizes are averaged by evidence under half-Cauchy priors; a plug-in would make bands
+of few sites too narrow. From the same law follow three curves: the mean over subjects (every site as it is, weighted by its
 number of subjects), the mean over sites (theta), and the curve of a new site (theta with Omega in its band).
 """
 
