@@ -28,6 +28,7 @@ def rows(quick: bool) -> Iterator[Row]:
         yield from speed_kernels.against_numpy(repeats, large)
         yield from speed_kernels.against_limits(repeats)
         yield from speed_kernels.varying_coefficients(repeats)
+        yield from speed_kernels.changing_designs(repeats)
         yield from speed_kernels.packing(repeats)
         yield from speed_fits.against_least_squares(repeats)
         yield from speed_fits.small_fit(repeats)

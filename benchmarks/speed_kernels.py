@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks import limits
 from benchmarks.table_rows import Row
-from dpfda.basis import Fourier
-from dpfda.privacy.clipping import EntrywiseBound
+from dpfda.basis import Cosine, Fourier, FreeEnds
+from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.silo.chunked_sums import ChunkedSums, sums_of_prepared
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves
@@ -34,9 +34,8 @@ class Data:
 
     def pack(self, size: int, longest_direct: int | None = None) -> PackedCurves:
         """One pack of all curves, for what the kernels alone do."""
-        return PackedCurves.packed(
-            self.u, self.y, self.offsets, self.design, Fourier(size), longest_direct=longest_direct
-        )
+        arrays = self.u, self.y, self.offsets, self.design
+        return PackedCurves.pack(*arrays, Fourier(size), longest_direct=longest_direct)
 
     def sums(self, size: int, threads: int = 1) -> ChunkedSums:
         """As a silo has them."""
@@ -172,6 +171,33 @@ def varying_coefficients(repeats: int) -> Iterator[Row]:
     yield Row(
         "varying coefficients, d = 3, r = 15, 1e5 x 10, against numpy", limits.ratio(times, "numpy", "kernel"), 30
     )
+
+
+def whitened(packed: PackedCurves, size: int) -> Callable[[], object]:
+    """The compiled part of a round of the default method."""
+    iterate, ball = np.full((size,), 0.1), EllipsoidBound(np.ones(size), 1.0)
+    return lambda: packed.clipped_words(iterate, np.eye(size), ball)
+
+
+def changing_designs(repeats: int) -> Iterator[Row]:
+    """A design vector for each point against one for each curve: the same curves, bases and rounds, in one run."""
+    for basis in (Fourier(15), FreeEnds(16), Cosine(6)):
+        for points in (5, 10, 50):
+            for columns in (2, 4):
+                data = simulate(200_000 // points, points, columns)
+                rows = np.hstack(
+                    [np.ones((data.points, 1)), np.random.default_rng(1).random((data.points, columns - 1))]
+                )
+                arrays, size = (data.u, data.y, data.offsets, data.design), columns * basis.size
+                works = {
+                    "curve": whitened(PackedCurves.pack(*arrays, basis), size),
+                    "point": whitened(PackedCurves.pack(*arrays, basis, rows=rows), size),
+                }
+                times = limits.alternate(works, repeats)
+                name = f"{basis.name}, r = {basis.size}, d = {columns - 1}, {points} points a curve"
+                yield Row(
+                    f"design per point against per curve, speed, {name}", limits.ratio(times, "curve", "point"), 0.5
+                )
 
 
 def packing(repeats: int) -> Iterator[Row]:

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
         DpfdaError,
         InsufficientBudgetWarning,
         InvalidInput,
+        LargeDeltaWarning,
         LedgerError,
         NotPrivateWarning,
+        OwnerWarning,
         ProtocolError,
         SourceError,
         TransportError,
@@ -35,9 +37,11 @@ __all__ = [
     "DpfdaError",
     "InsufficientBudgetWarning",
     "InvalidInput",
+    "LargeDeltaWarning",
     "Ledger",
     "LedgerError",
     "NotPrivateWarning",
+    "OwnerWarning",
     "PrivateMean",
     "PrivateVaryingCoefficients",
     "ProtocolError",
@@ -45,6 +49,8 @@ __all__ = [
     "Silo",
     "SourceError",
     "TransportError",
+    "load",
+    "save",
 ]
 
 _HOMES = {
@@ -54,6 +60,8 @@ _HOMES = {
     "PrivateVaryingCoefficients": "dpfda.estimators",
     "PublishedConstants": "dpfda.protocol.published_constants",
     "Silo": "dpfda.silo.silo",
+    "load": "dpfda.report.results",
+    "save": "dpfda.report.results",
 }
 
 

@@ -42,7 +42,7 @@ class BudgetExceeded(DpfdaError):
     >>> Ledger.in_memory(epsilon=1, delta=1e-5).check([GaussianEvent(mu=2)], "a-study")
     Traceback (most recent call last):
         ...
-    dpfda.errors.BudgetExceeded: This would bring mu^2 to 4, but the budget (epsilon=1, delta=1e-05) is 0.07...
+    dpfda.errors.BudgetExceeded: This would bring what is spent to epsilon = 10..., but the budget allows epsilon = 1 ...
     """
 
 
@@ -117,6 +117,38 @@ class NotPrivateWarning(UserWarning):
     ['NotPrivateWarning']
     >>> fit.privacy_.private
     False
+    """
+
+
+class LargeDeltaWarning(UserWarning):
+    """delta is not small for the number of subjects: such a promise would permit publishing a whole record.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from dpfda import PrivateMean
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     fit = PrivateMean(epsilon=1, delta=0.1, domain=(0, 1), y_bounds=(-4, 4)).fit(simulate_mean(100, 5, rng=1))
+    >>> "LargeDeltaWarning" in [warning.category.__name__ for warning in caught]
+    True
+    """
+
+
+class OwnerWarning(UserWarning):
+    """A fact about real subjects, for the owner of the data only: NOT PRIVATE, never to be published.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from dpfda import PrivateMean
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     fit = PrivateMean(epsilon=1, delta=1e-5, domain=(0, 0.9), y_bounds=(-4, 4)).fit(simulate_mean(100, 5, rng=1))
+    >>> [str(warning.message)[:11] for warning in caught if warning.category.__name__ == "OwnerWarning"]
+    ['NOT PRIVATE']
     """
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dpfda.curves.curves import settle_design
 from dpfda.silo.prepared import PreparedCurves
 
 
@@ -17,20 +18,29 @@ def some_curves(rng, n, p, shortest, longest, lengths=None):
     return PreparedCurves(rng.random(points), rng.uniform(-1, 1, points), offsets, design)
 
 
+def changing_curves(rng, n, p, shortest, longest):
+    """The same with a design that changes from point to point within two thirds of the curves; the first entry stays 1."""
+    curves = some_curves(rng, n, p, shortest, longest)
+    steady, counts = np.arange(n) % 3 == 0, np.diff(curves.offsets)
+    rows = np.hstack([np.ones((curves.u.size, 1)), rng.uniform(-1, 1, (curves.u.size, p - 1))])
+    rows = np.where(np.repeat(steady, counts)[:, None], np.repeat(curves.design, counts, axis=0), rows)
+    return PreparedCurves(curves.u, curves.y, curves.offsets, *settle_design(curves.design, rows, curves.offsets))
+
+
 def pieces(curves):
-    """(u, y, design vector) of every curve."""
-    bounds = zip(curves.offsets[:-1], curves.offsets[1:], curves.design, strict=True)
-    return [(curves.u[first:last], curves.y[first:last], design) for first, last, design in bounds]
+    """(u, y, one design vector for each point) of every curve."""
+    bounds = zip(curves.offsets[:-1], curves.offsets[1:], strict=True)
+    return [(curves.u[a:b], curves.y[a:b], curves.point_design[a:b]) for a, b in bounds]
 
 
 @np.errstate(all="ignore")
 def gradients(curves, basis, iterate):
-    """Phi(x) {G' B Phi(x) - y}, averaged over the points of a curve, times G; zero without points."""
+    """(G (x) Phi(x)) {G' B Phi(x) - y}, averaged over the points of a curve; zero without points."""
     rows = []
     for u, y, design in pieces(curves):
         features = basis.evaluate_unit(u)
-        residuals = features @ (design @ iterate) - y
-        rows.append(np.outer(design, features.T @ residuals / max(len(u), 1)).ravel())
+        residuals = ((design @ iterate) * features).sum(axis=1) - y
+        rows.append(((design * residuals[:, None]).T @ features / max(len(u), 1)).ravel())
     return finite_rows(np.array(rows).reshape(curves.n, iterate.size))
 
 

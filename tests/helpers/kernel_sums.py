@@ -69,4 +69,5 @@ class Packed(Sums):
 
 def pack(curves, basis, **options):
     """Prepared curves in one pack."""
-    return Packed(PackedCurves.pack(curves.u, curves.y, curves.offsets, curves.design, basis, **options))
+    arrays = curves.u, curves.y, curves.offsets, curves.design
+    return Packed(PackedCurves.pack(*arrays, basis, rows=curves.rows, **options))

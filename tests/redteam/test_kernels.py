@@ -19,6 +19,7 @@ import pytest
 import dpfda
 from dpfda._compile import KernelError
 from dpfda.basis import Cosine, Fourier
+from dpfda.curves.fingerprint import sum_lanes
 from dpfda.curves.tables import grouping, repeats
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
@@ -33,8 +34,9 @@ from dpfda.protocol.statistics import (
     LevelHistogram,
 )
 from dpfda.silo.chunked_sums import ChunkedSums
-from dpfda.silo.kernels import passes, store, summary_passes
+from dpfda.silo.kernels import changing, changing_passes, passes, store, summary_passes
 from dpfda.silo.kernels.frequencies import Frequencies
+from dpfda.silo.kernels.nodes import Nodes
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.kernels.room import room_for
 from dpfda.silo.prepared import PreparedCurves
@@ -43,9 +45,11 @@ from dpfda.silo.sums import ClippedGradientSum, DesignMomentSum, LengthCounts, L
 
 SOURCE = Path(dpfda.__file__).parent
 ENTRIES = {
-    "curves/fingerprint.py": {"_add_facts", "_add_points", "_label_texts"},
+    "curves/fingerprint.py": {"_add_facts", "_add_points", "_add_rows", "_label_texts"},
     "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
     "curves/tables/repeats.py": {"_has_repeat"},
+    "silo/kernels/changing.py": {"_add_part", "_copy_rows", "_finish", "_make_weights"},
+    "silo/kernels/changing_passes.py": {"_truncated_changing_pass", "_whitened_changing_pass"},
     "silo/kernels/long_curves.py": {"_add_gram_part", "_add_part"},
     "silo/kernels/passes.py": {"_truncated_pass", "_whitened_pass"},
     "silo/kernels/store.py": {"_all_inside", "_copy_groups", "_make_gram_records", "_make_records", "_place_curves"},
@@ -294,6 +298,82 @@ def test_no_other_module_reaches_a_compiled_entry() -> None:
                 assert ast.unparse(node.value) == "self", path
 
 
+def wrong_calls_about_changing_designs():
+    """The same for curves whose design changes within them."""
+    basis, rng = Fourier(3), np.random.default_rng(0)
+    frequencies, nodes = Frequencies.of(basis), Nodes.of(basis)
+    curves, rows = people([3] * 8 + [40]), rng.uniform(-1, 1, (64, 2))
+    layout = store.lay_out(curves.offsets, 4, 2, frequencies.record)
+    packed = store.SealedStore(
+        store.store_in(store.fill_store(curves.u, curves.y, np.zeros((9, 2)), layout, frequencies)), 2, layout.record
+    )
+    arrays = changing.Design(*changing.fill_design(curves.u, curves.y, rows, layout, frequencies, basis).parts)
+    design, bound = changing.SealedDesign(arrays, packed, nodes.count), EntrywiseBound(np.ones(6))
+    asked = changing_passes.Question(
+        np.zeros((2, 3)), np.ones(3), passes.NO_MIXTURE, np.zeros((2, nodes.count)), nodes.functions
+    )
+    ball, nothing = EllipsoidBound(np.ones(6), 1.0), np.zeros(0)
+    identity, all_change = np.eye(6), np.ones(9, dtype=bool)
+
+    def truncated(packed=packed, design=design, frequencies=frequencies, nodes=nodes, bound=bound, **changed):
+        question = asked._replace(**changed)
+        changing_passes.truncated_changing_pass(packed, design, frequencies, nodes, question, bound)
+
+    def white(whitener=identity, ball=ball, norms=nothing):
+        parts = packed, design, frequencies, nodes, asked
+        changing_passes.whitened_changing_pass(*parts, whitener, ball, 1.0, False, None, None, norms)
+
+    def sealed(**changed):
+        changing.SealedDesign(arrays._replace(**changed), packed, nodes.count)
+
+    def filled(u=curves.u, y=curves.y, rows=rows, frequencies=frequencies):
+        changing.fill_design(u, y, rows, layout, frequencies, basis)
+
+    def running(u=curves.u, y=curves.y, rows=rows, none=False):
+        weights = changing.RunningWeights(basis, frequencies, 2)
+        if not none:
+            weights.add(u, y, rows)
+        weights.finish()
+
+    def printed(rows=rows, changes=all_change):
+        sum_lanes(curves.u, curves.y, curves.offsets, (np.zeros((9, 2)), rows, changes), None, b"k" * 32)
+
+    for right in (truncated, white, sealed, filled, running, printed):
+        right()
+    other, few = Frequencies.of(Fourier(5)), pack([3] * 8, basis)._store
+    yield from {
+        "changing store: not sealed": lambda: truncated(packed=packed.arrays),
+        "changing store: another": lambda: truncated(packed=few),
+        "changing design: not sealed": lambda: truncated(design=arrays),
+        "changing frequencies: other": lambda: truncated(frequencies=other),
+        "changing nodes: other": lambda: truncated(nodes=Nodes.of(Fourier(5))),
+        "changing bound: size": lambda: truncated(bound=EntrywiseBound(np.ones(3))),
+        "changing iterate: columns": lambda: truncated(iterate=np.zeros((1, 3))),
+        "changing scales: few": lambda: truncated(scales=np.ones(2)),
+        "changing nodes: values": lambda: truncated(at_nodes=np.zeros((2, 1))),
+        "changing nodes: functions": lambda: truncated(functions=np.zeros((nodes.count, 4))),
+        "changing whitener: size": lambda: white(whitener=np.eye(3)),
+        "changing ball: size": lambda: white(ball=EllipsoidBound(np.ones(3), 1.0)),
+        "changing norms: size": lambda: white(norms=np.zeros(8)),
+        "changing rows: short": lambda: sealed(rows=arrays.rows[:8]),
+        "changing weights: short": lambda: sealed(weights=arrays.weights[:8]),
+        "changing rows: points": lambda: filled(rows=rows[:-1]),
+        "changing rows: columns": lambda: filled(rows=np.zeros((64, 3))),
+        "changing rows: order": lambda: filled(rows=np.asfortranarray(rows)),
+        "changing u: short": lambda: filled(u=curves.u[:-1], y=curves.y[:-1], rows=rows[:-1]),
+        "changing y: short": lambda: filled(y=curves.y[:-1]),
+        "changing layout: other basis": lambda: filled(frequencies=other),
+        "changing piece: y": lambda: running(y=curves.y[:-1]),
+        "changing piece: rows": lambda: running(rows=rows[:-1]),
+        "changing piece: none": lambda: running(none=True),
+        "fingerprint rows: points": lambda: printed(rows=rows[:-1]),
+        "fingerprint rows: columns": lambda: printed(rows=np.zeros((64, 3))),
+        "fingerprint changes: curves": lambda: printed(changes=np.ones(8, dtype=bool)),
+        "nodes: none": lambda: Nodes(np.zeros((0, 1)), np.zeros((0, 1))),
+        "nodes: turns": lambda: Nodes(np.zeros((2, 1)), np.zeros((3, 1))),
+    }.items()
+
+
 def wrong_calls():
     """One wrong argument for each wrapper, and each way of being wrong: size, type, order in memory, range."""
     basis = Fourier(3)
@@ -408,7 +488,7 @@ def wrong_calls():
     }.items()
 
 
-WRONG = dict(wrong_calls())
+WRONG = {**dict(wrong_calls()), **dict(wrong_calls_about_changing_designs())}
 
 
 @pytest.mark.parametrize("name", WRONG)

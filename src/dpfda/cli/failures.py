@@ -11,15 +11,23 @@ import typer
 from dpfda.errors import BudgetExceeded, DpfdaError, InvalidInput
 
 DONE, SYSTEM, USER, INTERRUPTED = 0, 1, 2, 130
-_INTERRUPTED = (
+_SPENDING = (
     "Interrupted. No file is incomplete, and the ledger shows what was spent (dpfda budget log); give the same command "
-    "again to resume a fit where it stopped."
+    "again to resume {} where it stopped."
 )
+_AFTER_AN_INTERRUPTION = {
+    "fit": _SPENDING.format("a fit"),
+    "describe": _SPENDING.format("a search"),
+    "study": "Interrupted. Rounds that were answered are on record; dpfda study resume goes on where it stopped.",
+}
+_INTERRUPTED = "Interrupted. No file is incomplete."
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever Typer keeps it
+_WrongPath = FileNotFoundError | IsADirectoryError | NotADirectoryError | FileExistsError
 
 
-def run_for_exit_code(action: Callable[[], Any]) -> int:
-    """Run it, and report a failure in one sentence."""
+def run_for_exit_code(action: Callable[[], Any], command: str = "") -> int:
+    """Run it, and report a failure in one sentence. `command` is the first word, as in `dpfda fit`."""
+    interrupted = _AFTER_AN_INTERRUPTION.get(command, _INTERRUPTED)
     try:
         outcome = action()
     except typer.Exit as stop:
@@ -27,31 +35,46 @@ def run_for_exit_code(action: Callable[[], Any]) -> int:
     except BrokenPipeError:  # the reader of a pipe went away
         sys.stderr.close()
         return SYSTEM
-    except (_UsageError, DpfdaError, OSError, KeyboardInterrupt, typer.Abort) as error:
+    except (KeyboardInterrupt, typer.Abort):
+        outcome = INTERRUPTED
+    except (_UsageError, DpfdaError, OSError) as error:
         sentence, code = _judge(error)
         sys.stderr.write(f"dpfda: {' '.join(sentence.split())}\n")
         return code
     code = outcome if isinstance(outcome, int) else DONE
     if code == INTERRUPTED:  # how Typer reports Ctrl-C
-        sys.stderr.write(f"dpfda: {_INTERRUPTED}\n")
+        sys.stderr.write(f"dpfda: {interrupted}\n")
     return code
 
 
-def _judge(error: BaseException) -> tuple[str, int]:
+def _judge(error: Exception) -> tuple[str, int]:
     """The sentence, and whose mistake it was."""
     if isinstance(error, _UsageError):
         return _describe_usage(error), USER
     if isinstance(error, DpfdaError):
         return str(error), USER if isinstance(error, InvalidInput | BudgetExceeded) else SYSTEM
-    if isinstance(error, OSError):
-        return _describe_system_error(error), SYSTEM
-    return _INTERRUPTED, INTERRUPTED
+    assert isinstance(error, OSError)
+    if isinstance(error, _WrongPath) and error.filename is not None:
+        return _describe_wrong_path(error), USER
+    return _describe_system_error(error), SYSTEM
 
 
 def _describe_usage(error: Any) -> str:
     sentence = error.format_message().rstrip(".")
     command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "dpfda"
-    return f"{sentence}; see {command} --help."
+    return f"{sentence} See {command} --help." if sentence.endswith("?") else f"{sentence}; see {command} --help."
+
+
+def _describe_wrong_path(error: OSError) -> str:
+    """A path that somebody typed."""
+    name = str(error.filename)
+    if isinstance(error, FileNotFoundError):
+        return f"There is no file {name}; correct the path."
+    if isinstance(error, IsADirectoryError):
+        return f"{name} is a folder; name a file."
+    if isinstance(error, FileExistsError):
+        return f"{name} exists already; choose another name."
+    return f"{name} is below a file, not a folder; correct the path."
 
 
 def _describe_system_error(error: OSError) -> str:

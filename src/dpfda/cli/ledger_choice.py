@@ -39,14 +39,21 @@ class LedgerChoice:
         """Whether there is something to open."""
         return self.is_url or os.path.lexists(self.location)
 
+    def refuse_folder(self) -> None:
+        """A ledger is a file."""
+        if not self.is_url and Path(self.location).is_dir():
+            raise InvalidInput(f"{self.shown} is a folder; a ledger is one file: name it.")
+
     def open(self) -> Ledger:
         """The ledger, verified; a missing one is the user's mistake, and is not made."""
         from dpfda.privacy.ledger.ledger import Ledger
 
+        self.refuse_folder()
         if not self.exists:
             raise InvalidInput(
-                f"There is no ledger {self.shown}, and it is never made in passing: set the total budget once with: dpfda "
-                f"budget init --ledger {self.shown} --epsilon 3 --delta 1e-5 (if there was one, see dpfda budget restore)"
+                f"There is no ledger {self.shown}, so nobody has set how much may be spent on these data in all. Set it "
+                f"once: dpfda budget init --ledger {self.shown} --epsilon 3 --delta 1e-5. If there was one, do not begin "
+                "anew, which would forget what was spent: find it, or see dpfda budget restore."
             )
         return Ledger.open(self.location, timeout=float(os.environ.get(PATIENCE, "30")))
 
@@ -63,3 +70,26 @@ def choose_ledger(named: str | None, source: Source | None = None) -> LedgerChoi
     if beside is not None and (beside.exists() or not Path(HERE).exists()):
         return LedgerChoice(str(beside))
     return LedgerChoice(HERE)
+
+
+def describe_new_ledger(choice: LedgerChoice, epsilon: float, delta: float) -> str:
+    """What its owner has to know about a new ledger."""
+    return (
+        f"{choice.shown} allows epsilon = {epsilon:g} at delta = {delta:g} in total, for all studies of these data. "
+        "Keep it with the data and back it up while no study runs: it is the budget. Deleting it, or going on with an older "
+        "copy, would forget what was spent and break the promise; a copy of the data needs this same ledger (--ledger)."
+    )
+
+
+def find_only_ledger() -> LedgerChoice:
+    """Where no data set is named: $DPFDA_LEDGER, dpfda.ledger, or the only ledger in this folder."""
+    if os.environ.get(VARIABLE) or Path(HERE).exists():
+        return choose_ledger(None)
+    found = sorted(str(path) for path in Path().glob("*.ledger") if path.is_file())
+    if len(found) == 1:
+        return LedgerChoice(found[0])
+    if found:
+        raise InvalidInput(
+            f"There are {len(found)} ledgers in this folder ({', '.join(found)}); name one with --ledger, or its data."
+        )
+    raise InvalidInput("There is no ledger in this folder; name the data set, or the ledger with --ledger.")

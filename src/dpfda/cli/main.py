@@ -37,9 +37,8 @@ COMMANDS: dict[str, Entry] = {
     "describe": Entry("dpfda.cli.commands.describe", "Help to choose public bounds without leaking.", ANALYSE),
     "plan": Entry("dpfda.cli.commands.plan", "What a study can learn, before anything is collected or spent.", ANALYSE),
     "report": Entry("dpfda.cli.commands.report", "Draw the report or figures of a result again.", ANALYSE),
-    "export": Entry(
-        "dpfda.cli.commands.export", "Coefficients, grid values or scikit-fda objects of a result.", ANALYSE
-    ),
+    "ask": Entry("dpfda.cli.commands.ask", "Profiles, contrasts, slopes, averages and tests of a result.", ANALYSE),
+    "export": Entry("dpfda.cli.commands.export", "Coefficients or grid values of a result.", ANALYSE),
     "budget": Entry("dpfda.cli.commands.budget", "Set, show and verify the privacy budget of a data set.", BUDGET),
     "audit": Entry("dpfda.cli.commands.audit", "Attack this installation and test every privacy claim.", BUDGET),
     "consortium": Entry("dpfda.cli.commands.consortium", "Enrol the sites that may take part in studies.", SITES),
@@ -119,7 +118,9 @@ def run(arguments: Sequence[str]) -> int:
     rest = [argument for argument in arguments if argument not in _ANYWHERE]
     command = shlex.join(["dpfda", *rest])
     ordered = [*dict.fromkeys(flags), *rest]
-    return run_for_exit_code(lambda: app(ordered, prog_name="dpfda", standalone_mode=False, obj=command))
+    return run_for_exit_code(
+        lambda: app(ordered, prog_name="dpfda", standalone_mode=False, obj=command), rest[0] if rest else ""
+    )
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ from dpfda.errors import DpfdaError, InvalidInput
 from dpfda.report.document import Document, to_json
 
 FIGURE_ENDINGS = (".png", ".svg", ".pdf")
+REPORT_ENDINGS = (".html", ".htm")
+JSON_ENDINGS = (".json",)
 
 
 class NotWritten(DpfdaError):
@@ -31,12 +33,21 @@ class Outputs:
 
     def check(self) -> None:
         """Refuse what cannot be written, before anything is spent."""
-        for figure in self.figures:
-            if not figure.lower().endswith(FIGURE_ENDINGS):
-                raise InvalidInput(f"--figure {figure} must end in {', '.join(FIGURE_ENDINGS)}.")
-        for target in (self.json, self.report, *self.figures):
-            if target is not None and target != "-":
+        for option, target, endings in (
+            ("json", self.json, JSON_ENDINGS),
+            ("report", self.report, REPORT_ENDINGS),
+            *(("figure", figure, FIGURE_ENDINGS) for figure in self.figures),
+        ):
+            if target is not None and not (option == "json" and target == "-"):
+                check_ending(option, target, endings)
                 check_target(target, self.overwrite)
+        self._refuse_twice()
+
+    def _refuse_twice(self) -> None:
+        named = [str(Path(target).absolute()) for target in (self.json, self.report, *self.figures) if target]
+        twice = next((name for name in named if named.count(name) > 1), None)
+        if twice is not None:
+            raise InvalidInput(f"{twice} is named for two outputs; give each its own file.")
 
     def write(self, document: Document) -> list[str]:
         """Write everything, the JSON first; if something fails, the result itself is still printed."""
@@ -103,6 +114,15 @@ def free_name(stem: str, ending: str) -> str:
         number += 1
         name = f"{stem}-{number}{ending}"
     return name
+
+
+def check_ending(option: str, target: str, endings: tuple[str, ...]) -> None:
+    """Refuse a name whose ending says something else than what will be in the file; a device has none."""
+    path = Path(target)
+    is_device = path.exists() and not path.is_file() and not path.is_dir()
+    if not is_device and not target.lower().endswith(endings):
+        shown = " or ".join([", ".join(endings[:-1]), endings[-1]] if len(endings) > 1 else endings)
+        raise InvalidInput(f"--{option} {target} must end in {shown}.")
 
 
 def check_target(target: str, overwrite: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from dpfda import _validate
 from dpfda._typing import Interval
 from dpfda.curves.tables import Covariate, Domain
+from dpfda.curves.tables.formula import parse_formula
 from dpfda.curves.tables.reading import parse_number
 from dpfda.errors import InvalidInput
 
@@ -16,19 +17,23 @@ def parse_ends(name: str, value: Any) -> tuple[Any, Any]:
     """The two ends of `46:63` or `[46, 63]`."""
     parts = value.split(":") if isinstance(value, str) else list(value) if isinstance(value, list | tuple) else []
     if len(parts) != 2:
-        raise InvalidInput(f"--{name} must be two ends with a colon, as in --{name} 46:63, got {value!r}.")
+        written = name if name.endswith("=") else f"{name} "  # --bounds bmi=10:70, --domain 46:63
+        raise InvalidInput(
+            f"--{name.rstrip('=')} must be two ends with a colon, as in --{written}46:63, got {value!r}."
+        )
     return parts[0], parts[1]
 
 
 def parse_interval(name: str, value: Any) -> Interval:
     """Two numbers, the lower first."""
     low, high = parse_ends(name, value)
-    return _validate.interval(name, (parse_number(name, low), parse_number(name, high)))
+    option = f"--{name.rstrip('=')}"
+    return _validate.interval(option, (parse_number(option, low), parse_number(option, high)))
 
 
-def parse_domain(value: Any) -> Domain:
-    """Two numbers or two dates."""
-    return Domain.between(*parse_ends("domain", value))
+def parse_domain(value: Any, date_format: str | None = None) -> Domain:
+    """Two numbers or two dates, written as those of the table."""
+    return Domain.between(*parse_ends("domain", value), date_format)
 
 
 def parse_names(value: Any) -> list[str]:
@@ -50,10 +55,23 @@ def parse_named(option: str, value: Any) -> dict[str, Any]:
     return pairs
 
 
+def parse_design(value: Any) -> list[str]:
+    """The covariates of `a,b,c`, of a list, or of a formula such as `1 + a + C(b)`."""
+    if not isinstance(value, str) or not set("+:*(`") & set(value):
+        return parse_names(value or [])
+    formula = parse_formula(value)
+    if not formula.is_plain or not formula.intercept:
+        raise InvalidInput(
+            "--design takes covariates and C(...) with an intercept; for products, splines or no intercept use Python: "
+            "PrivateVaryingCoefficients(design=...)."
+        )
+    return list(formula.names)
+
+
 def parse_covariates(design: Any, bounds: Any, levels: Any) -> tuple[Covariate, ...]:
     """The covariates of --design with their public facts."""
     wanted, numeric, categories = (
-        parse_names(design or []),
+        parse_design(design),
         parse_named("bounds", bounds),
         parse_named("levels", levels),
     )

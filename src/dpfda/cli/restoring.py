@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,15 @@ if TYPE_CHECKING:
 
 def check_result(ledger: Ledger, path: Path) -> None:
     """Raise if an earlier result shows a release that the ledger does not hold."""
+    from dpfda.report.document import read_document
+
     try:
-        repeat: dict[str, Any] = json.loads(path.read_bytes())["repeat"]
+        repeat: dict[str, Any] = read_document(path)["repeat"]
         run, heads = str(repeat["run"]), list(repeat["heads"].values())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InvalidInput(f"{path} is no result of this version of dpfda.") from None
+    except (KeyError, TypeError, AttributeError):
+        raise InvalidInput(f"{path} is no result of this version of dpfda; name the JSON or HTML of a fit.") from None
+    if not heads:
+        raise InvalidInput(f"{path} names no ledger: it comes from a fit without one, so there is nothing to compare.")
     for head in heads:
         ledger.check_not_older(run, head)
 
@@ -31,23 +34,51 @@ def restore_ledger(
     ledger: str,
     copy: str | None,
     log: Path | None,
-    total: tuple[float, float] | None,
+    total: tuple[float | None, float | None],
     note: str,
     yes: bool,
 ) -> None:
-    """Say what will be charged, ask, and only then write."""
+    """Check everything, say what will be charged, ask, and only then write."""
     from dpfda.federation.audit_log import AuditLog
     from dpfda.federation.ledger_record import record_position, shown_as_spent
+    from dpfda.privacy.accounting import gaussian_epsilon
     from dpfda.privacy.ledger.takeover import restore
 
+    epsilon, delta = _check_places(ledger, copy, total)
     audit = None if log is None else AuditLog(log)
     spent = None if audit is None else shown_as_spent(audit)
-    said = "all that is left of the budget" if spent is None else f"mu^2 = {spent:.6g} in all, as the log shows"
+    said = "all that is left of the budget"
+    if spent is not None:
+        said = f"epsilon = {gaussian_epsilon(spent**0.5, delta):.4g} of {epsilon:g} in all, as the log shows"
     if not yes and not typer.confirm(f"The new ledger {ledger} will be charged {said}, for good. Go on?"):
         terminal.say("Nothing was changed.")
         raise typer.Exit(1)
-    restored = restore(ledger, copy=copy, spent=spent, total=total, note=note)
+    restored = restore(ledger, copy=copy, spent=spent, total=None if copy else (epsilon, delta), note=note)
     if audit is not None:
         audit.append("restore", outcome="restored", **record_position(restored))
-    left = restored.remaining()
-    terminal.say(f"Restored: {ledger} has mu^2 = {left:.6g} left. Studies that were under way cannot go on.")
+    left = gaussian_epsilon(restored.remaining() ** 0.5, restored.delta)
+    terminal.say(f"Restored: {ledger} has epsilon = {left:.4g} left. Studies that were under way cannot go on.")
+
+
+def _check_places(ledger: str, copy: str | None, total: tuple[float | None, float | None]) -> tuple[float, float]:
+    """Refuse before anybody is asked; the total of the lost ledger."""
+    from dpfda import _validate
+    from dpfda.cli.ledger_choice import LedgerChoice
+
+    place = LedgerChoice(ledger)
+    place.refuse_folder()
+    if not place.is_url and place.exists:
+        raise InvalidInput(
+            f"There is a ledger at {ledger}, so it is not lost; see it with: dpfda budget show --ledger {ledger}"
+        )
+    if copy is not None:
+        found = LedgerChoice(copy)
+        if not found.exists:
+            raise InvalidInput(
+                f"There is no copy {copy}; correct --copy, or leave it out and give --epsilon and --delta."
+            )
+        opened = found.open()
+        return opened.epsilon, opened.delta
+    if total[0] is None or total[1] is None:
+        raise InvalidInput("Without --copy, say which total was set: --epsilon and --delta.")
+    return _validate.positive("--epsilon", total[0]), _validate.fraction("--delta", total[1])

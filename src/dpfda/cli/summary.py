@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+
 import numpy as np
 
 from dpfda.cli.terminal import Terminal
@@ -31,7 +33,8 @@ def print_summary(document: Document, terminal: Terminal) -> None:
 
 
 def _row(document: Document, place: int) -> list[str]:
-    cells = [format_number(document["grid"][place])]
+    x, origin = document["grid"][place], document["study"]["x_origin"]
+    cells = [format_number(x) if origin is None else str(date.fromisoformat(origin) + timedelta(days=x))]
     for function in document["functions"]:
         cells.append(format_number(function["values"][place]))
         if function["low"] is not None:

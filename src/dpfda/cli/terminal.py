@@ -17,6 +17,11 @@ _PIPE_WIDTH = 160
 _PATIENCE = 1.0  # seconds of silence before a progress bar appears
 
 
+def count_things(number: int, thing: str) -> str:
+    """`1 release`, `2 releases`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class Terminal:
     """How much to say, and the command line that is being run."""
@@ -39,6 +44,19 @@ class Terminal:
         """About real subjects, so never on stdout and never in a report unless asked for."""
         for note in notes:
             self.say(f"NOT PRIVATE, for the data's owner only: {note}.")
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person sits there."""
+        return sys.stdin.isatty() and sys.stderr.isatty()
+
+    def confirm(self, question: str) -> None:
+        """Go on only if the person says yes; otherwise the command ends, with nothing spent."""
+        import typer
+
+        if not typer.confirm(question, err=True):
+            self.say("Nothing was spent.")
+            raise typer.Exit(1)
 
     @property
     def out(self) -> Console:

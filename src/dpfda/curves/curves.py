@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ ONES_ALREADY = "design has a column of ones already; drop it or do not add an in
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curves:
-    """n curves, each observed at its own points, with one design vector for each curve.
+    """n curves, each observed at its own points, with one design vector for each curve or, where it changes, each point.
 
     Build it with `from_long`, `from_frame`, `from_source` or `from_skfda`. Curves are in order of id, or of first
     appearance if the ids cannot be sorted; points keep the order of the input.
@@ -39,6 +39,11 @@ class Curves:
         One vector G_i for each curve, which is (1) for a mean.
     labels : array of shape (n, 2), optional
         128 bits of each curve's id, where a table gave it: only `fingerprint` reads them.
+    rows : array of shape (number of points, p), optional
+        One vector G_ij for each point, if the design changes within a curve. `design` then holds that of the other curves,
+        and zeros for those within which it changes (`changes`). None if it changes within no curve.
+    names : tuple of str, optional
+        The public names of the design columns, where a table gave them.
 
     Notes
     -----
@@ -47,11 +52,11 @@ class Curves:
     | input                               | what becomes of it                                              |
     |-------------------------------------|-----------------------------------------------------------------|
     | a point with NaN or infinite x or y | the point is dropped                                            |
+    | a point whose design is not finite  | the point is dropped, whatever the others of its curve have     |
     | a curve that loses all its points   | stays as an empty curve (m_i = 0), which contributes zero       |
-    | NaN or infinity in a curve's design | the curve becomes empty and its design vector zero              |
     | a curve of one point                | allowed                                                         |
     | equal x within a curve              | allowed                                                         |
-    | a design that varies within a curve | refused (`InvalidInput`)                                        |
+    | a design that varies within a curve | kept: one vector for each point (`rows`)                        |
     | a missing id (None, NaN, NA, NaT)   | refused: the row belongs to nobody                              |
     | no rows                             | refused                                                         |
 
@@ -70,6 +75,16 @@ class Curves:
 
     >>> curves[1:].x
     array([41., 47.])
+
+    A covariate that changes from visit to visit, and is missing at one of them.
+
+    >>> dose = [[1.0], [1.0], [2.0], [2.0], [float("nan")]]
+    >>> visits = Curves.from_long(["ann", "ann", "bob", "bob", "bob"], [0, 1, 0, 1, 2], [5, 6, 4, 4, 3], dose)
+    >>> visits.rows is None, visits.counts
+    (True, array([2, 2]))
+    >>> dose[1] = [3.0]
+    >>> Curves.from_long(["ann", "ann", "bob", "bob", "bob"], [0, 1, 0, 1, 2], [5, 6, 4, 4, 3], dose).rows.ravel()
+    array([1., 3., 2., 2.])
     """
 
     x: Floats
@@ -77,6 +92,8 @@ class Curves:
     offsets: Integers
     design: Floats
     labels: NDArray[np.uint64] | None = None
+    rows: Floats | None = None
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         x, y = _validate.vector("x", self.x), _validate.vector("y", self.y)
@@ -94,21 +111,39 @@ class Curves:
             raise InvalidInput("design must hold finite numbers only; use Curves.from_long to handle missing values.")
         if self.labels is not None and self.labels.shape != (offsets.size - 1, 2):
             raise InvalidInput(f"labels must have one row of two words for each of {offsets.size - 1} curves.")
-        for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        _check_names(self.names, design.shape[1])
+        rows = self.rows
+        if rows is not None:
+            rows = _validate.numeric("rows", rows) + 0.0  # -0.0 is 0.0
+            if rows.shape != (x.size, design.shape[1]) or not np.isfinite(rows).all():
+                raise InvalidInput(f"rows must hold {design.shape[1]} finite numbers for each of {x.size} points.")
+            design, rows = settle_design(design + 0.0, rows, offsets)
+        self._set_arrays(x, y, offsets, design, rows)
 
     @classmethod
     def of_checked_arrays(
-        cls, x: Floats, y: Floats, offsets: Integers, design: Floats, labels: NDArray[np.uint64] | None = None
+        cls,
+        x: Floats,
+        y: Floats,
+        offsets: Integers,
+        design: Floats,
+        labels: NDArray[np.uint64] | None = None,
+        rows: Floats | None = None,
+        names: tuple[str, ...] = (),
     ) -> Curves:
         """Arrays that are known to be right and belong to nobody else, neither copied nor read."""
+        _check_names(names, design.shape[1])
         curves = object.__new__(cls)
         object.__setattr__(curves, "labels", labels)
-        for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design)):
-            array.flags.writeable = False
-            object.__setattr__(curves, name, array)
+        object.__setattr__(curves, "names", names)
+        curves._set_arrays(x, y, offsets, design, rows)
         return curves
+
+    def _set_arrays(self, x: Floats, y: Floats, offsets: Integers, design: Floats, rows: Floats | None) -> None:
+        for name, array in (("x", x), ("y", y), ("offsets", offsets), ("design", design), ("rows", rows)):
+            if array is not None:
+                array.flags.writeable = False
+            object.__setattr__(self, name, array)
 
     @classmethod
     def from_source(cls, location: str | os.PathLike[str], **reading: Any) -> Curves:
@@ -123,38 +158,61 @@ class Curves:
 
     @classmethod
     def from_long(cls, ids: Iterable[Hashable], x: ArrayLike, y: ArrayLike, design: ArrayLike | None = None) -> Curves:
-        """One row for each point: the curve's id, x, y and, if given, `design` (constant within a curve)."""
+        """One row for each point: the curve's id, x, y and, if given, `design`, which may change within a curve."""
         codes, n = _curve_codes(ids)
         if not codes.size:
             raise InvalidInput("ids must hold at least one row.")
         x = _validate.vector("x", x, length=codes.size, finite=False)
         y = _validate.vector("y", y, length=codes.size, finite=False)
-        per_curve = None
-        if design is not None:
-            per_curve = _design_of_curves(_design_rows(design, codes.size), codes, n)
+        rows = None if design is None else _design_rows(design, codes.size)
         if np.any(codes[1:] < codes[:-1]):
             order = _stable_order(codes, n)
             codes, x, y = codes[order], x[order], y[order]
-        return cls._assemble(codes, n, x, y, per_curve)
+            rows = None if rows is None else rows[order]
+        if rows is None:
+            return cls._assemble(codes, n, x, y, np.ones((n, 1)))
+        return cls._assemble_rows(codes, n, x, y, rows)
 
     @classmethod
-    def from_frame(cls, df: Any, *, id: str, x: str, y: str, design: Sequence[str] | None = None) -> Curves:
-        """Columns of a pandas, polars or pyarrow table in long format (one row for each point)."""
+    def from_frame(
+        cls,
+        df: Any,
+        *,
+        id: str,
+        x: str,
+        y: str,
+        design: str | Sequence[str] | None = None,
+        covariates: Mapping[str, Any] | None = None,
+        y_levels: Sequence[str] | None = None,
+    ) -> Curves:
+        """Columns of a pandas, polars or pyarrow table in long format (one row for each point).
+
+        Without `covariates`, `design` names numeric columns, taken as they are. With `covariates`, which maps names to
+        PUBLIC bounds ``(low, high)`` or to a list of PUBLIC levels, text columns become indicators, an intercept is put
+        before them, and `design` may be a formula such as ``"male + C(arm) + male:bmi"`` (its grammar is that of
+        `dpfda.curves.tables.formula`); left out, it has all covariates. `y_levels` are both values of a yes/no column, that
+        of 0 first.
+        """
         frame = _narwhals_frame(df)
-        columns = [] if design is None else [design] if isinstance(design, str) else list(design)
-        if design is not None and not columns:
+        columns = (
+            [] if design is None or covariates is not None else [design] if isinstance(design, str) else list(design)
+        )
+        if design is not None and not columns and covariates is None:
             raise InvalidInput("design must name at least one column; leave it out for a mean.")
         for role, column in (("id", id), ("x", x), ("y", y), *(("design", name) for name in columns)):
             if column not in frame.columns:
                 raise InvalidInput(f"{role} names the column {column!r}, which is not among {list(frame.columns)}.")
         if not len(frame):
             raise InvalidInput("df must have at least one row.")
-        return cls.from_long(
-            frame.get_column(id).to_numpy(),
-            _numeric_column(frame, x),
-            _numeric_column(frame, y),
-            np.column_stack([_numeric_column(frame, name) for name in columns]) if columns else None,
-        )
+        from dpfda.curves.tables import frames
+
+        ids, places = frame.get_column(id).to_numpy(), _numeric_column(frame, x)
+        values = _numeric_column(frame, y) if y_levels is None else frames.take_choices(frame, y, y_levels)
+        if covariates is not None:
+            made = frames.make_design(design, covariates)
+            return cls.from_long(ids, places, values, frames.take_design(frame, made)).with_names(made.names)
+        rows = np.column_stack([_numeric_column(frame, name) for name in columns]) if columns else None
+        return cls.from_long(ids, places, values, rows).with_names(tuple(columns))
 
     @classmethod
     def from_skfda(cls, fd: Any, design: ArrayLike | None = None) -> Curves:
@@ -172,7 +230,7 @@ class Curves:
         else:
             x, y = fd.points[:, 0], fd.values[:, 0]
             counts = np.diff(np.append(fd.start_indices, len(x)))
-        per_curve = None if design is None else _design_rows(design, n)
+        per_curve = np.ones((n, 1)) if design is None else _design_rows(design, n)
         codes = np.repeat(np.arange(n), counts)
         return cls._assemble(codes, n, _validate.numeric("fd", x), _validate.numeric("fd", y), per_curve)
 
@@ -185,10 +243,9 @@ class Curves:
         return FDataIrregular(start_indices=self.offsets[:-1].copy(), points=self.x.copy(), values=self.y.copy())
 
     @classmethod
-    def _assemble(cls, codes: Integers, n: int, x: Floats, y: Floats, design: Floats | None) -> Curves:
+    def _assemble(cls, codes: Integers, n: int, x: Floats, y: Floats, design: Floats) -> Curves:
         """Apply the rule for missing values; `codes` ascend, and nobody else has the arrays."""
         keep = np.isfinite(x) & np.isfinite(y)
-        design = np.ones((n, 1)) if design is None else design
         unusable = np.asarray(~np.isfinite(design).all(axis=1))
         if unusable.any():
             design = np.where(unusable[:, None], 0.0, design)
@@ -196,6 +253,24 @@ class Curves:
         if not keep.all():
             codes, x, y = codes[keep], x[keep], y[keep]
         return cls.of_checked_arrays(x, y, _offsets(np.bincount(codes, minlength=n)), design)
+
+    @classmethod
+    def _assemble_rows(cls, codes: Integers, n: int, x: Floats, y: Floats, rows: Floats) -> Curves:
+        """The same with a design vector for each point. A curve without points keeps its last complete one, if any."""
+        usable = np.asarray(np.isfinite(rows).all(axis=1))
+        design = np.zeros((n, rows.shape[1]))
+        if usable.all():
+            design[codes] = rows + 0.0  # -0.0 is 0.0
+        else:
+            design[codes[usable]] = rows[usable] + 0.0
+        keep = usable & np.isfinite(x) & np.isfinite(y)
+        if not keep.all():
+            codes, x, y, rows = codes[keep], x[keep], y[keep], rows[keep]
+        offsets = _offsets(np.bincount(codes, minlength=n))
+        if rows.shape[1] and not np.array_equal(rows, design[codes]):
+            design, settled = settle_design(design, rows + 0.0, offsets)
+            return cls.of_checked_arrays(x, y, offsets, design, rows=settled)
+        return cls.of_checked_arrays(x, y, offsets, design)
 
     @property
     def n(self) -> int:
@@ -225,6 +300,21 @@ class Curves:
         """For each point the index of its curve."""
         return np.repeat(np.arange(self.n, dtype=np.int64), self.counts)
 
+    @property
+    def changes(self) -> NDArray[np.bool_]:
+        """Within which curves the design changes. Private, as `counts`."""
+        return np.zeros(self.n, dtype=np.bool_) if self.rows is None else find_changes(self.rows, self.offsets)
+
+    @property
+    def design_changes(self) -> bool:
+        """Whether the design changes within a curve."""
+        return self.rows is not None
+
+    @property
+    def point_design(self) -> Floats:
+        """The design vector of every point."""
+        return self.design[self.owners] if self.rows is None else self.rows
+
     def take(self, indices: ArrayLike) -> Curves:
         """The curves with these indices, in this order; a boolean mask selects as in numpy."""
         try:
@@ -237,7 +327,8 @@ class Curves:
         offsets = _offsets(counts)
         places = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][chosen] - offsets[:-1], counts)
         labels = None if self.labels is None else self.labels[chosen]
-        return Curves(self.x[places], self.y[places], offsets, self.design[chosen], labels)
+        rows = None if self.rows is None else self.rows[places]
+        return Curves(self.x[places], self.y[places], offsets, self.design[chosen], labels, rows, self.names)
 
     def __getitem__(self, key: int | slice | ArrayLike) -> Curves:
         """A slice, an index array or a mask gives `Curves`; a single index gives `Curves` of length one."""
@@ -251,7 +342,8 @@ class Curves:
         if keep.all():
             return self
         counts = np.bincount(self.owners[keep], minlength=self.n)
-        return Curves(self.x[keep], self.y[keep], _offsets(counts), self.design, self.labels)
+        rows = None if self.rows is None else self.rows[keep]
+        return Curves(self.x[keep], self.y[keep], _offsets(counts), self.design, self.labels, rows, self.names)
 
     def with_intercept(self, *, allow_ones: bool = False) -> Curves:
         """Put a column of ones in front of the design (zeros for curves emptied by a missing design).
@@ -261,12 +353,19 @@ class Curves:
         emptied = self._find_emptied()
         if not allow_ones and not emptied.all() and self.constant_columns().any():
             raise InvalidInput(ONES_ALREADY)
-        return Curves(self.x, self.y, self.offsets, np.column_stack([~emptied, self.design]), self.labels)
+        names = ("intercept", *self.names) if self.names else ()
+        first = ~emptied & ~self.changes
+        rows = None if self.rows is None else np.column_stack([np.ones(self.n_points), self.rows])
+        return Curves(self.x, self.y, self.offsets, np.column_stack([first, self.design]), self.labels, rows, names)
+
+    def with_names(self, names: tuple[str, ...]) -> Curves:
+        """The same curves, with public names for the design columns."""
+        return Curves.of_checked_arrays(self.x, self.y, self.offsets, self.design, self.labels, self.rows, tuple(names))
 
     def constant_columns(self) -> NDArray[np.bool_]:
         """Which columns of the design are one for all curves but those emptied by a missing design."""
-        ones: NDArray[np.bool_] = np.all(self.design[~self._find_emptied()] == 1.0, axis=0)
-        return ones
+        ones: NDArray[np.bool_] = np.all(self.design[~self._find_emptied() & ~self.changes] == 1.0, axis=0)
+        return ones if self.rows is None else ones & np.all(self.rows == 1.0, axis=0)
 
     def _find_emptied(self) -> NDArray[np.bool_]:
         emptied: NDArray[np.bool_] = (self.counts == 0) & ~self.design.any(axis=1)
@@ -280,12 +379,13 @@ class Curves:
         """What these curves, the first of them at `position`, add to the fingerprint of a whole."""
         from dpfda.curves.fingerprint import sum_lanes
 
-        return sum_lanes(self.x, self.y, self.offsets, self.design, self.labels, key, position)
+        design = self.design if self.rows is None else (self.design, self.rows, self.changes)
+        return sum_lanes(self.x, self.y, self.offsets, design, self.labels, key, position)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Curves):
             return NotImplemented
-        names = ("x", "y", "offsets", "design")
+        names = ("x", "y", "offsets", "design", "rows")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]
@@ -293,6 +393,11 @@ class Curves:
     def __repr__(self) -> str:
         # Neither values nor counts: a repr ends up in logs.
         return f"Curves(n={self.n}, p={self.p})"
+
+
+def _check_names(names: tuple[str, ...], columns: int) -> None:
+    if names and (len(names) != columns or len(set(names)) != columns):
+        raise InvalidInput(f"names must be {columns} different ones, one for each design column, got {names!r}.")
 
 
 def with_intercept(design: ArrayLike) -> Floats:
@@ -304,6 +409,25 @@ def with_intercept(design: ArrayLike) -> Floats:
     if np.any(np.all(columns == 1.0, axis=0)) and len(columns):
         raise InvalidInput(ONES_ALREADY)
     return np.column_stack([np.ones(len(columns)), columns])
+
+
+def find_changes(rows: Floats, offsets: Integers) -> NDArray[np.bool_]:
+    """Which curves have two points with different rows, bit by bit."""
+    bits = np.ascontiguousarray(rows).view(np.int64)
+    changes = np.zeros(len(rows) + 1, dtype=np.int64)  # how often the rows have changed up to each point
+    np.cumsum((bits[1:] != bits[:-1]).any(axis=1), out=changes[1 : len(rows)])
+    several = np.diff(offsets) > 1
+    found = np.zeros(several.size, dtype=np.bool_)
+    found[several] = changes[offsets[1:][several] - 1] > changes[offsets[:-1][several]]
+    return found
+
+
+def settle_design(design: Floats, rows: Floats, offsets: Integers) -> tuple[Floats, Floats | None]:
+    """The two arrays of a design with a row for each point, as `Curves` has them; an empty curve keeps its vector."""
+    changes, filled, settled = find_changes(rows, offsets), np.diff(offsets) > 0, design.copy()
+    settled[filled] = rows[offsets[:-1][filled]]
+    settled[changes] = 0.0
+    return settled, rows if changes.any() else None
 
 
 def _offsets(counts: NDArray[np.integer[Any]]) -> Integers:
@@ -377,17 +501,6 @@ def _design_rows(design: ArrayLike, rows: int) -> Floats:
     if array.ndim != 2 or array.shape[0] != rows or array.shape[1] < 1:
         raise InvalidInput(f"design must have {rows} rows and at least one column, got shape {array.shape}.")
     return array
-
-
-def _design_of_curves(design: Floats, codes: Integers, n: int) -> Floats:
-    per_curve = np.empty((n, design.shape[1]))
-    per_curve[codes] = design
-    spread = per_curve[codes]
-    varies = ~np.all((design == spread) | (np.isnan(design) & np.isnan(spread)), axis=0)
-    if varies.any():
-        column = int(np.flatnonzero(varies)[0])
-        raise InvalidInput(f"design must be constant within a curve, but its column {column} varies; use one value.")
-    return per_curve
 
 
 def _narwhals_frame(df: Any) -> Any:

@@ -1,8 +1,9 @@
 """A keyed fingerprint of curves: which ids and rows stand at which position. It and its key stay with the owner.
 
-Words of 64 bits (of each point x and y; of each curve its number of points, its id's label and its design) are cut into
-halves, each half is multiplied by a coefficient of its own, and the products are summed modulo 2^64, in two lanes with
-other coefficients. Sums of parts add up, so memory, scratch files, chunks and workers give the same fingerprint.
+Words of 64 bits (of each point x and y; of each curve its number of points, its id's label and its design; where the design
+changes within a curve, zeros in its place and the design of each of its points) are cut into halves, each half is
+multiplied by a coefficient of its own, and the products are summed modulo 2^64, in two lanes with other coefficients. Sums
+of parts add up, so memory, scratch files, chunks and workers give the same fingerprint.
 
 Bound: two data sets that differ in any word have equal lanes with probability at most 2^-66 over uniform coefficients.
 (A half differs by d with 0 < abs(d) < 2^32, so at most 2^31 of the 2^64 coefficients solve one lane: 2^-33 for each.)
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +25,12 @@ from dpfda._typing import Floats, Integers
 
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
 _LOW_HALF, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
-_POINT, _CURVE = np.uint64(0), np.uint64(2)  # what a pair of words is of; the next number is its second block
+_POINT, _CURVE, _ROW = np.uint64(0), np.uint64(2), np.uint64(4)  # what a pair of words is of; then its second block
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _FOLDS = np.uint64(29), np.uint64(32)
 
 Unsigned = NDArray[np.uint64]
+ChangingDesign = tuple[Floats, Floats, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,24 @@ class Lanes:
 
 
 def sum_lanes(
-    x: Floats, y: Floats, offsets: Integers, design: Floats, labels: Unsigned | None, key: bytes, position: int = 0
+    x: Floats,
+    y: Floats,
+    offsets: Integers,
+    design: Floats | ChangingDesign,
+    labels: Unsigned | None,
+    key: bytes,
+    position: int = 0,
 ) -> Lanes:
-    """The lanes of curves of which the first stands at `position`. Arrays may be maps of files."""
+    """The lanes of curves of which the first stands at `position`. Arrays may be maps of files.
+
+    A design that changes is one vector for each curve, one for each point, and within which curves it changes.
+    """
     n = offsets.size - 1
+    design, rows, changes = design if isinstance(design, tuple) else (design, None, None)
     fits = x.ndim == y.ndim == offsets.ndim == 1 and x.size == y.size == offsets[-1] and offsets[0] == 0
     require(fits, "x, y and offsets must fit together")
-    rows = design.ndim == 2 and len(design) == n and (labels is None or labels.shape == (n, 2))
-    require(rows, "design and labels must have one row for each curve")
+    complete = design.ndim == 2 and len(design) == n and (labels is None or labels.shape == (n, 2))
+    require(complete, "design and labels must have one row for each curve")
     counts = np.diff(offsets)
     require(not (counts < 0).any(), "offsets must not decrease")
     columns = design.shape[1]
@@ -74,6 +87,9 @@ def sum_lanes(
     lanes = np.zeros(2, dtype=np.uint64)
     _add_points(_bits(x), _bits(y), np.ascontiguousarray(offsets), np.uint64(position), keys, lanes)
     _add_facts(facts, np.uint64(position), keys, lanes)
+    if rows is not None and changes is not None:
+        require(rows.shape == (x.size, columns) and changes.shape == (n,), "there must be a design for each point")
+        _add_rows(_bits(rows), np.ascontiguousarray(offsets), changes, np.uint64(position), keys, lanes)
     return Lanes(int(lanes[0]), int(lanes[1]), n, int(x.size), columns, labels is not None)
 
 
@@ -135,6 +151,28 @@ def _add_facts(facts: Unsigned, position: np.uint64, key: Unsigned, lanes: Unsig
             one, other = _pair(key, place, np.uint64(pair), _CURVE, words[0], words[1])
             first += one
             second += other
+    lanes[0] += first
+    lanes[1] += second
+
+
+@compiled
+def _add_rows(
+    rows: Unsigned, offsets: Integers, changes: Any, position: np.uint64, key: Unsigned, lanes: Unsigned
+) -> None:
+    first = second = np.uint64(0)
+    columns = rows.shape[1]
+    pairs = (columns + 1) // 2
+    for curve in range(offsets.size - 1):
+        if not changes[curve]:
+            continue
+        place = position + np.uint64(curve)
+        for point in range(offsets[curve], offsets[curve + 1]):
+            for pair in range(pairs):
+                other = rows[point, 2 * pair + 1] if 2 * pair + 1 < columns else np.uint64(0)
+                number = np.uint64((point - offsets[curve]) * pairs + pair)
+                one, two = _pair(key, place, number, _ROW, rows[point, 2 * pair], other)
+                first += one
+                second += two
     lanes[0] += first
     lanes[1] += second
 

@@ -8,14 +8,24 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Self
 
+import numpy as np
+
 from dpfda import _validate
 from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
-from dpfda.errors import InsufficientBudgetWarning, InvalidInput, NotPrivateWarning
+from dpfda.errors import (
+    InsufficientBudgetWarning,
+    InvalidInput,
+    LargeDeltaWarning,
+    NotPrivateWarning,
+    OwnerWarning,
+)  # fmt: skip
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
-from dpfda.estimators.parameters import Parameters
+from dpfda.estimators.parameters import Parameters, refuse_searches
+from dpfda.estimators.totals import state_totals
+from dpfda.inference.coding import Coding, default_coding
 from dpfda.methods.run import Outcome, run_study
 from dpfda.planning.expected_error import (
     TYPICAL_POINTS,
@@ -27,14 +37,24 @@ from dpfda.planning.expected_error import (
 )
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans.published import DEFAULT_POINTS_PER_CURVE
-from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.plans.registry import default_basis, make_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import INTERCEPT, Scaling
 from dpfda.protocol.statement import not_private, statement
-from dpfda.protocol.terms import BASES, MOST_BASIS, PROJECTIONS, Y_SCALES, CovariateTerms, SiloTerms, StudyTerms
+from dpfda.protocol.terms import (
+    BASES,
+    MOST_BASIS,
+    OUTCOMES,
+    PROJECTIONS,
+    Y_SCALES,
+    CovariateTerms,
+    SiloTerms,
+    StudyTerms,
+)
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
+OUTSIDE = ("drop", "refuse")  # what becomes of points with x outside the domain
 METHODS = ("adaptive", "published", "nonprivate")
 DEFAULT_REFERENCE_SIZE = 7
 
@@ -54,7 +74,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         *,
         domain: tuple[float, float] | None = None,
         y_bounds: tuple[float, float] | None = None,
-        basis: str = "cosine",
+        basis: str | None = None,
         n_basis: int | None = None,
         alpha: float | None = None,
         method: str = "adaptive",
@@ -63,6 +83,10 @@ class CurveEstimator(FittedFunctions, Parameters):
         y_scale: str = "bounds",
         constants: PublishedConstants | None = None,
         projection: str = "ellipsoid",
+        assume_symmetric: bool = False,
+        outcome: str | None = None,
+        visit_times: Sequence[float] = (),
+        outside: str = "drop",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -78,22 +102,33 @@ class CurveEstimator(FittedFunctions, Parameters):
         self.y_scale = y_scale
         self.constants = constants
         self.projection = projection
+        self.assume_symmetric = assume_symmetric
+        self.outcome = outcome
+        self.visit_times = visit_times
+        self.outside = outside
         self.random_state = random_state
 
     def fit(
         self,
-        X: Data,
-        y: None = None,
+        X: Any,
+        y: str | None = None,
         *,
+        id: str | None = None,
+        x: str | None = None,
+        y_levels: Sequence[str] | None = None,
         run: str | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
-        """Estimate from curves, or from silos that each bring their own promise.
+        """Estimate from curves, from silos that each bring their own promise, or from a table in memory.
 
         Parameters
         ----------
-        X : Curves, Silo, or a list of either
-            Raw `Curves` become a silo with this estimator's epsilon and delta; a `Silo` brings its own.
+        X : Curves, Silo, a list of either, or a table
+            Raw `Curves` become a silo with this estimator's epsilon and delta; a `Silo` brings its own. Of a pandas, polars
+            or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
+            ``fit(df, id="pid", x="age", y="hdl")``.
+        y_levels : sequence of str, optional
+            Both values of a yes/no column of a table, that of 0 first.
         run : str, optional
             Names the study in the ledgers. After a crash, fitting again under the same name to silos with durable ledgers
             replays the rounds that were answered, free of charge, and resumes. A fresh name is drawn when left out.
@@ -105,12 +140,18 @@ class CurveEstimator(FittedFunctions, Parameters):
         self
             Fitted. Nothing was spent if an error was raised before the first round; see `Silo.ledger` otherwise.
         """
+        refuse_searches()
         self.check_parameters()
+        columns = {"id": id, "x": x, "y": y}
+        if any(column is not None for column in columns.values()):
+            X = self._read_frame(X, columns, y_levels)
         if self.method == "nonprivate":
             return self._fit_reference(X)
         silos = self._as_silos(X)
         terms = self.make_terms([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
         plan = make_plan(terms)
+        coding = self._make_coding(plan.scaling.design_bounds, silos[0].names)
+        _warn_of_large_delta(terms.silos)
         warned = self._warn_if_insufficient(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
         with one_blas_thread():
@@ -118,7 +159,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.terms_, self.plan_ = terms, plan
-        self.remember(plan.basis, plan.scaling, outcome, statement(plan, private=outcome.private))
+        spent = state_totals(statement(plan, private=outcome.private), X, silos)
+        self.remember(plan.basis, plan.scaling, outcome, spent, coding)
         if not warned and self.expected_error_ is not None and self.expected_error_.insufficient:
             warnings.warn(found_insufficient_text(self.expected_error_), InsufficientBudgetWarning, 2)
         return self
@@ -164,9 +206,18 @@ class CurveEstimator(FittedFunctions, Parameters):
     def check_parameters(self) -> None:
         """Raise `InvalidInput` for the first parameter that cannot be used; no data are involved."""
         _validate.choice("method", self.method, METHODS)
-        _validate.choice("basis", self.basis, BASES)
+        if self.basis is not None:
+            _validate.choice("basis", self.basis, BASES)
+        if self.outcome is not None:
+            _validate.choice("outcome", self.outcome, OUTCOMES[1:])
+        if not isinstance(self.assume_symmetric, bool | np.bool_):
+            raise InvalidInput(f"assume_symmetric must be True or False, got {self.assume_symmetric!r}.")
+        declared = self.assume_symmetric or self.outcome is not None or len(self.visit_times) > 0
+        if declared and self.method == "published":
+            raise InvalidInput("assume_symmetric, outcome and visit_times are for method='adaptive'; leave them out.")
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
         _validate.choice("projection", self.projection, PROJECTIONS)
+        _validate.choice("outside", self.outside, OUTSIDE)
         _validate.interval("domain", self.domain)
         _validate.interval("y_bounds", self.y_bounds)
         if self.alpha is not None:
@@ -178,12 +229,31 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.points_per_curve is not None:
             _validate.positive("points_per_curve", self.points_per_curve)
 
+    def choose_basis(self) -> str:
+        """The name of the basis: free ends unless another one is asked for, cosines for the published method."""
+        return self.basis or default_basis(self.method)
+
+    def _read_frame(self, table: Any, columns: dict[str, str | None], y_levels: Sequence[str] | None) -> Curves:
+        """The curves of a table in memory; without covariates there is no design."""
+        missing = [name for name, column in columns.items() if not isinstance(column, str)]
+        if missing:
+            raise InvalidInput(f"{missing[0]} must name a column of the table: fit(df, id='...', x='...', y='...').")
+        return Curves.from_frame(table, **columns, y_levels=y_levels, **self._design_options())  # type: ignore[arg-type]
+
+    def _design_options(self) -> dict[str, Any]:
+        return {}
+
     def _as_silos(self, X: Data) -> list[Silo]:
         items: list[Any] = [X] if isinstance(X, Curves | Silo) else list(X) if isinstance(X, Sequence) else []
         if not items or not all(isinstance(item, Curves | Silo) for item in items):
             raise InvalidInput(
                 f"X must be Curves, a Silo, or a non-empty list of them, got {type(X).__name__}; "
-                "build Curves with Curves.from_long or Curves.from_frame."
+                "build Curves with Curves.from_long or Curves.from_frame, or name the columns of a table with id, x and y."
+            )
+        if len(items) > 1 and all(isinstance(item, Curves) and item.n == 1 for item in items):
+            raise InvalidInput(
+                "X is a list of single curves, each of which would become a silo; give one Curves, or Silo objects if "
+                "every subject really answers for itself."
             )
         if len({id(item) for item in items}) != len(items):
             raise InvalidInput("X holds the same silo twice; give every silo once.")
@@ -201,11 +271,22 @@ class CurveEstimator(FittedFunctions, Parameters):
 
     def _check_curves(self, curves: Curves) -> None:
         low, high = _validate.interval("domain", self.domain)
-        if curves.n_points and not (curves.x.min() >= low and curves.x.max() <= high):
+        inside = int(np.count_nonzero((curves.x >= low) & (curves.x <= high)))
+        if inside == curves.n_points:
+            return
+        if not inside:
+            raise InvalidInput(f"domain ({low:g}, {high:g}) misses every point; check its units, or the column of x.")
+        if self.outside == "refuse":
             raise InvalidInput(
                 f"domain ({low:g}, {high:g}) does not hold every x; widen domain to the range that is possible by "
-                "definition (not by looking at the data), or drop the points outside it."
+                "definition (not by looking at the data), or set outside='drop' to leave those points out."
             )
+        warnings.warn(
+            f"NOT PRIVATE, for the data's owner only: {curves.n_points - inside:,} of {curves.n_points:,} points lie "
+            "outside the domain and are left out (outside='refuse' would refuse them).",
+            OwnerWarning,
+            5,
+        )
 
     def make_terms(self, silo_terms: Sequence[SiloTerms], *, columns: int, **labels: Any) -> StudyTerms:
         """The terms of a fit: public values alone, from which every silo makes the plan by itself.
@@ -226,9 +307,15 @@ class CurveEstimator(FittedFunctions, Parameters):
         """
         bounds = self._column_bounds(columns)
         covariates = [pair for pair in bounds if pair != INTERCEPT]
-        public: dict[str, Any] = {"basis": self.basis, "n_basis": self.n_basis, "alpha": self.alpha, **labels}
+        public: dict[str, Any] = {"basis": self.choose_basis(), "n_basis": self.n_basis, "alpha": self.alpha, **labels}
         if self.basis == "fourier-extension":
             public["extension"] = _validate.real("factor", self.extension)
+        if self.method == "adaptive":
+            public |= {
+                "assume_symmetric": bool(self.assume_symmetric),
+                "outcome": self.outcome or OUTCOMES[0],
+                "visit_times": tuple(float(time) for time in _validate.vector("visit_times", list(self.visit_times))),
+            }
         if self.method == "published":
             public |= {"y_scale": self.y_scale, "constants": self.constants, "projection": self.projection}
             _warn_of_assumed_points(silo_terms)
@@ -242,6 +329,10 @@ class CurveEstimator(FittedFunctions, Parameters):
             **public,
         )
 
+    def _make_coding(self, bounds: Sequence[tuple[float, float]], names: Sequence[str]) -> Coding:
+        """What the design columns mean, from their public bounds and the names that the table gave."""
+        return default_coding(bounds, names if len(names) == len(bounds) else ())
+
     def _column_bounds(self, columns: int) -> tuple[tuple[float, float], ...]:
         raise NotImplementedError
 
@@ -251,12 +342,25 @@ class CurveEstimator(FittedFunctions, Parameters):
         self._check_curves(X)
         warnings.warn("method='nonprivate' protects nobody: do not release its result.", NotPrivateWarning, 3)
         size = DEFAULT_REFERENCE_SIZE if self.n_basis is None else self.n_basis
-        basis = make_basis(self.basis, size, _validate.interval("domain", self.domain), factor=self.extension)
+        basis = make_basis(self.choose_basis(), size, _validate.interval("domain", self.domain), factor=self.extension)
         scaling = Scaling(_validate.interval("y_bounds", self.y_bounds), self._column_bounds(X.p))
-        fitted = least_squares(X, basis, scaling)
-        return self.remember(
-            basis, scaling, Outcome(fitted, None, False), not_private("least squares on the raw curves")
-        )
+        fitted = least_squares(X.restrict(basis.domain), basis, scaling)
+        coding = self._make_coding(scaling.design_bounds, X.names)
+        reason = not_private("least squares on the raw curves")
+        return self.remember(basis, scaling, Outcome(fitted, None, False), reason, coding)
+
+
+def _warn_of_large_delta(silo_terms: Sequence[SiloTerms]) -> None:
+    """From public numbers alone, before anything is spent."""
+    for silo in silo_terms:
+        if silo.delta * silo.n >= 1:
+            warnings.warn(
+                f"delta={silo.delta:g} is large for {silo.n:,} subjects: this promise would permit publishing a whole "
+                "record; choose it far below one over the number of subjects.",
+                LargeDeltaWarning,
+                3,
+            )
+            return
 
 
 def _warn_of_assumed_points(silo_terms: Sequence[SiloTerms]) -> None:

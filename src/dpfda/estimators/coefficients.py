@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,11 @@ from numpy.typing import ArrayLike
 from dpfda import _validate
 from dpfda._typing import Floats
 from dpfda.curves.curves import Curves
+from dpfda.curves.tables.design import Design
 from dpfda.errors import InvalidInput
 from dpfda.estimators.base import CurveEstimator
+from dpfda.estimators.design_coding import make_design_coding
+from dpfda.inference.coding import INTERCEPT, Coding
 from dpfda.protocol.published_constants import PublishedConstants
 
 
@@ -22,10 +25,17 @@ class PrivateVaryingCoefficients(CurveEstimator):
     Parameters
     ----------
     epsilon, delta, domain, y_bounds, basis, n_basis, alpha, method, random_state
-        As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants and projection.
+        As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants, projection and outside.
     design_bounds : sequence of (low, high)
         PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
         the pair of column 0 may be left out. A single pair holds for every column but the intercept.
+    covariates : mapping, optional
+        Instead of `design_bounds`: names with PUBLIC bounds or levels, in the order of the design columns, such as
+        ``{"male": (0, 1), "bmi": {"bounds": (10, 70), "reference": 25}, "arm": ["A", "B"]}``. A category has one column
+        for each level but the first. Names answer questions: ``fit.effect("bmi")``, ``fit.curve_at(male=1)``.
+    design : str or list of str, optional
+        With `covariates`: which of them, or a formula such as ``"male + C(arm) + male:bmi + spline(age, 30, 50)"``, a closed
+        grammar that is parsed, never evaluated. Left out, each covariate stands by itself.
     intercept : bool
         The public statement that column 0 of the design is the constant 1 (see `Curves.with_intercept`). It is enforced:
         the column is clamped to 1.
@@ -43,6 +53,9 @@ class PrivateVaryingCoefficients(CurveEstimator):
     Notes
     -----
     Guarantee: that of `PrivateMean`. A subject's covariates are protected with its curve.
+
+    The design may change within a subject (`Curves.rows`): y_ij = sum_k G_ijk beta_k(x_ij) + noise. method="published" has
+    one design vector for each subject and refuses others.
 
     References
     ----------
@@ -78,8 +91,10 @@ class PrivateVaryingCoefficients(CurveEstimator):
         domain: tuple[float, float] | None = None,
         y_bounds: tuple[float, float] | None = None,
         design_bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
+        covariates: Mapping[str, Any] | None = None,
+        design: str | Sequence[str] | None = None,
         intercept: bool = True,
-        basis: str = "cosine",
+        basis: str | None = None,
         n_basis: int | None = None,
         alpha: float | None = None,
         method: str = "adaptive",
@@ -88,6 +103,10 @@ class PrivateVaryingCoefficients(CurveEstimator):
         y_scale: str = "bounds",
         constants: PublishedConstants | None = None,
         projection: str = "ellipsoid",
+        assume_symmetric: bool = False,
+        outcome: str | None = None,
+        visit_times: Sequence[float] = (),
+        outside: str = "drop",
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -104,14 +123,16 @@ class PrivateVaryingCoefficients(CurveEstimator):
             y_scale=y_scale,
             constants=constants,
             projection=projection,
+            assume_symmetric=assume_symmetric,
+            outcome=outcome,
+            visit_times=visit_times,
+            outside=outside,
             random_state=random_state,
         )
         self.design_bounds = design_bounds
+        self.covariates = covariates
+        self.design = design
         self.intercept = intercept
-
-    def predict_coefficients(self, x: ArrayLike) -> Floats:
-        """The coefficient functions at x: an array of shape (len(x), d + 1)."""
-        return self._functions(x)
 
     def band(
         self, level: float = 0.95, *, x: ArrayLike | None = None, simultaneous: bool = True
@@ -122,8 +143,12 @@ class PrivateVaryingCoefficients(CurveEstimator):
         """
         return self._bands(level, x, simultaneous)
 
-    def predict(self, x: ArrayLike, design: ArrayLike) -> Floats:
-        """The expected y at x for design rows G (one row per x, or one row for all)."""
+    def predict(self, x: ArrayLike, design: ArrayLike | None = None, **profile: Any) -> Floats:
+        """The expected y at x: of a profile by names, or for design rows G (one row per x, or one row for all)."""
+        if design is None:
+            return self.curve_at(**profile)(self._places(x))
+        if profile:
+            raise InvalidInput("predict takes a design or a profile by names, not both.")
         rows = np.atleast_2d(_validate.numeric("design", design))
         functions = self._functions(x)
         if rows.shape[1] != functions.shape[1] or rows.shape[0] not in (1, functions.shape[0]):
@@ -131,9 +156,45 @@ class PrivateVaryingCoefficients(CurveEstimator):
         product: Floats = (functions * rows).sum(axis=1)
         return product
 
+    def _design_options(self) -> dict[str, Any]:
+        if self.covariates is None:
+            raise InvalidInput(
+                "covariates must be given to fit a table: public bounds or levels by name, e.g. {'male': (0, 1)}."
+            )
+        return {"design": self._make_design().formula, "covariates": self.covariates}
+
+    def _design_formula(self) -> str:
+        """The design as a formula that states whether there is an intercept."""
+        assert self.covariates is not None
+        if isinstance(self.design, str):
+            return self.design if self.intercept else f"0 + {self.design}"
+        names = list(self.covariates) if self.design is None else list(self.design)
+        return " + ".join(["1" if self.intercept else "0", *(f"`{name}`" for name in names)])
+
+    def _make_design(self) -> Design:
+        assert self.covariates is not None
+        design = Design(self._design_formula(), self.covariates)
+        if design.parsed.intercept != self.intercept:
+            raise InvalidInput("design and intercept contradict each other; leave 0 or 1 out of the design.")
+        return design
+
+    def _make_coding(self, bounds: Sequence[tuple[float, float]], names: Sequence[str]) -> Coding:
+        if self.covariates is None:
+            return super()._make_coding(bounds, names)
+        design = self._make_design()
+        coding = make_design_coding(design, self.covariates)
+        free = [name for name in names if name != INTERCEPT]
+        if free and free != [name for name in coding.columns if name != INTERCEPT]:
+            raise InvalidInput(
+                f"covariates name the design columns {', '.join(coding.columns)}, but the curves have "
+                f"{', '.join(names)}; list the covariates in the order of the curves' columns."
+            )
+        return coding
+
     def _check_curves(self, curves: Curves) -> None:
-        filled = curves.counts > 0
-        if self.intercept and not (curves.design[filled, 0] == 1).all():
+        steady = (curves.counts > 0) & ~curves.changes
+        constant = (curves.design[steady, 0] == 1).all() and (curves.rows is None or (curves.rows[:, 0] == 1).all())
+        if self.intercept and not constant:
             raise InvalidInput(
                 "design must have the constant 1 in column 0: add it with Curves.with_intercept(), or set intercept=False."
             )
@@ -159,6 +220,10 @@ class PrivateVaryingCoefficients(CurveEstimator):
         return _validate.integer("d", d, minimum=0) + (1 if self.intercept else 0)
 
     def _given_bounds(self, free: int) -> list[Any]:
+        if self.covariates is not None:
+            if self.design_bounds is not None:
+                raise InvalidInput("give covariates or design_bounds, not both.")
+            return list(self._make_design().bounds[1 if self.intercept else 0 :])
         if self.design_bounds is None:
             if free == 0:
                 return []

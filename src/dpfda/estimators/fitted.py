@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any, Self
 
 import numpy as np
@@ -10,10 +11,15 @@ from numpy.typing import ArrayLike
 from dpfda import _validate
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
+from dpfda.curves.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.estimators.estimated_error import estimate_error
 from dpfda.estimators.parameters import check_is_fitted
+from dpfda.inference.answers import Answers
 from dpfda.inference.bands import half_widths
+from dpfda.inference.coding import Coding, default_coding
+from dpfda.inference.law import Law, pad_mean
+from dpfda.inference.summary import write_estimand, write_summary_html
 from dpfda.methods.run import Outcome
 from dpfda.planning.expected_error import ExpectedError
 from dpfda.protocol.scaling import Scaling
@@ -22,8 +28,21 @@ from dpfda.protocol.statement import PrivacyStatement
 BAND_POINTS = 201
 
 
-class FittedFunctions:
+class FittedFunctions(Answers):
     """Coefficients in the user's units, their covariance where it is known, and their privacy statement."""
+
+    def check_answers(self) -> None:
+        """Raise `NotFittedError` before a fit."""
+        check_is_fitted(self, "privacy_")
+
+    def describe_privacy(self) -> list[str]:
+        """The lines of the privacy statement."""
+        return str(self.privacy_).splitlines()
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "privacy_"):
+            return f"<pre>{escape(repr(self))}</pre>"
+        return write_summary_html(self)
 
     @property
     def basis_(self) -> Basis:
@@ -34,8 +53,14 @@ class FittedFunctions:
     def _functions(self, x: ArrayLike) -> Floats:
         """Values of all coefficient functions at x, one column a function."""
         check_is_fitted(self, "privacy_")
-        points = np.atleast_1d(_validate.numeric("x", x))
-        return self._basis.evaluate(_validate.vector("x", points)) @ self._coefficients.T
+        return self._basis.evaluate(self._places(x)) @ self._coefficients.T
+
+    def _places(self, x: ArrayLike) -> Floats:
+        if isinstance(x, Curves):
+            raise InvalidInput(
+                "x must be numbers, got Curves: a fitted curve is evaluated at places x, e.g. fit.predict([30, 40, 50])."
+            )
+        return _validate.vector("x", np.atleast_1d(_validate.numeric("x", x)))
 
     @property
     def has_band(self) -> bool:
@@ -71,7 +96,14 @@ class FittedFunctions:
         check_is_fitted(self, "privacy_")
         return self._basis.to_fdata(self._coefficients)
 
-    def remember(self, basis: Basis, scaling: Scaling, outcome: Outcome, privacy: PrivacyStatement) -> Self:
+    def remember(
+        self,
+        basis: Basis,
+        scaling: Scaling,
+        outcome: Outcome,
+        privacy: PrivacyStatement,
+        coding: Coding | None = None,
+    ) -> Self:
         """Become the fitted estimator of an outcome that was computed elsewhere, such as a study across sites.
 
         Parameters
@@ -82,6 +114,8 @@ class FittedFunctions:
             Coefficients and, where the method has it, their covariance, in the plan's units.
         privacy : PrivacyStatement
             The promise that the outcome was released under.
+        coding : Coding, optional
+            The names and meaning of the design columns; column-1, column-2, ... when left out.
         """
         self._basis = basis
         self._coefficients = scaling.to_user_units(outcome.coefficients)
@@ -96,7 +130,18 @@ class FittedFunctions:
         self.n_basis_ = basis.size
         self.privacy_ = privacy
         self.heads_ = dict(outcome.heads)
+        self.coding_ = default_coding(scaling.design_bounds) if coding is None else coding
+        self.limits_ = scaling.y_bounds
+        self.law_ = self._make_law()
+        self.estimand_, self.warnings_ = write_estimand(self.y_name, self.x_name, self.limits_), ()
         return self
+
+    def _make_law(self) -> Law:
+        """The joint law of all coefficients; functions beyond the basis, where the method has any, have mean zero."""
+        if self._covariance is None:
+            return Law(self._basis, self._coefficients, None)
+        size = len(self._covariance) // len(self._coefficients)
+        return Law(self._basis.resize(size), pad_mean(self._coefficients, size), self._covariance)
 
     def _public_shape(self, coefficients: Floats) -> Floats:
         return coefficients

@@ -12,12 +12,19 @@ from dpfda.silo.prepared import mean_per_curve, prepare
 
 
 def least_squares(curves: Curves, basis: Basis, scaling: Scaling) -> NDArray[np.float64]:
-    """Minimise sum_i (1/m_i) sum_j {y_ij - G_i' B Phi(x_ij)}^2 over B of shape (d+1, r). NOT PRIVATE."""
+    """Minimise sum_i (1/m_i) sum_j {y_ij - G_ij' B Phi(x_ij)}^2 over B of shape (d+1, r). NOT PRIVATE."""
     prepared = prepare(curves, basis, scaling)
     columns, r = prepared.design.shape[1], basis.size
     normal, moment = np.zeros((columns * r, columns * r)), np.zeros(columns * r)
     for chunk in prepared.chunks():
         features = basis.evaluate_unit(chunk.u)
+        if chunk.rows is not None:
+            counts = np.diff(chunk.offsets)
+            weighted = (chunk.rows[:, :, None] * features[:, None, :]).reshape(len(features), -1)
+            shares = weighted / np.repeat(counts, counts)[:, None]
+            normal += shares.T @ weighted
+            moment += shares.T @ chunk.y
+            continue
         squares = (features[:, :, None] * features[:, None, :]).reshape(len(features), -1)
         gram = mean_per_curve(squares, chunk.offsets).reshape(-1, r, r)
         score = mean_per_curve(features * chunk.y[:, None], chunk.offsets)

@@ -21,8 +21,8 @@ class PrivateMean(CurveEstimator):
         PUBLIC range of x.
     y_bounds : (low, high)
         PUBLIC range of y; values outside are clamped.
-    basis : {"cosine", "free-ends", "bspline", "fourier", "fourier-extension"}
-        Cosine for most curves, free ends or B-splines where slopes at the ends matter, Fourier for periodic curves.
+    basis : {"free-ends", "cosine", "bspline", "fourier", "fourier-extension"}, optional
+        Free ends unless you say otherwise (cosines for method="published"); Fourier for periodic curves.
     n_basis : int, optional
         Number of basis functions; chosen from public quantities when left out.
     alpha : float, optional
@@ -39,6 +39,17 @@ class PrivateMean(CurveEstimator):
         The paper's tuning constants.
     projection : {"ellipsoid", "cone", "none"}
         Data-free set on which iterates of method="published" are projected.
+    assume_symmetric : bool
+        method="adaptive" only: declare that curves lie symmetrically around their mean, so that clipping long deviations
+        does not shift it. More precise for small budgets if true; if it is not, the estimate is biased and its band too
+        narrow.
+    outcome : {"binary", "count", "positive", "score"}, optional
+        method="adaptive" only: declare what y is. "binary" says that all values are at one of the bounds.
+    visit_times : sequence of float
+        method="adaptive" only: PUBLIC times of scheduled visits, at which many points are expected.
+    outside : {"drop", "refuse"}
+        Points of raw curves with x outside the domain: left out, as a silo and the command line do, or refused. The owner
+        is warned of them (`OwnerWarning`); a domain that misses every point is refused in any case.
     random_state : int, optional
         For simulations: predictable noise; the result is marked not private.
 

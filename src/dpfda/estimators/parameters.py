@@ -1,14 +1,30 @@
 """scikit-learn's convention for parameters, without its import, which takes longer than a fit.
 
-Estimators can be cloned, put into pipelines and searched over; scikit-learn itself is imported by whoever does that.
+Estimators can be cloned and put into pipelines. Searches and cross-validation are refused: their scores read raw curves that
+were held out, so that what they choose and report is not private, and every fold would spend.
 """
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+import sys
+from typing import Any, NoReturn, Self
 
 from dpfda.errors import InvalidInput
+
+NO_SCORES = (
+    "a search or cross-validation cannot be private here: its scores read raw curves that were held out; choose "
+    "parameters from public facts, or compare them with forecast(n=..., m=...), which reads no data."
+)
+
+
+def refuse_searches() -> None:
+    """Raise if scikit-learn's model selection is the caller, before anything is spent."""
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if str(frame.f_globals.get("__name__", "")).startswith("sklearn.model_selection."):
+            raise InvalidInput(NO_SCORES)
 
 
 class Parameters:
@@ -38,8 +54,15 @@ class Parameters:
         changed = {name: getattr(self, name) for name, default in defaults.items() if getattr(self, name) != default}
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
+    @property
+    def score(self) -> NoReturn:
+        """Refused, also when scikit-learn only asks whether there is one."""
+        raise InvalidInput(NO_SCORES)
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.base import BaseEstimator
+
+        refuse_searches()
 
         return BaseEstimator.__sklearn_tags__(self)
 

@@ -133,15 +133,31 @@ class ConsortiumFolder:
         return SignedQuestions(self.signing_key(), keys)
 
     def sign(
-        self, request: bytes, site: str, organisation: str, passphrase: bytes, days: int = SITE_DAYS
+        self,
+        request: bytes,
+        site: str,
+        organisation: str,
+        passphrase: bytes,
+        days: int = SITE_DAYS,
+        *,
+        rename: bool = False,
     ) -> tuple[bytes, str]:
-        """Enrol a new site: its papers, and the fingerprint of its signing key."""
+        """Enrol a new site: its papers, and the fingerprint of its signing key.
+
+        With `rename` the site may have another name here than it gave itself.
+        """
         with self._changing():
             if check_site_name(site) in self.members():
                 raise InvalidInput(
                     f"The site {site!r} is enrolled already; use dpfda consortium renew, or revoke it first."
                 )
-            return self._sign(EnrolmentRequest.read(request), site, organisation, passphrase, days)
+            asked = EnrolmentRequest.read(request)
+            if asked.site != site and not rename:
+                raise InvalidInput(
+                    f"The request is of the site {asked.site!r}, but --site says {site!r}; correct it, or add --rename to "
+                    "enrol the site under your name for it."
+                )
+            return self._sign(asked, site, organisation, passphrase, days)
 
     def renew(self, request: bytes, passphrase: bytes, days: int = SITE_DAYS) -> tuple[bytes, str]:
         """A further certificate for an enrolled site; the old one stays valid until it ends or is retired."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from dpfda.curves.tables import Loaded, Source
 
 _TOP = ("data", "promise", "budget", "allow", "simulation")
-_DATA = ("source", "query", "id", "x", "y", "separator", "decimal", "duplicates")
+_HOW = ("separator", "decimal", "duplicates", "missing", "strip_units", "date_format", "y_levels", "fill_down")
+_DATA = ("source", "query", "sheet", "id", "x", "y", *_HOW)
 _ALLOW = ("methods", "models", "bases", "domain", "y_bounds", "covariates", "max_rounds", "max_basis", "studies")
 _LISTS = ("methods", "models", "bases", "covariates", "studies")
 
@@ -101,7 +102,16 @@ class SitePolicy:
         """Where the rows are."""
         from dpfda.curves.tables import find_source
 
-        return find_source(str(self.data["source"]), self.data.get("query"))
+        return find_source(str(self.data["source"]), self.data.get("query"), self.data.get("sheet"))
+
+    def check_columns(self) -> None:
+        """Refuse a policy whose table lacks a column that it names; only the names of columns are read."""
+        from dpfda.curves.tables.batches import read_column_names
+        from dpfda.curves.tables.loading import refuse_unknown_columns
+
+        source = self.source()
+        named = [(f"[data] {role}", str(self.data[role])) for role in ("id", "x", "y") if self.data.get(role)]
+        refuse_unknown_columns(read_column_names(source, self.data.get("separator")), named, source)
 
     def load_curves(self, terms: StudyTerms, n: int | None = None) -> Loaded:
         """The site's curves in the shape that the study asks for. Local only.
@@ -111,8 +121,11 @@ class SitePolicy:
         """
         from dpfda.curves.tables import Covariate, Domain, Reading, load_curves
 
-        options = {name: self.data[name] for name in _DATA[2:] if self.data.get(name) is not None}
+        options = {name: self.data[name] for name in ("id", "x", "y", *_HOW) if self.data.get(name) is not None}
         covariates = tuple(Covariate(each.name, each.bounds, each.levels) for each in terms.covariates)
+        asked = {each.name for each in covariates}
+        options["fill_down"] = tuple(name for name in options.get("fill_down", ()) if name in asked)
+        options["one_design"] = terms.method == "published"
         reading = Reading(Domain(*terms.domain), terms.y_bounds, covariates=covariates, rows="never refuse", **options)
         return load_curves(self.source(), reading, n=n)
 
@@ -159,6 +172,8 @@ def read_policy(path: Path) -> SitePolicy:
     fields = tables.refuse_unknown_names(path.name, tables.read_toml(path), _TOP)
     data = tables.refuse_unknown_names("[data]", tables.require(path.name, fields, "data"), _DATA)
     data["source"] = _resolve(path.parent, str(tables.require("[data]", data, "source")))
+    if not isinstance(data.get("fill_down", []), list):
+        raise InvalidInput('[data] fill_down must be a list of covariates, as in fill_down = ["weight"].')
     promise = tables.refuse_unknown_names(
         "[promise]", tables.require(path.name, fields, "promise"), ("epsilon", "delta")
     )
@@ -185,7 +200,7 @@ def _choose_ledger(folder: Path, data: Mapping[str, Any], budget: Mapping[str, A
         return _resolve(folder, str(budget["ledger"]))
     from dpfda.curves.tables import find_source
 
-    ledger = find_source(str(data["source"]), data.get("query")).default_ledger
+    ledger = find_source(str(data["source"]), data.get("query"), data.get("sheet")).default_ledger
     return str(ledger if ledger.is_absolute() else folder.absolute() / ledger)
 
 

@@ -13,8 +13,14 @@ from dpfda.privacy.ledger.ledger import Ledger
 
 def create_ledger(policy: SitePolicy, audit: AuditLog | None = None) -> Ledger:
     """A new ledger with the policy's total budget, which cannot be changed later; the site's log knows it from now on."""
+    place = policy.ledger_place
+    if "://" not in place and Path(place).exists():
+        raise InvalidInput(
+            f"There is a ledger at {policy.ledger_shown} already; leave out --new-ledger to use it: a new one would forget "
+            "what was spent."
+        )
     note = "site of a consortium" if policy.seed is None else "SIMULATION with a seed: not private"
-    ledger = Ledger.create(policy.ledger_place, policy.total_epsilon, policy.total_delta, note)
+    ledger = Ledger.create(place, policy.total_epsilon, policy.total_delta, note)
     if audit is not None:
         note_new_ledger(ledger, audit)
     return ledger

@@ -1,1 +1,1 @@
-"""What released coefficients say: confidence bands and other free post-processing."""
+"""What released coefficients say: curves with their joint uncertainty, bands, tests, and other free post-processing."""

@@ -62,6 +62,15 @@ class Projection:
 
 
 @dataclass(frozen=True)
+class Assumptions:
+    """What the users of a study declare to hold, in public; visit times in [0, 1]. Silos do not depend on it."""
+
+    symmetric: bool = False
+    outcome: str = "any"
+    visit_times: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class SiloPlan:
     """What the study makes of one silo's terms.
 
@@ -99,6 +108,7 @@ class Plan:
     step: float = 1.0
     projection: Projection = Projection()
     alpha: float = 2.0
+    assumptions: Assumptions = Assumptions()
 
     def __post_init__(self) -> None:
         names = [silo.name for silo in self.silos]
@@ -223,7 +233,7 @@ class Plan:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         fields["basis"] = self.basis.to_dict()
         fields["rounds"] = [_round_to_dict(planned) for planned in self.rounds]
-        for name in ("scaling", "projection"):
+        for name in ("scaling", "projection", "assumptions"):
             fields[name] = dataclasses.asdict(fields[name])
         fields["silos"] = [dataclasses.asdict(silo) for silo in self.silos]
         return fields

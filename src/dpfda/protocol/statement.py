@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dpfda.privacy.accounting import mu_squared, price
+from dpfda.privacy.accounting import gaussian_epsilon, mu_squared, price
 from dpfda.protocol.plan import Plan
 
 UNIT = "curve"
@@ -15,7 +15,11 @@ NEIGHBOURS = "replace-one"
 
 @dataclass(frozen=True)
 class SiloPrivacy:
-    """What one silo promised and spent: (epsilon, delta) is the promise, `epsilon_spent` the exact cost at that delta."""
+    """What one silo promised and spent: (epsilon, delta) is the promise, `epsilon_spent` the exact cost at that delta.
+
+    `epsilon_total` is the exact cost, at that delta, of everything released from the same data so far: by the silo's ledger
+    or, for raw curves, by all fits to the same object in this process.
+    """
 
     name: str
     n: int
@@ -23,6 +27,11 @@ class SiloPrivacy:
     delta: float
     mu: float
     epsilon_spent: float
+    epsilon_total: float | None = field(default=None, compare=False)
+
+    def with_total(self, mu_squared: float) -> SiloPrivacy:
+        """The same, with the total price of everything released from the data."""
+        return replace(self, epsilon_total=gaussian_epsilon(mu_squared**0.5, self.delta))
 
 
 @dataclass(frozen=True)
@@ -82,12 +91,19 @@ class PrivacyStatement:
         ]
         lines += [
             f"{silo.name}: {silo.n} curves, (epsilon, delta) = ({silo.epsilon:g}, {silo.delta:g}) for everything released; "
-            f"exact cost epsilon = {silo.epsilon_spent:.4g} at that delta."
+            f"exact cost epsilon = {silo.epsilon_spent:.4g} at that delta." + _describe_total(silo)
             for silo in self.silos
         ]
         if self.public_inputs:
             lines.append("Taken as public: " + ", ".join(f"{k} = {v}" for k, v in self.public_inputs.items()) + ".")
         return "\n".join(lines)
+
+
+def _describe_total(silo: SiloPrivacy) -> str:
+    """More than this fit was released from the data: say so."""
+    if silo.epsilon_total is None or silo.epsilon_total <= silo.epsilon_spent * (1 + 1e-9):
+        return ""
+    return f" With what was released from the same data before, in all epsilon = {silo.epsilon_total:.4g}."
 
 
 def statement(plan: Plan, *, private: bool) -> PrivacyStatement:

@@ -37,12 +37,14 @@ from dpfda.protocol.ranges import (
 )
 from dpfda.protocol.scaling import INTERCEPT, Pair
 
-SCHEMA = 2  # of the fields below
-BUILDER = 1  # of the plan builders: terms of another one make another plan
+SCHEMA = 3  # of the fields below
+BUILDER = 2  # of the plan builders: terms of another one make another plan
 MOST_BYTES = 2**18
 MOST_CURVES, MOST_SILOS, MOST_COLUMNS, MOST_LEVELS = 2**30, 1000, 64, 32
 MOST_BASIS, MOST_COEFFICIENTS, MOST_ROUNDS = 200, 1000, 1000
 BASES = ("cosine", "fourier", "fourier-extension", "free-ends", "bspline")
+OUTCOMES = ("any", "binary", "count", "positive", "score")
+MOST_VISITS = 64
 Y_SCALES, PROJECTIONS = ("bounds", "none"), ("ellipsoid", "cone", "none")
 INDICATOR: Pair = (0.0, 1.0)
 SILO_NAME = Text(WIDE, 100)
@@ -100,7 +102,8 @@ class StudyTerms:
     """What everybody may know of a study, and all that decides its plan.
 
     `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants` and `projection` belong to the
-    published method, and so does `y_scale`.
+    published method, and so does `y_scale`. `assume_symmetric`, `outcome` and `visit_times` are declarations to the default
+    method: what it may take for granted. A wrong one costs accuracy, never privacy.
     """
 
     method: str = limit(Text(NARROW, 63))
@@ -109,13 +112,16 @@ class StudyTerms:
     silos: tuple[SiloTerms, ...] = limit(Several(Part(SiloTerms), 1, MOST_SILOS))
     covariates: tuple[CovariateTerms, ...] = limit(Several(Part(CovariateTerms), 0, MOST_COLUMNS), default=())
     intercept: bool = limit(Flag(), default=True)
-    basis: str = limit(Word(BASES), default="cosine")
+    basis: str = limit(Word(BASES), default="free-ends")
     n_basis: int | None = limit(Maybe(Whole(1, MOST_BASIS)), default=None)
     alpha: float | None = limit(Maybe(Real(0.5, 10.0)), default=None)
     extension: float = limit(Real(1.01, 4.0), default=1.5)
     y_scale: str = limit(Word(Y_SCALES), default="bounds")
     constants: PublishedConstants | None = limit(Maybe(Part(PublishedConstants)), default=None)
     projection: str = limit(Word(PROJECTIONS), default="ellipsoid")
+    assume_symmetric: bool = limit(Flag(), default=False)
+    outcome: str = limit(Word(OUTCOMES), default="any")
+    visit_times: tuple[float, ...] = limit(Several(Real(-1e15, 1e15), 0, MOST_VISITS), default=())
     levels: tuple[float, ...] = limit(Several(Real(1e-6, 1 - 1e-6), 0, MOST_LEVELS), default=())
     name: str = limit(Text(NARROW, 63), default="study")
     x: str = limit(Text(COLUMN, 63), default="x")
@@ -131,9 +137,12 @@ class StudyTerms:
             ("names of silos", [silo.name for silo in self.silos]),
             ("names of covariates", [each.name for each in self.covariates]),
             ("levels", list(self.levels)),
+            ("visit_times", list(self.visit_times)),
         ):
             if len(set(names)) != len(names):
                 raise InvalidInput(f"{what} must differ from each other; none may stand there twice.")
+        if not all(self.domain[0] <= time <= self.domain[1] for time in self.visit_times):
+            raise InvalidInput("visit_times must lie in the domain; widen `domain` or leave out those beyond it.")
         if self.min_silos > len(self.silos):
             raise InvalidInput(f"min_silos must be between 1 and the number of silos ({len(self.silos)}).")
         if not 1 <= len(self.design_bounds) <= MOST_COLUMNS:

@@ -38,7 +38,7 @@ class Frame:
 def draw_chart(document: dict[str, Any], index: int, *, width: float = 880, height: float = 400) -> str:
     """The SVG of function `index` of a result."""
     function, grid, study = document["functions"][index], document["grid"], document["study"]
-    is_effect = study["model"] != "mean" and index > 0
+    is_effect = study["model"] != "mean" and not function["name"].startswith("mean at ")
     frame = Frame(width, height, (grid[0], grid[-1]), choose_y_range(function, with_zero=is_effect))
     y_label = study["y_label"] if not is_effect else f"change of {study['y_label']}"
     label = f"{function['name']} of {study['y']} over {study['x']}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import json
-import math
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -22,8 +21,13 @@ import numpy as np
 
 from dpfda import __version__
 from dpfda.errors import InvalidInput
+from dpfda.inference.coding import Coding, Covariate, default_coding
+from dpfda.inference.result_model import ModelAnswers, describe_model
+from dpfda.inference.summary import write_estimand
+from dpfda.report.schema import check_document
 
-SCHEMA = "dpfda-result/1"
+SCHEMA = "dpfda-result/2"
+OLD_SCHEMA = "dpfda-result/1"
 GRID_POINTS = 201
 ERROR_PARTS = ("bias", "sampling", "privacy", "total")
 EMBEDDED = re.compile(r'<script type="application/json" id="dpfda-result">(.*?)</script>', re.DOTALL)
@@ -50,6 +54,32 @@ class StudyDescription:
     def model(self) -> str:
         """Mean, or varying coefficients."""
         return "mean" if self.functions == ("mean",) else "varying coefficients"
+
+    def coding(self, fitted: Any) -> Coding:
+        """What the design columns mean: as described here or, if nothing is, as the estimator knows it."""
+        known: Coding = fitted.coding_
+        if not self.covariates:
+            bounds = [pair for each in known.covariates for pair in each.column_bounds]
+            renamed = (
+                len(self.functions) == len(known.columns) and not known.is_mean and self.functions != known.columns
+            )
+            return (
+                default_coding([*([(1.0, 1.0)] if known.intercept else []), *bounds], self.functions)
+                if renamed
+                else known
+            )
+        facts = [
+            (each["name"], each["bounds"] and tuple(each["bounds"]), tuple(each["levels"])) for each in self.covariates
+        ]
+        references = {each["name"]: each.get("reference") for each in self.covariates}
+        covariates = tuple(Covariate(name, bounds, levels, references[name]) for name, bounds, levels in facts)
+        return Coding(covariates, known.intercept)
+
+    def estimand(self, fitted: Any) -> str:
+        """What the curve is a mean of, with the names of this study in the default sentence."""
+        if fitted.estimand_ == write_estimand(fitted.y_name, fitted.x_name, fitted.limits_):
+            return write_estimand(self.y, self.x, fitted.limits_)
+        return str(fitted.estimand_)
 
 
 @dataclass(frozen=True)
@@ -78,14 +108,18 @@ def make_result_document(
     owner_notes: Sequence[str] | None = None,
 ) -> Document:
     """Collect a fitted estimator and its circumstances into JSON values."""
+    model = describe_model(fitted, study.coding(fitted))
     document: Document = {
         "schema": SCHEMA,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "study": {**dataclasses.asdict(study), "model": study.model},
+        "estimand": study.estimand(fitted),
+        "warnings": list(fitted.warnings_),
         "privacy": _privacy(fitted.privacy_),
+        "model": model,
         "basis": fitted.basis_.to_dict(),
         "coefficients": np.atleast_2d(fitted.coef_).tolist(),
-        **_curves(fitted, study),
+        **_curves(model, study),
         "error": {
             "expected": dict(forecast) if forecast else None,
             "achieved": error_parts(fitted),
@@ -96,6 +130,7 @@ def make_result_document(
             "settings": settings,
             "run": run,
             "heads": dict(getattr(fitted, "heads_", {})),  # of the ledgers; see `dpfda budget verify --result`
+            "terms_digest": fitted.terms_.digest() if hasattr(fitted, "terms_") else None,
             "versions": list_versions(),
         },
     }
@@ -113,11 +148,6 @@ def error_parts(fitted: Any) -> dict[str, float] | None:
     return None if parts is None else {name: float(getattr(parts, name)) for name in ERROR_PARTS}
 
 
-def _grid(fitted: Any) -> Any:
-    low, high = fitted.basis_.domain
-    return np.linspace(low, high, GRID_POINTS)
-
-
 def _privacy(statement: Any) -> Document:
     fields: Document = {
         "private": statement.private,
@@ -132,31 +162,17 @@ def _privacy(statement: Any) -> Document:
     return fields
 
 
-def _curves(fitted: Any, study: StudyDescription) -> Document:
-    grid = _grid(fitted)
-    values = _columns(fitted.predict(grid) if study.model == "mean" else fitted.predict_coefficients(grid))
-    low = high = None
-    if getattr(fitted, "has_band", False):
-        low, high = (_columns(side) for side in fitted.band(study.level, x=grid))
-    functions = [
-        {
-            "name": name,
-            "values": values[:, index].tolist(),
-            "low": None if low is None else _finite(low[:, index]),
-            "high": None if high is None else _finite(high[:, index]),
-        }
-        for index, name in enumerate(study.functions)
-    ]
+def _curves(model: Document, study: StudyDescription) -> Document:
+    """The mean, or the reference profile and the effects, on a grid."""
+    curves = ModelAnswers(model, x_name=study.x, y_name=study.y).list_curves()
+    low, high = model["domain"]
+    grid = np.linspace(low, high, GRID_POINTS)
+    functions = []
+    for curve in curves:
+        sides = curve.band(study.level, grid) if curve.has_band else None
+        band = {name: None if sides is None else sides[place].tolist() for place, name in enumerate(("low", "high"))}
+        functions.append({"name": curve.name, "values": curve(grid).tolist(), **band})
     return {"grid": grid.tolist(), "functions": functions}
-
-
-def _columns(values: Any) -> Any:
-    array = np.asarray(values, dtype=np.float64)
-    return array[:, None] if array.ndim == 1 else array
-
-
-def _finite(values: Any) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]
 
 
 def _plain(value: Any) -> Any:
@@ -195,6 +211,15 @@ def read_document(path: str | Path) -> Document:
         document: Document = json.loads(inside.group(1) if inside else text)
     except (ValueError, RecursionError):
         raise InvalidInput(f"{path.name} is not a result of dpfda; name its JSON or HTML file.") from None
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise InvalidInput(f"{path.name} is not a result of this version of dpfda ({SCHEMA}); fit again or upgrade.")
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema == OLD_SCHEMA:
+        raise InvalidInput(
+            f"{path.name} was written by version 0.1 of dpfda, whose results cannot answer questions; fit again, or open "
+            "it with version 0.1."
+        )
+    if schema != SCHEMA:
+        raise InvalidInput(
+            f"{path.name} is not a result of this version of dpfda ({SCHEMA}); name its JSON or HTML file."
+        )
+    check_document(document, path.name)
     return document

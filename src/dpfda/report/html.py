@@ -72,8 +72,8 @@ def _charts(document: Document) -> list[dict[str, Any]]:
 def _caption(name: str, index: int, study: dict[str, Any]) -> str:
     if study["model"] == "mean":
         return ""
-    if index == 0:
-        return f"Intercept: {study['y_label']} where every covariate is zero or at its reference level"
+    if name.startswith("mean at "):
+        return f"{study['y_label']} at {name.removeprefix('mean at ')}"
     category, _, level = name.partition(": ")
     levels = {each["name"]: each["levels"] for each in study["covariates"] if each["levels"]}
     if category in levels:

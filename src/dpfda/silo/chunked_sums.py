@@ -47,13 +47,15 @@ def sums_of_curves(curves: Curves, basis: Basis, scaling: Scaling, *, threads: i
         points = slice(int(curves.offsets[here.start]), int(curves.offsets[here.stop]))
         for part in (curves.x[points], curves.y[points], curves.offsets[here], curves.design[here]):
             drop_pages(part)
+        if curves.rows is not None:
+            drop_pages(curves.rows[points])
 
     def pieces(position: int) -> Iterator[Piece]:
         for points, piece in prepare_pieces(curves, position, basis, scaling, LARGEST_CHUNK_POINTS):
-            yield piece.u, piece.y, piece.design[0]
+            yield piece.u, piece.y, piece.design[0] if curves.rows is None else piece.point_design
             if file is not None:
-                drop_pages(curves.x[points])
-                drop_pages(curves.y[points])
+                for part in (curves.x, curves.y) if curves.rows is None else (curves.x, curves.y, curves.rows):
+                    drop_pages(part[points])
 
     return ChunkedSums(
         prepared,
@@ -148,7 +150,8 @@ class ChunkedSums:
                 return PackedCurves.pack_pieces(self._pieces(chunk.start), self._basis, folder=self._folder)
         with np.errstate(all="ignore"):
             curves = self.prepared(chunk)
-        packed = PackedCurves.pack(curves.u, curves.y, curves.offsets, curves.design, self._basis, folder=self._folder)
+        arrays = curves.u, curves.y, curves.offsets, curves.design
+        packed = PackedCurves.pack(*arrays, self._basis, rows=curves.rows, folder=self._folder)
         packed.drop_pages()
         self._forget(chunk)
         return packed

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
-from dpfda.curves.curves import Curves
+from dpfda.curves.curves import Curves, find_changes, settle_design
 from dpfda.protocol.scaling import Scaling
 
 _CHUNK_POINTS = 1 << 17
@@ -31,12 +31,16 @@ class PreparedCurves:
     | y outside y_bounds | clamped to the nearer bound |
     | a design entry outside design_bounds | clamped to the nearer bound |
     | no point left | stays, its design set to zero: it contributes zero to every gradient, moment and product |
+
+    With `rows`, each point has a design vector of its own. `design` then holds that of curves within which it does not
+    change, and zeros for the others (`changes`); without `rows` it does not change within any.
     """
 
     u: Floats
     y: Floats
     offsets: NDArray[np.int64]
     design: Floats
+    rows: Floats | None = None
 
     @property
     def n(self) -> int:
@@ -47,7 +51,18 @@ class PreparedCurves:
         offsets = self.offsets[positions.start : positions.stop + 1]
         points = slice(int(offsets[0]), int(offsets[-1]))
         design = self.design[positions.start : positions.stop]
-        return PreparedCurves(self.u[points], self.y[points], offsets - offsets[0], design)
+        rows = None if self.rows is None else self.rows[points]
+        return PreparedCurves(self.u[points], self.y[points], offsets - offsets[0], design, rows)
+
+    @property
+    def point_design(self) -> Floats:
+        """The design vector of every point."""
+        return np.repeat(self.design, np.diff(self.offsets), axis=0) if self.rows is None else self.rows
+
+    @property
+    def changes(self) -> NDArray[np.bool_]:
+        """Within which curves the design changes, bit by bit."""
+        return np.zeros(self.n, dtype=np.bool_) if self.rows is None else find_changes(self.rows, self.offsets)
 
     def chunks(self) -> Iterator[PreparedCurves]:
         """Consecutive batches of bounded size, so that working memory does not grow with n."""
@@ -79,12 +94,22 @@ def prepare_batch(curves: Curves, positions: range, basis: Basis, scaling: Scali
     y = np.clip(y, *scaling.y_bounds)
     y -= scaling.y_shift
     y /= scaling.y_scale
-    bounds = np.asarray(scaling.design_bounds)
-    design = np.clip(curves.design[positions.start : positions.stop], bounds[:, 0], bounds[:, 1])
-    design -= np.asarray(scaling.design_shift)
-    design /= np.asarray(scaling.design_scale)
+    design = _scale_design(curves.design[positions.start : positions.stop], scaling)
     design[np.diff(offsets) == 0] = 0.0
-    return PreparedCurves(u, y, offsets, design)
+    if curves.rows is None:
+        return PreparedCurves(u, y, offsets, design)
+    rows = np.asarray(curves.rows[points])
+    scaled = _scale_design(rows if keep.all() else rows[keep], scaling)
+    return PreparedCurves(u, y, offsets, *settle_design(design, scaled, offsets))
+
+
+def _scale_design(design: Floats, scaling: Scaling) -> Floats:
+    """Design vectors within their bounds, in the units of the plan; entry by entry."""
+    bounds = np.asarray(scaling.design_bounds)
+    scaled = np.clip(design, bounds[:, 0], bounds[:, 1])
+    scaled -= np.asarray(scaling.design_shift)
+    scaled /= np.asarray(scaling.design_scale)
+    return scaled
 
 
 def prepare_pieces(
@@ -100,13 +125,18 @@ def prepare_pieces(
             np.array([0, here.stop - first]),
             curves.design[position : position + 1],
         )
-        yield here, prepare_batch(Curves.of_checked_arrays(*arrays), range(1), basis, scaling)
+        rows = None if curves.rows is None else curves.rows[here]
+        yield here, prepare_batch(Curves.of_checked_arrays(*arrays, rows=rows), range(1), basis, scaling)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # rows that overflow become zero; a warning would depend on the data
 def curve_gradients(curves: PreparedCurves, basis: Basis, iterate: Floats) -> Floats:
-    """Gradients g_i(B) = G_i (x) (1/m_i) sum_j Phi(x_ij) {G_i' B Phi(x_ij) - y_ij}, one row of (d+1) r per curve."""
+    """Gradients g_i(B) = (1/m_i) sum_j (G_ij (x) Phi(x_ij)) {G_ij' B Phi(x_ij) - y_ij}, one row of (d+1) r per curve."""
     features = basis.evaluate_unit(curves.u)
+    if curves.rows is not None:
+        fitted = np.einsum("jl,jl->j", features, rowwise_product(curves.rows, iterate))
+        scores = (curves.rows * (fitted - curves.y)[:, None])[:, :, None] * features[:, None, :]
+        return mean_per_curve(scores.reshape(len(scores), iterate.size), curves.offsets)
     counts = np.diff(curves.offsets)
     owner = np.repeat(np.arange(curves.n), counts)
     slopes = rowwise_product(curves.design, iterate)

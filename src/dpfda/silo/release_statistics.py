@@ -207,15 +207,32 @@ def shares_at(curves: PreparedCurves, low: float, high: float) -> Floats:
 
 
 def weighted_products(curves: PreparedCurves, intercept: bool, centre: Floats, scale: Floats) -> Floats:
-    """Means over a curve's points of g_j g_k T_q(1 - 2u), the degrees q of a product next to each other."""
+    """Means over a curve's points of g_j g_k T_q(1 - 2u), the degrees q of a product next to each other.
+
+    Which formula a curve takes depends on its own design alone: whether it changes within the curve.
+    """
     t = 1 - 2 * curves.u
     degrees = np.column_stack([np.ones_like(t), t, 2 * t * t - 1, t * (4 * t * t - 3)])
     means = mean_per_curve(degrees, curves.offsets)
-    units = np.clip((curves.design - centre) / scale, -LARGEST_COVARIATE, LARGEST_COVARIATE)
+    found = _multiply_columns(_standardise(curves.design, centre, scale), intercept)[:, :, None] * means[:, None, :]
+    changes = curves.changes
+    if changes.any():
+        counts = np.diff(curves.offsets)
+        inside, offsets = np.repeat(changes, counts), np.concatenate([[0], np.cumsum(counts[changes])])
+        products = _multiply_columns(_standardise(curves.point_design[inside], centre, scale), intercept)
+        for number, product in enumerate(products.T):
+            found[changes, number] = mean_per_curve(product[:, None] * degrees[inside], offsets)
+    return found.reshape(curves.n, -1)
+
+
+def _standardise(design: Floats, centre: Floats, scale: Floats) -> Floats:
+    return np.clip((design - centre) / scale, -LARGEST_COVARIATE, LARGEST_COVARIATE)
+
+
+def _multiply_columns(units: Floats, intercept: bool) -> Floats:
+    """g_j g_k for j <= k; with an intercept without its own square."""
     first, second = np.triu_indices(units.shape[1])
-    products = units[:, first] * units[:, second]
-    rows = products[:, int(intercept) :, None] * means[:, None, :]
-    return rows.reshape(curves.n, -1)
+    return np.asarray((units[:, first] * units[:, second])[:, int(intercept) :])
 
 
 @measures(CovariateHistograms)
@@ -227,8 +244,14 @@ def covariate_histograms(statistic: CovariateHistograms, measurement: Measuremen
 
 
 def find_covariate_cells(curves: PreparedCurves, intercept: bool) -> Integers:
-    """The cell of every covariate in its scaled bounds [-1, 1]; -1 for curves without points."""
-    inner, design = COVARIATE_CELLS - 2, curves.design[:, int(intercept) :]
+    """The cell of every covariate, or of its mean over a curve's points, in [-1, 1]; -1 for curves without points."""
+    inner, design, changes = COVARIATE_CELLS - 2, curves.design, curves.changes
+    if changes.any():
+        counts = np.diff(curves.offsets)
+        inside, offsets = np.repeat(changes, counts), np.concatenate([[0], np.cumsum(counts[changes])])
+        design = design.copy()
+        design[changes] = mean_per_curve(curves.point_design[inside], offsets)
+    design = design[:, int(intercept) :]
     cells = 1 + np.clip((design + 1) * (inner / 2), 0, inner - 1).astype(np.int64)
     cells = np.where(design <= -1, 0, np.where(design >= 1, COVARIATE_CELLS - 1, cells))
     return np.where((np.diff(curves.offsets) > 0)[:, None], cells, -1)

@@ -25,6 +25,7 @@ from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.statistics import EntrywiseGradient
 from dpfda.protocol.terms import SILO_NAME, SiloTerms, StudyTerms
 from dpfda.silo.chunked_sums import sums_of_curves
 from dpfda.silo.data_binding import DataBinding
@@ -132,6 +133,11 @@ class Silo:
         """The silo's name in plans, releases and ledgers."""
         return self._name if self._name is not None else DEFAULT_NAME
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The public names of the design columns, where a table gave them."""
+        return getattr(self._curves, "names", ())
+
     def in_fit(self, name: str, random_state: int | None) -> Silo:
         """The silo as one call of `fit` sees it: numbered if unnamed, seeded if asked; same curves, same ledger."""
         view = copy.copy(self)
@@ -173,6 +179,7 @@ class Silo:
             raise ProtocolError(
                 f"The plan's design has {plan.n_coefficients} columns, the curves have {self._curves.p}."
             )
+        refuse_changing_design(plan, self._curves)
         if run in self._studies and self._studies[run].plan.digest() != plan.digest():
             raise ProtocolError("The plan of a study cannot change once a silo has joined it.")
         refuse_absurd_plan(plan)
@@ -259,6 +266,19 @@ def refuse_absurd_plan(plan: Plan) -> None:
         sane = False
     if not sane:
         raise ProtocolError("The plan's scaling or size is malformed, not finite or absurd.")
+
+
+def refuse_changing_design(plan: Plan, curves: Curves | CurveSource) -> None:
+    """The published algorithms have one design vector for each subject; the sentence is for the owner, who made the curves.
+
+    A site reads its table for terms of this method in a way that no curve's design changes (`Reading.one_design`).
+    """
+    published = any(isinstance(kind, EntrywiseGradient) for planned in plan.rounds for kind in planned.statistics)
+    if published and curves.design_changes:
+        raise InvalidInput(
+            "design must not change within a subject for the published method, which has one design vector for each "
+            "subject; use one value for each (such as that of the first visit), or the default method."
+        )
 
 
 def refuse_noise_below_grid(plan: Plan, silo: str) -> None:

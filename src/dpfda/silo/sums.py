@@ -46,6 +46,11 @@ class CurveSource(Protocol):
         """The length of the design vectors."""
         ...
 
+    @property
+    def design_changes(self) -> bool:
+        """Whether the design changes within a curve."""
+        ...
+
     def sums(self, basis: Basis, scaling: Scaling) -> CurveSums:
         """Their sums under the public maps of a plan."""
         ...

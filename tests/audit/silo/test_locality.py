@@ -70,6 +70,23 @@ def test_a_sum_is_the_sum_of_each_curve_alone(case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_designs_that_change_within_other_curves_do_not_move_the_rest(case) -> None:
+    """The sum over some curves that change and some that do not is that of each alone; steady ones add the same bits."""
+    rng = np.random.default_rng(3)
+    steady = ordinary_curves(24, 2, rng)
+    rows = steady.point_design.copy()
+    rows[: steady.offsets[12], 1] = rng.uniform(-1, 1, steady.offsets[12])
+    mixed = Curves(steady.x, steady.y, steady.offsets, steady.design, rows=rows)
+    assert 1 <= mixed.changes.sum() <= 12
+    arrays = cancelling(case, steady)
+    parts = np.array([sums(case, mixed[index], arrays) for index in range(24)])
+    limit = 2 * 24 * UNIT_ROUNDOFF * np.abs(parts).sum(axis=0)
+    assert (np.abs(sums(case, mixed, arrays) - parts.sum(axis=0)) <= limit + 1e-300).all()
+    for index in range(12, 24):
+        assert (parts[index] == sums(case, steady[index], arrays)).all()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("points", [1, 2, 7, 131_073, 262_144])
 def test_another_curve_s_length_does_not_move_the_rest(case, points) -> None:
     """Replace the first curve by one that shifts all later points, or fills a chunk by itself; the rest stays."""

@@ -35,6 +35,10 @@ class InParts:
     def p(self) -> int:
         return self.parts[0].p
 
+    @property
+    def design_changes(self) -> bool:
+        return any(part.design_changes for part in self.parts)
+
     def fingerprint(self, key: bytes) -> bytes:
         return self.parts[0].fingerprint(key)
 

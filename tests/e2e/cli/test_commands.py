@@ -6,7 +6,6 @@ import csv
 import importlib.util
 import json
 import os
-import pickle
 import shlex
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from cli_helpers import ALL, COLUMNS, PROMISE, PUBLIC, command, dpfda, environme
 from dpfda.cli.main import COMMANDS
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.report.document import read_document
+from dpfda.report.results import load
 
 
 @pytest.fixture(autouse=True)
@@ -92,10 +92,10 @@ def test_a_budget_of_one_fit_is_spent_by_one_fit(table, capsys) -> None:
     assert "no data were read and nothing was spent" in again.complaints[0]
 
 
-def test_a_delta_above_one_over_the_subjects_is_pointed_out(table, capsys) -> None:
+def test_a_delta_above_one_over_the_subjects_is_refused(table, capsys) -> None:
     fund(table, 3.0)
     ran = dpfda(capsys, "fit", table, *COLUMNS, *PUBLIC, "--epsilon", 1, "--delta", 0.02)
-    assert ran.code == 0
+    assert ran.code == 2
     assert "far below one over the number of subjects" in " ".join(ran.err.split())
 
 
@@ -122,14 +122,17 @@ def test_coefficient_curves_with_a_category(table, capsys) -> None:
     ran = dpfda(capsys, "fit", table, *ALL, *design, "--json", "v.json", "--report", "v.html")
     assert ran.code == 0, ran.err
     document = read_document("v.json")
-    assert [f["name"] for f in document["functions"]] == ["intercept", "male", "smoker: former", "smoker: current"]
+    assert [f["name"] for f in document["functions"]] == [
+        "mean at male=0, smoker=never", "male", "smoker: former", "smoker: current"
+    ]  # fmt: skip
+    assert document["model"]["columns"] == ["intercept", "male", "smoker: former", "smoker: current"]
     assert np.isfinite(document["coefficients"]).all()
 
 
 def test_owner_notes_go_to_stderr_and_into_the_report_only_if_asked_for(table, capsys) -> None:
     fund(table, 3.0)
     table.write_text(table.read_text() + "p0001,50,9999,1,former\n")
-    note = "1 of 60 subjects had values outside the bounds and were clamped"
+    note = "1 of 60 subjects had values outside the bounds and was clamped"
     ran = dpfda(capsys, "fit", table, *ALL, "--report", "a.html", "--json", "a.json")
     assert f"NOT PRIVATE, for the data's owner only: {note}." in ran.err
     assert note not in ran.out
@@ -139,6 +142,29 @@ def test_owner_notes_go_to_stderr_and_into_the_report_only_if_asked_for(table, c
     asked = dpfda(capsys, "fit", table, *ALL, "--ledger", "b.ledger", "--include-owner-notes", "--report", "b.html")
     assert asked.code == 0
     assert note in (table.parent / "b.html").read_text()
+
+
+def test_covariates_that_change_or_are_blank_fit_and_their_counts_stay_with_the_owner(table, capsys) -> None:
+    fund(table, 3.0)
+    lines = table.read_text().splitlines()
+    rows = [line.split(",") for line in lines[1:]]
+    for number, row in enumerate(rows):  # a dose at the first row of a subject, then blank or another one
+        row.append("3" if number % 5 == 0 else "" if number % 5 < 3 else f"{number % 4}")
+    table.write_text("\n".join([f"{lines[0]},dose", *map(",".join, rows)]) + "\n")
+    model = ["--design", "dose", "--bounds", "dose=0:9"]
+    ran = dpfda(capsys, "fit", table, *ALL, *model, "--report", "a.html", "--json", "a.json")
+    assert ran.code == 0, ran.err
+    note = "120 of 300 rows have x and y, but 'dose' is missing: left out"
+    assert note in ran.err.replace("\n", " ")
+    for text in (ran.out, *((table.parent / name).read_text() for name in ("a.html", "a.json"))):
+        assert "left out" not in text
+    filled = dpfda(capsys, "fit", table, *ALL, *model, "--fill-down", "dose", "--json", "b.json")
+    assert filled.code == 0, filled.err
+    assert note not in filled.err.replace("\n", " ")
+    refused = dpfda(capsys, "fit", table, *ALL, *model, "--method", "published")
+    assert refused.code == 2
+    assert "changes within a subject" in refused.err.replace("\n", " ")
+    assert Ledger.open(f"{table}.ledger").spent().epsilon <= 2
 
 
 def test_settings_from_toml_print_back_and_run(table, capsys) -> None:
@@ -167,9 +193,7 @@ def test_dry_run_says_that_it_would_be_refused(table, capsys) -> None:
 def test_export_and_report_from_a_result(table, capsys) -> None:
     fund(table, 3.0)
     dpfda(capsys, "fit", table, *ALL, "--report", "r.html")
-    ran = dpfda(
-        capsys, "export", "r.html", "--coefficients", "c.csv", "--grid", "g.csv", "--points", 11, "--skfda", "f.pickle"
-    )
+    ran = dpfda(capsys, "export", "r.html", "--coefficients", "c.csv", "--grid", "g.csv", "--points", 11)
     assert ran.code == 0, ran.err
     document = read_document("r.html")
     rows = list(csv.DictReader((table.parent / "c.csv").open()))
@@ -177,7 +201,7 @@ def test_export_and_report_from_a_result(table, capsys) -> None:
     grid = list(csv.DictReader((table.parent / "g.csv").open()))
     assert len(grid) == 11
     assert float(grid[0]["mean"]) == pytest.approx(document["functions"][0]["values"][0])
-    functions = pickle.loads((table.parent / "f.pickle").read_bytes())
+    functions = load("r.html").curve_.to_skfda()
     assert float(functions(46)[0, 0, 0]) == pytest.approx(document["functions"][0]["values"][0], rel=1e-6)
     assert dpfda(capsys, "export", "r.html", "--coefficients", "c.json", "--grid", "g.json").code == 0
     assert dpfda(capsys, "report", "r.html", "--report", "again.html", "--title", "Another title").code == 0
@@ -186,7 +210,7 @@ def test_export_and_report_from_a_result(table, capsys) -> None:
 
 def test_json_on_stdout_is_nothing_but_json(table, capsys) -> None:
     fund(table, 3.0)
-    assert json.loads(dpfda(capsys, "fit", table, *ALL, "--json", "-").out)["schema"] == "dpfda-result/1"
+    assert json.loads(dpfda(capsys, "fit", table, *ALL, "--json", "-").out)["schema"] == "dpfda-result/2"
 
 
 def test_files_are_not_replaced_unless_asked(table, capsys) -> None:
@@ -318,5 +342,5 @@ def test_a_basis_by_name_reaches_report_and_exports(table, capsys, basis) -> Non
     made = dpfda(capsys, "export", "hdl.json", "--coefficients", "c.json", "--grid", "g.csv")
     assert made.code == 0, made.err
     assert json.loads((table.parent / "c.json").read_text())["basis"]["name"] == basis
-    if importlib.util.find_spec("skfda"):
-        assert dpfda(capsys, "export", "hdl.json", "--skfda", "hdl.pickle").code == 0
+    assert dpfda(capsys, "ask", "hdl.json", "--derivative", "--csv", "slope.csv").code == 0
+    assert len((table.parent / "slope.csv").read_text().splitlines()) == 202

@@ -22,6 +22,7 @@ pytest.importorskip("polars")
 
 from cli_helpers import ALL, COLUMNS, PROMISE, PUBLIC, command, dpfda, environment, fund, visits
 
+from dpfda.cli.failures import run_for_exit_code
 from dpfda.privacy.ledger.ledger import Ledger
 
 USER, SYSTEM, INTERRUPTED = 2, 1, 130
@@ -94,13 +95,15 @@ def without(option: str, *instead: str) -> tuple[str, ...]:
 SERVER = "postgresql://me:secret@127.0.0.1:9/none"
 CASES = [
     Case("no such file", USER, "did you mean visits.csv", source="visit.csv"),
-    Case("unknown kind of file", USER, "no known kind", lambda t: Path("visits.xlsx").write_text("x"), source="visits.xlsx"),
+    Case("unknown kind of file", USER, "no known kind", lambda t: Path("visits.sav").write_text("x"), source="visits.sav"),
+    Case("no workbook", USER, "save it as 'CSV UTF-8'", lambda t: Path("v.xlsx").write_text("x"), source="v.xlsx",
+         options=(*ALL, "--ledger", "visits.csv.ledger")),
     Case("wrong column", USER, "did you mean 'age'", options=without("--x", "--x", "agee")),
     Case("empty file", USER, "is empty", text("")),
     Case("header only", USER, "no rows", text("pid,age,hdl\n")),
     Case("text in a number column", USER, "Row 1 of 'hdl' is 'high', not a number;", edited(",6", ",high,6")),
     Case("dates as x", USER, "--domain 2019-01-01:2020-12-31", dates),
-    Case("dates day first", USER, "year first", text("pid,age,hdl\n1,31/12/2019,50\n")),
+    Case("dates of unknown order", USER, "--date-format dmy (day)", text("pid,age,hdl\n1,01/12/2019,50\n")),
     Case("duplicated rows", USER, "--duplicates drop", with_a_copy),
     Case("commas as decimals", USER, "--decimal comma", decimal_commas),
     Case("not UTF-8", USER, "UTF-8", text("pid,größe,age,hdl\n1,2,50,50\n".encode("latin-1"))),
@@ -127,8 +130,23 @@ CASES = [
     Case("an empty name of a run", USER, "--run must be a text", options=(*ALL, "--run", "")),
     Case("covariate without public facts", USER, "--bounds male=LOW:HIGH", options=(*ALL, "--design", "male")),
     Case("levels that nobody has", USER, "correct the list", options=(*ALL, "--design", "smoker", "--levels", "smoker=a,b")),
-    Case("a covariate that varies", USER, "constant within a curve", text("pid,age,hdl,when\n1,50,50,1\n1,51,50,2\n"),
-         options=(*ALL, "--design", "when", "--bounds", "when=0:99")),
+    Case("a covariate that changes", USER, "changes within a subject", text("pid,age,hdl,when\n1,50,50,1\n1,51,50,2\n"),
+         options=(*ALL, "--design", "when", "--bounds", "when=0:99", "--method", "published")),
+    Case("a covariate to fill that is none", USER, "which is not among the covariates",
+         options=(*ALL, "--design", "male", "--bounds", "male=0:1", "--fill-down", "mail")),
+    Case("a typo in the levels", USER, "which --levels smoker= does not list",
+         options=(*ALL, "--design", "smoker", "--levels", "smoker=never,former,curent")),
+    Case("text in a numeric covariate", USER, "give --levels smoker=first,second,...",
+         options=(*ALL, "--design", "smoker", "--bounds", "smoker=0:9")),
+    Case("bounds that are no range", USER, "--bounds male must be two ends with a colon, as in --bounds male=46:63",
+         options=(*ALL, "--design", "male", "--bounds", "male=1")),
+    Case("a folder as ledger", USER, "is a folder; a ledger is one file", options=(*ALL, "--ledger", ".")),
+    Case("report that is no page", USER, "--report a.pdf must end in .html or .htm.", options=(*ALL, "--report", "a.pdf")),
+    Case("result that is no JSON", USER, "--json a.html must end in .json.", options=(*ALL, "--json", "a.html")),
+    Case("two outputs in one file", USER, "is named for two outputs",
+         options=(*ALL, "--figure", "a.png", "--figure", "./a.png")),
+    Case("points outside, refused", USER, "--outside drop",
+         options=(*without("--domain", "--domain", "46:60"), "--outside", "refuse")),
     Case("figure of no known kind", USER, "must end in", options=(*ALL, "--figure", "a.bmp")),
     Case("report in a file's place", USER, "may not write to the folder", options=(*ALL, "--report", "visits.csv/r.html")),
     Case("query without a database", USER, "leave it out for a file", options=(*ALL, "--query", "SELECT 1")),
@@ -179,6 +197,44 @@ def test_what_can_be_read_is_read(name: str, tmp_path, capsys) -> None:
     ran = dpfda(capsys, "fit", table, *ALL, *options, "--json", "out.json")
     assert ran.code == 0, ran.err
     assert json.loads((tmp_path / "out.json").read_text())["privacy"]["silos"][0]["n"] == 30
+
+
+def test_a_large_delta_is_spent_if_it_is_meant(tmp_path, capsys) -> None:
+    table = visits(tmp_path / "visits.csv", subjects=12)
+    Ledger.create(f"{table}.ledger", 3.0, 0.2).close()
+    refused = dpfda(capsys, "fit", table, *without("--delta", "--delta", "0.1"))
+    assert refused.code == USER
+    assert "is large for 12 subjects" in refused.complaints[0]
+    assert Ledger.open(f"{table}.ledger").spent().debits == 0
+    ran = dpfda(capsys, "fit", table, *without("--delta", "--delta", "0.1"), "--yes", "--json", "a.json")
+    assert ran.code == 0, ran.err
+    assert ran.err.count("is large for 12 subjects") == 1
+
+
+def test_the_only_ledger_of_a_folder_needs_no_name(tmp_path, capsys) -> None:
+    table = visits(tmp_path / "visits.csv", subjects=12)
+    fund(table)
+    assert "visits.csv.ledger: total epsilon = 1" in dpfda(capsys, "budget", "show").out
+    assert "visits.csv.ledger: total epsilon = 1" in dpfda(capsys, "budget", "show", "visits.csv.ledger").out
+    fund("other.csv")
+    assert "There are 2 ledgers in this folder" in dpfda(capsys, "budget", "show").complaints[0]
+
+
+def test_a_report_shows_a_ledger_as_well_as_its_json_does(tmp_path, capsys) -> None:
+    table = visits(tmp_path / "visits.csv", subjects=12)
+    fund(table)
+    assert dpfda(capsys, "fit", table, *ALL, "--report", "a.html").code == 0
+    assert dpfda(capsys, "budget", "verify", table, "--result", "a.html").code == 0
+
+
+@pytest.mark.parametrize(("command_", "said"), [("fit", "resume"), ("budget", None), ("study", "dpfda study resume")])
+def test_what_an_interruption_means_depends_on_the_command(command_: str, said: str | None, capsys) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    assert run_for_exit_code(interrupted, command_) == INTERRUPTED
+    sentence = capsys.readouterr().err
+    assert (said in sentence) if said else ("resume" not in sentence)
 
 
 def test_a_locked_ledger(tmp_path, capsys) -> None:
@@ -296,7 +352,22 @@ def test_a_closed_pipe_is_not_a_traceback() -> None:
         (["report", "visits.csv"], "Say what to draw"),
         (["export", "visits.csv"], "Say what to export"),
         (["export", "visits.csv", "--grid", "g.csv"], "not a result"),
-        (["budget", "show"], "There is no ledger"),
+        (["budget", "show"], "There is no ledger in this folder; name the data set"),
+        (["budget", "show", "--ledger", "."], "is a folder; a ledger is one file"),
+        (["budget", "init", "--ledger", ".", "--epsilon", "1", "--delta", "1e-5"], "is a folder"),
+        (["budget", "restore", "--ledger", "visits.csv", "--epsilon", "1", "--delta", "1e-5"], "so it is not lost"),
+        (["budget", "restore", "--ledger", "n.ledger", "--copy", "none"], "There is no copy none"),
+        (["budget", "restore", "--ledger", "n.ledger"], "--epsilon and --delta"),
+        (["report", ".", "--report", "a.html"], "is a folder; name a file"),
+        (["export", ".", "--grid", "g.csv"], "is a folder; name a file"),
+        (["report", "none.json", "--report", "a.txt"], "--report a.txt must end in .html or .htm."),
+        (
+            ["consortium", "sign", ".", "none.request", "--site", "a", "--organisation", "b"],
+            "There is no file none.request",
+        ),
+        (["consortium", "init", "c", "--name", "c", "--host", "h", "--passphrase-file", "no"], "There is no file no"),
+        (["site", "take", ".", "none.papers"], "There is no file none.papers"),
+        (["fit", "visits.csv", "--epsilom", "1"], "; see dpfda fit --help."),
         (["budget", "init", "--epsilon", "0", "--delta", "1e-5"], "greater than 0"),
         (
             ["budget", "init", "visits.csv", "--ledger", "visits.csv", "--epsilon", "1", "--delta", "1e-5"],
@@ -310,7 +381,7 @@ def test_a_closed_pipe_is_not_a_traceback() -> None:
         (["describe", "visits.csv", "--search", "0:9"], "must be given"),
         (["nonsense"], "No such command"),
     ],
-    ids=" ".join,
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
 def test_mistakes_with_other_commands(arguments: list[str], sentence: str, tmp_path, capsys) -> None:
     visits(tmp_path / "visits.csv", subjects=5)

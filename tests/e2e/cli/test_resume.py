@@ -174,7 +174,8 @@ def test_a_run_cannot_change_its_settings(table, capsys) -> None:
     spent = Ledger.open(f"{table}.ledger").spent()
     other = dpfda(capsys, "fit", table, *ALL, "--json", "b.json", "--run", "spring", "--n-basis", 4)
     assert other.code == 2
-    assert "began with other settings" in other.complaints[0]
+    assert "Run spring is finished, and it had other settings" in other.complaints[0]
+    assert "free of charge" not in other.err
     assert Ledger.open(f"{table}.ledger").spent() == spent
 
 

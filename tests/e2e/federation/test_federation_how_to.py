@@ -1,4 +1,4 @@
-"""docs/how-to/run-a-study.md, followed literally by a coordinator and three data stewards, each in a folder of their own."""
+"""docs/how-to/run-a-study.md, followed literally by a coordinator and three owners, each in a folder of their own."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ def write_visits(path, n, seed):
 
 
 def enrol(root, coordinator, name, seed):
-    steward, rename = root / f"steward-{name}", lambda line: line.replace("north", name)
-    steward.mkdir()
-    write_visits(steward / "visits.csv", SUBJECTS[name], seed)
-    typed("dpfda site enrol", steward, change=rename)
-    shutil.copy(steward / f"{name}.request", coordinator)
+    owner, rename = root / f"owner-{name}", lambda line: line.replace("north", name)
+    owner.mkdir()
+    write_visits(owner / "visits.csv", SUBJECTS[name], seed)
+    typed("dpfda site enrol", owner, change=rename)
+    shutil.copy(owner / f"{name}.request", coordinator)
     spelled = typed("dpfda consortium sign", coordinator, change=rename)
-    shutil.copy(coordinator / f"{name}.papers", steward)
-    shown = typed("dpfda site take", steward, "y\n", rename)
+    shutil.copy(coordinator / f"{name}.papers", owner)
+    shown = typed("dpfda site take", owner, "y\n", rename)
     compared = re.findall(r"(?:CA|coordinator):\s+([0-9a-f ]+)", shown)
     assert len(compared) == 2
     assert all(" ".join(digits.split()) in " ".join(spelled.split()) for digits in compared)
     policy = block("toml", "[data]")
-    (steward / "site.toml").write_text(policy.replace("epsilon = 1.0", "epsilon = 2.0") if name == "south" else policy)
-    typed("dpfda site policy", steward, change=rename)
-    return steward, rename
+    (owner / "site.toml").write_text(policy.replace("epsilon = 1.0", "epsilon = 2.0") if name == "south" else policy)
+    typed("dpfda site policy", owner, change=rename)
+    return owner, rename
 
 
 @pytest.mark.slow
@@ -86,9 +86,9 @@ def test_the_page_works_as_written(tmp_path):
                     subprocess.Popen([*COMMAND, *words[1:]], cwd=stewards[name][0], stderr=subprocess.DEVNULL)
                 )
             assert "lipid.study/terms.json" in typed("dpfda study propose", coordinator).replace("\n", "")
-            for steward, rename in stewards.values():
-                shutil.copy(coordinator / "lipid.study" / "terms.json", steward)
-                assert "are about to promise" in typed("dpfda site inbox", steward, "y\n", rename)
+            for owner, rename in stewards.values():
+                shutil.copy(coordinator / "lipid.study" / "terms.json", owner)
+                assert "are about to promise" in typed("dpfda site inbox", owner, "y\n", rename)
             began = time.monotonic()
             typed("dpfda study run", coordinator)
             print(f"the study itself took {time.monotonic() - began:.0f} s")

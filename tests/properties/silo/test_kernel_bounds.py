@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kernel_sums import Packed
 
 from dpfda.basis import BSpline, Cosine, Fourier, FourierExtension, FreeEnds
+from dpfda.curves.curves import settle_design
 from dpfda.privacy.cones import CompanionBound, from_triangle
 from dpfda.privacy.exact import Grid, no_words, sum_slack
 from dpfda.protocol.statistics import LENGTH_CELLS
@@ -40,11 +41,14 @@ BASES = st.sampled_from(
 
 @st.composite
 def curve(draw, p):
-    """(u, y, design vector), from no point to more than one block of eight."""
+    """(u, y, one design vector for each point or a single one), from no point to more than one block of eight."""
     points = draw(st.sampled_from([0, 1, 1, 2, 3, 5, 9]))
     u = draw(st.lists(POSITION, min_size=points, max_size=points))
     y = draw(st.lists(ENTRY, min_size=points, max_size=points))
-    return u, y, [1.0, *draw(st.lists(ENTRY, min_size=p - 1, max_size=p - 1))]
+    vector = st.lists(ENTRY, min_size=p - 1, max_size=p - 1).map(lambda entries: [1.0, *entries])
+    if points and draw(st.booleans()):
+        return u, y, draw(st.lists(vector, min_size=points, max_size=points))
+    return u, y, [draw(vector)] * max(points, 1)
 
 
 @st.composite
@@ -61,12 +65,17 @@ def problems(draw):
 
 def pack(curves, basis, longest):
     lengths = [len(u) for u, _, _ in curves]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    design = np.array([rows[0] for _, _, rows in curves])
+    rows = np.array([row for u, _, rows in curves for row in rows[: len(u)]], dtype=float).reshape(-1, design.shape[1])
+    design, rows = settle_design(design, rows, offsets)
     packed = PackedCurves.pack(
         np.array([x for u, _, _ in curves for x in u], dtype=float),
         np.array([x for _, y, _ in curves for x in y], dtype=float),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.array([design for _, _, design in curves]),
+        offsets,
+        design,
         basis,
+        rows=rows,
         longest_direct=longest,
     )
     return Packed(packed)
@@ -131,7 +140,7 @@ def test_octaves_of_lengths(problem, data):
 
 def test_a_whitened_gradient_near_overflow_stays_within_the_slack():
     """Its factor into the ball and the scaling against overflow would make a denormal number together."""
-    packed = pack([([0.0, 0.0], [0.0, 1e308], [1.0])], Cosine(3), None)
+    packed = pack([([0.0, 0.0], [0.0, 1e308], [[1.0]] * 2)], Cosine(3), None)
     whitener, radius = np.diag([0.0, 0.0, 1.0]), 0.001
     total, _, counts = packed.clipped(np.zeros((1, 3)), whitener, radius)
     assert norm(total) <= (Fraction(radius) * (1 + Fraction(sum_slack(1, 3)))) ** 2

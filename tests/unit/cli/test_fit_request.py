@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from cli_helpers import visits
 from dpfda import BudgetExceeded, InvalidInput, Ledger
 from dpfda.cli.fit import options
 from dpfda.cli.fit.dry_run import show_dry_run
+from dpfda.cli.fit.first_budget import set_first_budget
 from dpfda.cli.fit.forecast import forecast, guess_points_per_curve
 from dpfda.cli.fit.request import FitRequest, make_request
 from dpfda.cli.fit.runs import can_resume, choose_run
-from dpfda.cli.fit.spending import make_budget_change, refuse_overspending, warn_of_large_delta
+from dpfda.cli.fit.spending import confirm_large_delta, make_budget_change, refuse_overspending
 from dpfda.cli.ledger_choice import HERE, VARIABLE, LedgerChoice, choose_ledger
 from dpfda.cli.settings import DEFAULTS, merge_settings
 from dpfda.cli.terminal import Terminal
@@ -33,7 +35,7 @@ def test_a_request_holds_the_estimator_that_was_asked_for(request_: FitRequest) 
 
 def test_every_option_of_a_fit_has_a_default_that_toml_may_set() -> None:
     panels = {"DATA", "MODEL", "PROMISE", "OUT"}
-    named = {name for name in vars(options) if name[0].isupper()} - panels - {"Annotated", "Any", "DryRun"}
+    named = {name for name in vars(options) if name[0].isupper()} - panels - {"Annotated", "Any", "DryRun", "Yes"}
     dashed = {"".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in name)[1:] for name in named}
     assert dashed == set(DEFAULTS)
 
@@ -72,10 +74,12 @@ def test_a_budget_that_does_not_reach_is_refused_with_what_would_fit() -> None:
     assert make_budget_change(choice, ledger.spent(), ledger.spent()).total_epsilon == 0.5
 
 
-def test_a_delta_that_would_publish_somebody_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    warn_of_large_delta(1e-5, 1000, Terminal())
+def test_a_delta_that_would_publish_somebody_is_refused_unless_it_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    confirm_large_delta(1e-5, 1000, Terminal())
     assert capsys.readouterr().err == ""
-    warn_of_large_delta(1e-2, 1000, Terminal())
+    with pytest.raises(InvalidInput, match=r"--delta 0\.01 is large for 1,000 subjects"):
+        confirm_large_delta(1e-2, 1000, Terminal())
+    confirm_large_delta(1e-2, 1000, Terminal(), yes=True)
     assert "--delta 0.01 is large for 1,000 subjects" in capsys.readouterr().err
 
 
@@ -89,3 +93,10 @@ def test_a_ledger_is_named_set_or_found(tmp_path: Path, monkeypatch: pytest.Monk
     assert LedgerChoice("postgresql://me:secret@server/x").shown.count("secret") == 0
     with pytest.raises(InvalidInput):
         choose_ledger("named.ledger").open()
+
+
+def test_the_first_budget_is_what_was_typed(request_: FitRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("2.5\n\n"))
+    set_first_budget(request_, Terminal(quiet=True))
+    ledger = request_.ledger.open()
+    assert (ledger.epsilon, ledger.delta) == (2.5, request_.delta)

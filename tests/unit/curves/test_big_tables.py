@@ -213,7 +213,10 @@ def test_a_bad_entry_far_down_is_refused_with_its_row(column: str, value: str, s
         (replace(READING, y="nothing"), "lacks"),
         (replace(READING, covariates=(Covariate("smoker", levels=("a", "b")),)), "No row of 'smoker'"),
         (replace(READING, covariates=(Covariate("one", bounds=(0, 2)),)), "column of ones already"),
-        (replace(READING, covariates=(Covariate("varies", bounds=(0, 2)),)), "varies"),
+        (
+            replace(READING, covariates=(Covariate("varies", bounds=(0, 2)),), one_design=True),
+            "changes within a subject",
+        ),
     ],
 )
 def test_what_the_whole_table_shows_is_refused_in_the_same_words(reading, sentence: str, tmp_path) -> None:
@@ -228,11 +231,13 @@ def test_what_the_whole_table_shows_is_refused_in_the_same_words(reading, senten
     assert said[0] == said[1]
 
 
-def test_one_curve_with_very_many_points_and_a_design_that_varies_is_refused(tmp_path) -> None:
+def test_one_curve_with_very_many_points_and_a_design_that_changes_is_refused_for_the_published_method(
+    tmp_path,
+) -> None:
     frame = table("one id").with_columns(bmi=pl.Series([20.0] * (ROWS - 1) + [21.0]))
     frame.write_parquet(tmp_path / "t.parquet")
-    reading = replace(READING, covariates=(Covariate("bmi", bounds=(10, 70)),))
-    with pytest.raises(InvalidInput, match="constant within a curve"):
+    reading = replace(READING, covariates=(Covariate("bmi", bounds=(10, 70)),), one_design=True)
+    with pytest.raises(InvalidInput, match="changes within a subject"):
         load_curves(find_source(str(tmp_path / "t.parquet")), reading, rows_at_once=SMALL)
 
 

@@ -12,16 +12,17 @@ import pytest
 
 from dpfda.curves.known_ranges import KNOWN, find_measures
 from dpfda.curves.tables.batches import open_batches, read_column_names
+from dpfda.curves.tables.cells import Cells
 from dpfda.curves.tables.database import import_optional, postgres_url, query_batches
 from dpfda.curves.tables.files import explain_errors, scan_file
 from dpfda.curves.tables.gathering import Collector
 from dpfda.curves.tables.grouping import may_hold_copies, order_rows
 from dpfda.curves.tables.numbers import parse_numbers, parse_positions
 from dpfda.curves.tables.ordering import cut_into_pieces
-from dpfda.curves.tables.owner_notes import Tally, write_notes
+from dpfda.curves.tables.owner_view import Tally, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
 from dpfda.curves.tables.repeats import has_repeat
-from dpfda.curves.tables.rows import Rows, join_rows
+from dpfda.curves.tables.rows import RowReader, Rows, join_rows
 from dpfda.curves.tables.source import find_source
 from dpfda.curves.tables.spool import Spool
 from dpfda.curves.tables.wide import unpivot
@@ -43,7 +44,7 @@ def test_known_ranges_are_ranges_and_are_found_by_a_columns_name() -> None:
 
 def test_numbers_are_not_guessed() -> None:
     np.testing.assert_array_equal(parse_numbers(pl.Series("y", ["1.5", " n/a", "2"])), [1.5, np.nan, 2])
-    np.testing.assert_array_equal(parse_numbers(pl.Series("y", ["1,5"]), "comma"), [1.5])
+    np.testing.assert_array_equal(parse_numbers(pl.Series("y", ["1,5"]), Cells("comma")), [1.5])
     with pytest.raises(InvalidInput, match=r"row 13.*--decimal comma"):
         parse_numbers(pl.Series("y", ["1", "2,5"]), rows_before=11)
 
@@ -71,7 +72,7 @@ def test_copies_and_repeats_are_seen() -> None:
 def test_wide_tables_take_x_from_the_names_of_their_columns() -> None:
     frame = pl.DataFrame({"id": ["a", "b"], "hdl_46": [1.0, 2.0], "hdl_50": [3.0, 4.0]})
     reading = Reading(READING.domain, READING.y_bounds, id="id", y="hdl", wide=True)
-    owners, x, y = unpivot(frame, reading)
+    owners, x, y = unpivot(frame, RowReader(reading))
     assert (owners.tolist(), x.tolist(), y.tolist()) == ([0, 0, 1, 1], [46, 50, 46, 50], [1, 3, 2, 4])
 
 

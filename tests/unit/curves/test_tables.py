@@ -188,10 +188,10 @@ def test_the_owner_is_told_what_was_clamped_and_left_out(tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("pid,age,hdl\n1,50,500\n2,51,40\n3,99,40\n4,50,NA\n")
     notes = load(path).owner_notes
-    assert "1 of 4 rows have no x or no y and were left out" in notes
-    assert "1 of 3 points lie outside the domain and were left out" in notes
+    assert "1 of 4 rows has no x or no y and was left out" in notes
+    assert "1 of 3 points lies outside the domain and was left out" in notes
     assert "2 of 4 subjects have no usable point and contribute nothing" in notes
-    assert "1 of 4 subjects had values outside the bounds and were clamped" in notes
+    assert "1 of 4 subjects had values outside the bounds and was clamped" in notes
 
 
 def test_no_row_with_an_id_is_dropped_from_the_public_number_of_subjects(tmp_path) -> None:

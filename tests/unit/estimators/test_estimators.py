@@ -148,7 +148,7 @@ def test_repr(cls):
 def test_constructors_share_parameters():
     mean = inspect.signature(PrivateMean).parameters
     vcm = inspect.signature(PrivateVaryingCoefficients).parameters
-    assert set(vcm) - set(mean) == {"design_bounds", "intercept"}
+    assert set(vcm) - set(mean) == {"covariates", "design", "design_bounds", "intercept"}
     assert not set(mean) - set(vcm)
     assert all(mean[name].default == vcm[name].default for name in mean)
 

@@ -18,7 +18,7 @@ from dpfda.methods.run import run_study
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.published_constants import PublishedConstants
-from dpfda.protocol.terms import SiloTerms, StudyTerms
+from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 from dpfda.transports.checkpoint import CheckpointTransport, ReplayTransport, Transcript
 from dpfda.transports.in_process import InProcessTransport
 
@@ -68,6 +68,44 @@ def test_objections_of_a_policy(allow, words):
 
 POLICY = '[data]\nsource = "t.csv"\nid = "i"\nx = "x"\ny = "y"\n[promise]\nepsilon = 1\ndelta = 1e-3\n'
 BUDGET = '[budget]\nepsilon = 3\ndelta = 1e-3\nledger = "l"\n'
+
+
+@pytest.mark.parametrize("method", ["adaptive", "published"])
+def test_a_site_keeps_a_covariate_that_changes_and_fills_it_down_if_its_owner_says_so(method, tmp_path):
+    (tmp_path / "t.csv").write_text("i,x,y,dose\n1,.1,1,2\n1,.2,1,\n2,.1,1,3\n2,.2,1,4\n3,.1,1,5\n3,.2,1,5\n")
+    (tmp_path / "site.toml").write_text(
+        POLICY.replace("[promise]", 'fill_down = ["dose", "weight"]\n[promise]') + BUDGET
+    )
+    terms = make_terms(method=method, covariates=(CovariateTerms("dose", (0.0, 9.0)),), constants=None)
+    loaded = read_policy(tmp_path / "site.toml").load_curves(terms, 3)
+    assert loaded.curves.counts.tolist() == ([2, 2, 2] if method == "adaptive" else [2, 0, 2])
+    assert loaded.curves.design_changes == (method == "adaptive")
+    Silo(loaded.curves, name="a", epsilon=1.0, delta=1e-3)  # nothing in it refuses
+
+
+def test_a_list_of_covariates_to_fill_must_be_a_list(tmp_path):
+    (tmp_path / "site.toml").write_text(POLICY.replace("[promise]", 'fill_down = "dose"\n[promise]') + BUDGET)
+    with pytest.raises(InvalidInput, match="fill_down must be a list"):
+        read_policy(tmp_path / "site.toml")
+
+
+def test_a_study_of_changing_covariates_gives_the_bits_of_one_process_from_the_tables_of_sites(tmp_path):
+    """Curves as sites load them, against curves that their owners made in memory of the same rows."""
+    rng, found = np.random.default_rng(5), {"table": [], "memory": []}
+    terms = make_terms(method="adaptive", covariates=(CovariateTerms("arm", (0.0, 1.0)),), constants=None)
+    for site in SITES:
+        ids = np.repeat(np.arange(site.n), 3)
+        x, y, arm = rng.uniform(0, 1, ids.size), rng.normal(0, 1, ids.size), rng.integers(0, 2, ids.size)
+        lines = [f"{i},{a!r},{b!r},{c}" for i, a, b, c in zip(ids, x.tolist(), y.tolist(), arm, strict=True)]
+        (tmp_path / "t.csv").write_text("\n".join(["i,x,y,arm", *lines]) + "\n")
+        (tmp_path / "site.toml").write_text(POLICY + BUDGET)
+        loaded = read_policy(tmp_path / "site.toml").load_curves(terms, site.n).curves
+        assert loaded.design_changes
+        known = {"name": site.name, "epsilon": 1.0, "delta": 1e-3, "points_per_curve": 3.0, "random_state": 3}
+        found["table"].append(Silo(loaded, **known))
+        found["memory"].append(Silo(Curves.from_long(ids, x, y, arm).with_intercept(), **known))
+    one, other = (run_study(terms, InProcessTransport(silos), run="r").coefficients for silos in found.values())
+    assert_array_equal(one, other)
 
 
 def test_a_policy_survives_its_copy(tmp_path):

@@ -50,7 +50,7 @@ def requests():
 
 def raw_curves(n=600):
     curves = oracle.some_curves(np.random.default_rng(1), n, 2, 0, 12)
-    return SimpleNamespace(x=curves.u, y=curves.y, offsets=curves.offsets, design=curves.design, n=n)
+    return SimpleNamespace(x=curves.u, y=curves.y, offsets=curves.offsets, design=curves.design, n=n, rows=None)
 
 
 def mapped(curves, folder):
@@ -62,7 +62,7 @@ def mapped(curves, folder):
         return np.memmap(file, array.dtype, "r", shape=array.shape)
 
     arrays = {name: on_disk(name, getattr(curves, name)) for name in ("x", "y", "offsets", "design")}
-    return SimpleNamespace(**arrays, n=curves.n)
+    return SimpleNamespace(**arrays, n=curves.n, rows=None)
 
 
 def numbers(words):
@@ -147,7 +147,7 @@ def test_a_curve_in_pieces_gives_the_same_words(inside, tmp_path, monkeypatch):
     rng = np.random.default_rng(6)
     curves = oracle.some_curves(rng, 6, 2, 0, 0, lengths=[4, 3000, 0, 1025, 2500, 7])
     x = np.where(rng.uniform(size=curves.u.size) < inside, curves.u, 2.0)
-    raw = SimpleNamespace(x=x, y=curves.y, offsets=curves.offsets, design=curves.design, n=6)
+    raw = SimpleNamespace(x=x, y=curves.y, offsets=curves.offsets, design=curves.design, n=6, rows=None)
     expected = [sums_of_curves(raw, BASIS, SCALING).words(wanted, range(6)) for wanted in requests()]
     monkeypatch.setattr(chunked, "CHUNK_POINTS", 500)
     monkeypatch.setattr(chunked, "LARGEST_CHUNK_POINTS", 1000)
@@ -182,7 +182,7 @@ def answer(points, folder):
         x[start : start + (1 << 16)] = 0.5
     x.flush()
     x._mmap.madvise(4)  # MADV_DONTNEED
-    curves = SimpleNamespace(x=x, y=x, offsets=np.array([0, points]), design=np.ones((1, 1)), n=1)
+    curves = SimpleNamespace(x=x, y=x, offsets=np.array([0, points]), design=np.ones((1, 1)), n=1, rows=None)
     sums = sums_of_curves(curves, Cosine(5), Scaling((-1.0, 1.0), ((1.0, 1.0),)), threads=1)
     sums.words(TruncatedGradientSum(np.ones((1, 5)), EntrywiseBound(np.ones(5))), range(1))
     x._mmap.madvise(4)
@@ -216,7 +216,7 @@ def made(name, shape, kind=np.float64):
     array._mmap.madvise(4)  # MADV_DONTNEED
     return array
 curves = SimpleNamespace(x=made("x", (10 * n,)), y=made("y", (10 * n,)), design=made("d", (n, 1)),
-                         offsets=made("o", (n + 1,), np.int64), n=n)
+                         offsets=made("o", (n + 1,), np.int64), n=n, rows=None)
 sums = sums_of_curves(curves, Cosine(5), Scaling((-1.0, 1.0), ((1.0, 1.0),)), threads=1)
 wanted = TruncatedGradientSum(np.ones((1, 5)), EntrywiseBound(np.ones(5)))
 sums.words(wanted, range(n // 20))

@@ -49,6 +49,27 @@ def fitted(curves, estimator=PrivateMean, **options: object):
         return estimator(2.0, 1e-5, **public).fit(silo).coef_
 
 
+def test_a_covariate_that_changes_gives_the_bits_of_one_process(client, path, tmp_path) -> None:
+    from dpfda.silo.cluster import DaskCurves
+
+    frame = pl.read_parquet(path).with_columns(
+        bmi=pl.when(pl.col("pid") < "s3").then(20.0).otherwise(20 + 9 * pl.col("age"))
+    )
+    frame.write_parquet(tmp_path / "visits.parquet")
+    reading = Reading(
+        Domain(0, 1), (-3.0, 3.0), id="pid", x="age", y="hdl", covariates=(Covariate("bmi", (10.0, 70.0)),)
+    )
+    spread = DaskCurves.from_source(client, tmp_path / "visits.parquet", reading, parts=3)
+    whole = load_curves(find_source(str(tmp_path / "visits.parquet")), reading).curves
+    assert spread.design_changes
+    assert spread.fingerprint(b"k" * 32) == whole.fingerprint(b"k" * 32)
+    options = {"design_bounds": [(10, 70)]}
+    one, other = (fitted(curves, PrivateVaryingCoefficients, **options) for curves in (whole, spread))
+    assert (one == other).all()
+    with pytest.raises(InvalidInput, match="must not change within a subject"):
+        fitted(spread, PrivateVaryingCoefficients, method="published", **options)
+
+
 def kill_a_worker(client) -> None:
     """End one worker process that this test's own cluster started."""
     os.kill(client.run(os.getpid).popitem()[1], signal.SIGKILL)

@@ -48,8 +48,9 @@ def basis(request):
     return request.param
 
 
-@pytest.fixture(params=[1, 3], ids=["mean", "vcm"])
+@pytest.fixture(params=[1, 3, -1, -3], ids=["mean", "vcm", "one changing column", "changing vcm"])
 def p(request):
+    """The number of design columns, with a minus if the design changes within curves."""
     return request.param
 
 
@@ -60,9 +61,10 @@ def longest_direct(request):
 
 @pytest.fixture
 def case(basis, p, longest_direct):
-    rng = np.random.default_rng([basis.size, p])
-    curves = oracle.some_curves(rng, 75, p, 0, 40)
-    iterate = rng.normal(size=(p, basis.size))
+    rng = np.random.default_rng([basis.size, abs(p)])
+    made = oracle.some_curves if p > 0 else oracle.changing_curves
+    curves = made(rng, 75, abs(p), 0, 40)
+    iterate = rng.normal(size=(abs(p), basis.size))
     return curves, pack(curves, basis, longest_direct=longest_direct), iterate, rng
 
 
@@ -160,12 +162,13 @@ def test_threads_chunks_and_the_order_of_curves_do_not_change_a_bit(monkeypatch)
     curves = oracle.some_curves(rng, 700, 2, 0, 30)
     basis = Fourier(7)
     expected = everything(pack(curves, basis), 2, 7)
-    shuffled = [oracle.pieces(curves)[i] for i in rng.permutation(700)]
+    order = rng.permutation(700)
+    shuffled = [oracle.pieces(curves)[i] for i in order]
     other = PreparedCurves(
         np.concatenate([u for u, _, _ in shuffled]),
         np.concatenate([y for _, y, _ in shuffled]),
         np.concatenate([[0], np.cumsum([len(u) for u, _, _ in shuffled])]),
-        np.array([design for _, _, design in shuffled]),
+        curves.design[order],
     )
     assert (everything(pack(other, basis), 2, 7) == expected).all()
     for points, most_curves, threads in ((1 << 18, 1 << 16, 1), (100, 1000, 2), (1, 1, 3), (5000, 11, 1)):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = new_app(group=True)
 
-_WHICH = "The data set whose ledger to use; dpfda.ledger in this folder if left out."
+_WHICH = "The data set whose ledger to use; left out: dpfda.ledger, or the only ledger in this folder."
 _Data = Annotated[str | None, typer.Argument(help=_WHICH, show_default=False)]
 _Ledger = Annotated[str | None, typer.Option("--ledger", help="Ledger file or PostgreSQL URL.", show_default=False)]
 
@@ -37,22 +37,21 @@ def init(
 ) -> None:
     """Set the total budget of a data set, once."""
     from dpfda import _validate
+    from dpfda.cli.ledger_choice import describe_new_ledger
     from dpfda.errors import InvalidInput
     from dpfda.privacy.ledger.ledger import Ledger
 
     _validate.positive("--epsilon", epsilon)
     _validate.fraction("--delta", delta)
     choice = _choice(ledger, data, new=True)
+    choice.refuse_folder()
     if not choice.is_url and choice.exists:
         raise InvalidInput(
             f"{choice.shown} exists already, and a total is set once; see what is left with: dpfda budget show --ledger "
             f"{choice.shown}"
         )
     Ledger.create(choice.location, epsilon, delta, note)
-    promise = f"allows epsilon = {epsilon:g} at delta = {delta:g} in total"
-    ctx.obj.say(
-        f"{choice.shown} {promise}. Keep it with the data and back it up while no study runs: it is the budget."
-    )
+    ctx.obj.say(describe_new_ledger(choice, epsilon, delta))
 
 
 @app.command(epilog=example("dpfda budget show visits.csv"))
@@ -66,6 +65,7 @@ def show(
     import json
     from dataclasses import asdict
 
+    from dpfda.cli.terminal import count_things
     from dpfda.privacy.accounting import gaussian_epsilon
 
     choice = _choice(ledger, data)
@@ -75,13 +75,11 @@ def show(
     if json_:
         typer.echo(json.dumps({"ledger": choice.shown, **asdict(spent), "epsilon_left": left}, indent=1))
         return
-    share = spent.mu_squared / spent.budget_mu_squared
+    share, releases = spent.mu_squared / spent.budget_mu_squared, count_things(spent.debits, "release")
     filled = round(30 * min(share, 1.0))
     out = ctx.obj.out
     out.print(f"{choice.shown}: total epsilon = {spent.total_epsilon:g} at delta = {spent.delta:g}")
-    out.print(
-        f"{'█' * filled}{'░' * (30 - filled)} {share:.1%} of the budget (mu^2) spent in {spent.debits:,} releases"
-    )
+    out.print(f"{'█' * filled}{'░' * (30 - filled)} {share:.1%} of the budget spent in {releases}")
     out.print(
         f"spent: epsilon = {spent.epsilon:.4g}; one more study may use epsilon = {left:.4g} at delta = {spent.delta:g}"
     )
@@ -166,24 +164,34 @@ def restore(
     """
     from dpfda.cli.restoring import restore_ledger
 
-    restore_ledger(
-        ctx.obj, ledger, copy, log, None if epsilon is None or delta is None else (epsilon, delta), note, yes
-    )
+    restore_ledger(ctx.obj, ledger, copy, log, (epsilon, delta), note, yes)
 
 
 @app.command(epilog=example("dpfda budget settle visits.csv"))
 def settle(ctx: typer.Context, data: _Data = None, ledger: _Ledger = None) -> None:
     """Pay for answers that were lost in crashes; opens a ledger, or a study, that they have closed."""
     choice = _choice(ledger, data)
-    price = choice.open().settle_lost_draws()
-    ctx.obj.say(f"{choice.shown}: lost answers were paid with mu^2 = {price:.4g}.")
+    opened = choice.open()
+    before = opened.spent().epsilon
+    if not opened.settle_lost_draws():
+        ctx.obj.say(f"{choice.shown}: no answer was lost, so nothing was paid.")
+        return
+    spent = opened.spent()
+    ctx.obj.say(
+        f"{choice.shown}: lost answers are paid for; epsilon {before:.4g} -> {spent.epsilon:.4g} of "
+        f"{spent.total_epsilon:g} is spent."
+    )
 
 
 def _choice(ledger: str | None, data: str | None, *, new: bool = False) -> LedgerChoice:
-    from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger
+    from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger, find_only_ledger
     from dpfda.curves.tables.source import find_source
 
+    if data is not None and ledger is None and data.endswith(".ledger"):
+        return LedgerChoice(data)  # the ledger itself was named
     source = None if data is None else find_source(data, "-" if "://" in data else None)
+    if source is None and ledger is None and not new:
+        return find_only_ledger()
     if new and source is not None and ledger is None:
         return LedgerChoice(str(source.default_ledger))
     return choose_ledger(ledger, source)

@@ -56,17 +56,19 @@ def sign(
     ctx: typer.Context,
     folder: _Folder,
     request: _Request,
-    site: Annotated[str, typer.Option("--site", help="The site's name, in your words.")],
+    site: Annotated[str, typer.Option("--site", help="The site's name, as in its request.")],
     organisation: Annotated[str, typer.Option("--organisation", help="Letters, digits and _.")],
     days: Annotated[int, typer.Option("--days", help="How long the certificate lasts.", min=1, max=3650)] = 365,
     output: _Output = None,
     passphrase_file: _Passphrase = None,
+    rename: Annotated[bool, typer.Option("--rename", help="Enrol it under another name than it gave itself.")] = False,
 ) -> None:
     """Enrol a site: sign its certificate and write the papers to send back. Nothing in them is secret."""
     from dpfda.federation.consortium import ConsortiumFolder
 
-    made, secret = ConsortiumFolder(folder), _read_passphrase(passphrase_file)
-    papers, fingerprint = made.sign(request.read_bytes(), site, organisation, secret, days)
+    made, data = ConsortiumFolder(folder), request.read_bytes()
+    secret = _read_passphrase(passphrase_file)
+    papers, fingerprint = made.sign(data, site, organisation, secret, days, rename=rename)
     _write_papers(
         papers, output or Path(f"{site}.papers"), made.fingerprints() | {f"key of {site}": fingerprint}, ctx.obj
     )
@@ -87,12 +89,12 @@ def renew(
     from dpfda.federation.consortium import ConsortiumFolder
     from dpfda.federation.enrolment import EnrolmentRequest
 
-    made, secret = ConsortiumFolder(folder), _read_passphrase(passphrase_file)
-    if request is None:
+    made, data = ConsortiumFolder(folder), None if request is None else request.read_bytes()
+    secret = _read_passphrase(passphrase_file)
+    if data is None:
         made.renew_server(secret)
         ctx.obj.say("The server's certificate is renewed; it is used from the server's next start on.")
         return
-    data = request.read_bytes()
     papers, fingerprint = made.renew(data, secret, days)
     site = EnrolmentRequest.read(data).site
     _write_papers(

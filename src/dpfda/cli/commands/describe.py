@@ -56,6 +56,11 @@ def describe(
     run: options.Run = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
+    sheet: options.Sheet = None,
+    date_format: options.DateFormat = None,
+    missing: options.Missing = None,
+    strip_units: options.StripUnits = None,
+    yes: options.Yes = False,
 ) -> None:
     """Which public facts to look up, plausible ranges of common measures and, with --search, private quantiles of y.
 
@@ -69,16 +74,16 @@ def describe(
         ctx.obj.out.print(GUIDE)
         _print_known(None, ctx.obj)
     else:
-        _advise(what, query, ctx.obj)
+        _advise(what, query, sheet, ctx.obj)
 
 
-def _advise(what: str, query: str | None, terminal: Terminal) -> None:
+def _advise(what: str, query: str | None, sheet: str | None, terminal: Terminal) -> None:
     from pathlib import Path
 
     from dpfda.curves.known_ranges import find_measures
 
     if "://" in what or Path(what).exists() or "." in what:
-        _print_columns(what, query, terminal)
+        _print_columns(what, query, sheet, terminal)
         return
     _print_known(find_measures(what), terminal)
 
@@ -99,14 +104,15 @@ def _print_known(found: list[KnownMeasure] | None, terminal: Terminal) -> None:
     terminal.out.print(table)
 
 
-def _print_columns(what: str, query: str | None, terminal: Terminal) -> None:
+def _print_columns(what: str, query: str | None, sheet: str | None, terminal: Terminal) -> None:
     from dpfda.curves.known_ranges import find_measures
     from dpfda.curves.tables.batches import read_column_names
     from dpfda.curves.tables.source import find_source
 
-    source = find_source(what, query)
+    source = find_source(what, query, sheet)
+    columns = read_column_names(source)
     terminal.out.print(f"Columns of {source.name} (only their names were read):")
-    for column in read_column_names(source):
+    for column in columns:
         known = next(iter(find_measures(column)), None)
         hint = f"{known.name}: {known.low:g}:{known.high:g} {known.unit}" if known else "look it up"
         terminal.out.print(f"  {column:24} {hint}")
@@ -117,8 +123,8 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
     """Release private quantiles: check, compare with the budget, read, spend, in this order."""
     from dpfda.cli import parsing
     from dpfda.cli.fit.request import make_request
-    from dpfda.cli.fit.runs import choose_run, explain_changed_terms, refuse_unfinishable
-    from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
+    from dpfda.cli.fit.runs import choose_run, explain_changed_terms, resume_run
+    from dpfda.cli.fit.spending import confirm_large_delta, refuse_overspending
     from dpfda.cli.settings import merge_settings
     from dpfda.curves.tables import load_curves
     from dpfda.errors import ProtocolError
@@ -127,7 +133,7 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
     from dpfda.protocol.terms import plain_name
     from dpfda.silo.silo import Silo
 
-    typed = {name.rstrip("_"): value for name, value in params.items() if name not in ("what", "search")}
+    typed = {name.rstrip("_"): value for name, value in params.items() if name not in ("what", "search", "yes")}
     wide_open = parsing.parse_ends("domain", params["domain"] or "-1e12:1e12")
     settings = merge_settings({**typed, "source": params["what"], "y-bounds": params["search"], "duplicates": "keep"})
     request = make_request({**settings, "domain": wide_open, "json": "-"})
@@ -137,18 +143,17 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     with terminal.waiting(f"Reading {request.source.shown}"):
         loaded = load_curves(request.source, request.reading)
-    warn_of_large_delta(request.delta, loaded.curves.n, terminal)
+    confirm_large_delta(request.delta, loaded.curves.n, terminal, yes=params["yes"])
     name = plain_name(f"quantiles of {request.reading.y}, {request.source.name}")
     silo = Silo(loaded.curves, epsilon=request.epsilon, delta=request.delta, name=name, ledger=ledger)
     domain, bounds = request.reading.domain.interval, request.reading.y_bounds
-    if not run.is_new:
-        terms = quantile_terms(silo.terms(), LEVELS, domain=domain, search=bounds)
-        refuse_unfinishable(run, ledger, make_plan(terms).events(silo.name))
+    plan = make_plan(quantile_terms(silo.terms(), LEVELS, domain=domain, search=bounds))
+    resume_run(run, ledger, plan, silo.name, loaded.curves, terminal)
     try:
         with terminal.progress("Releasing") as advance:
             found = private_quantiles(silo, LEVELS, domain=domain, search=bounds, run=run.name, progress=advance)
     except ProtocolError as error:
-        raise explain_changed_terms(run, error) from error
+        raise explain_changed_terms(run) from error
     _print_quantiles(found, str(request.reading.y), terminal)
     ledger.finish(run.name)
     spent = ledger.spent()

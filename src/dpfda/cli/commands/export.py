@@ -1,12 +1,10 @@
-"""`dpfda export`: coefficients, values on a grid, scikit-fda objects; from a result, so nothing is spent."""
+"""`dpfda export`: coefficients, or values on a grid; from a result, so nothing is spent."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import math
-import pickle
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,14 +12,11 @@ import typer
 from dpfda.cli.new_app import example, new_app
 
 if TYPE_CHECKING:
-    from dpfda.report.document import Document
+    from dpfda.report.results import Result
 
 app = new_app()
 
-_EXAMPLES = example(
-    "dpfda export result.json --coefficients coef.csv --grid curve.csv --points 101",
-    "dpfda export hdl.html --skfda hdl.pickle",
-)
+_EXAMPLES = example("dpfda export result.json --coefficients coef.csv --grid curve.csv --points 101")
 
 
 @app.command(epilog=_EXAMPLES)
@@ -33,76 +28,55 @@ def export(
     ] = None,
     grid: Annotated[str | None, typer.Option("--grid", help="Values and band on a grid: .csv or .json.")] = None,
     points: Annotated[int, typer.Option("--points", help="Points of the grid.")] = 201,
-    skfda: Annotated[
-        str | None, typer.Option("--skfda", help="A pickle of scikit-fda's FDataBasis or FDataGrid.")
-    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
 ) -> None:
-    """Coefficients to CSV or JSON, values on a grid, or a scikit-fda object. Nothing is spent."""
+    """Coefficients or values on a grid, to CSV or JSON. Nothing is spent.
+
+    For scikit-fda: `dpfda.load("result.json").curve_.to_skfda()` in Python.
+    """
     from dpfda import _validate
     from dpfda.cli.outputs import check_target, write_whole
     from dpfda.errors import InvalidInput
-    from dpfda.report.document import read_document
+    from dpfda.report.results import load
 
-    wanted = {"coefficients": coefficients, "grid": grid, "skfda": skfda}
+    wanted = {"coefficients": coefficients, "grid": grid}
     targets = {name: path for name, path in wanted.items() if path is not None}
     if not targets:
-        raise InvalidInput("Say what to export: --coefficients FILE, --grid FILE, --skfda FILE, or several.")
+        raise InvalidInput("Say what to export: --coefficients FILE, --grid FILE, or both.")
     _validate.integer("--points", points, minimum=2)
     for target in targets.values():
         check_target(target, overwrite)
-    document = read_document(result)
-    makers = {"coefficients": _coefficients, "grid": lambda d, p: _grid(d, p, points), "skfda": _skfda}
+    loaded = load(result)
     for name, target in targets.items():
-        ctx.obj.say(f"Wrote {write_whole(target, makers[name](document, target))}")
+        content = _coefficients(loaded, target) if name == "coefficients" else _grid(loaded, target, points)
+        ctx.obj.say(f"Wrote {write_whole(target, content)}")
 
 
-def _coefficients(document: Document, target: str) -> bytes:
-    names = [function["name"] for function in document["functions"]]
+def _coefficients(result: Result, target: str) -> bytes:
+    document = result.document
+    named = dict(zip(document["model"]["columns"], document["coefficients"], strict=True))
     if _is_json(target):
-        values = dict(zip(names, document["coefficients"], strict=True))
-        return json.dumps({"basis": document["basis"], "coefficients": values}, indent=1).encode()
-    rows = [
-        (name, number, value)
-        for name, row in zip(names, document["coefficients"], strict=True)
-        for number, value in enumerate(row, start=1)
-    ]
+        return json.dumps({"basis": document["basis"], "coefficients": named}, indent=1).encode()
+    rows = [(name, number, value) for name, row in named.items() for number, value in enumerate(row, start=1)]
     return _csv(("function", "number", "coefficient"), rows)
 
 
-def _grid(document: Document, target: str, points: int) -> bytes:
-    """Values from the coefficients, exactly; the band interpolated between its stored points."""
+def _grid(result: Result, target: str, points: int) -> bytes:
+    """All curves of the summary, with their bands computed at these points."""
     import numpy as np
 
-    from dpfda.basis.basis import basis_from_dict
-
-    basis = basis_from_dict(document["basis"])
-    x = np.linspace(basis.domain[0], basis.domain[1], points)
-    columns: dict[str, Any] = {document["study"]["x"]: x.tolist()}
-    values = basis.evaluate(x) @ np.asarray(document["coefficients"]).T
-    for index, function in enumerate(document["functions"]):
-        columns[function["name"]] = values[:, index].tolist()
-        for side in ("low", "high"):
-            if function[side] is not None:
-                stored = np.asarray(function[side], dtype=np.float64)
-                values_there = np.interp(x, document["grid"], stored).tolist()
-                columns[f"{function['name']} {side}"] = [None if math.isnan(value) else value for value in values_there]
+    x = np.linspace(*result.law_.functions.domain, points)
+    columns: dict[str, Any] = {result.x_name: x.tolist()}
+    for curve in result.list_curves():
+        columns[curve.name] = curve(x).tolist()
+        if curve.has_band:
+            sides = curve.band(result.document["study"]["level"], x)
+            columns |= {
+                f"{curve.name} {side}": values.tolist() for side, values in zip(("low", "high"), sides, strict=True)
+            }
     if _is_json(target):
         return json.dumps(columns, indent=1, allow_nan=False).encode()
     return _csv(tuple(columns), list(zip(*columns.values(), strict=True)))
-
-
-def _skfda(document: Document, target: str) -> bytes:
-    import numpy as np
-
-    from dpfda.basis.basis import basis_from_dict
-    from dpfda.errors import InvalidInput
-
-    try:
-        functions = basis_from_dict(document["basis"]).to_fdata(np.asarray(document["coefficients"]))
-    except ImportError:
-        raise InvalidInput("--skfda needs scikit-fda; install it with `pip install 'dpfda[fda]'`.") from None
-    return pickle.dumps(functions)
 
 
 def _is_json(target: str) -> bool:

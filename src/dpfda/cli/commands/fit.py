@@ -43,11 +43,18 @@ def fit(
     query: options.Query = None,
     separator: options.Separator = None,
     decimal: options.Decimal = None,
+    sheet: options.Sheet = None,
+    date_format: options.DateFormat = None,
+    missing: options.Missing = None,
+    strip_units: options.StripUnits = None,
+    y_levels: options.YLevels = None,
+    outside: options.Outside = None,
     duplicates: options.Duplicates = None,
     scratch: options.Scratch = None,
     design: options.Design = None,
     bounds: options.Bounds = None,
     levels: options.Levels = None,
+    fill_down: options.FillDown = None,
     method: options.Method = None,
     basis: options.Basis = None,
     n_basis: options.NBasis = None,
@@ -69,6 +76,7 @@ def fit(
     y_label: options.YLabel = None,
     include_owner_notes: options.IncludeOwnerNotes = None,
     dry_run: options.DryRun = False,
+    yes: options.Yes = False,
 ) -> None:
     """Estimate a mean curve, or with --design coefficient curves, under differential privacy for whole subjects.
 
@@ -80,7 +88,7 @@ def fit(
     from dpfda.cli.fit.request import make_request
     from dpfda.cli.settings import merge_settings
 
-    typed = {name.rstrip("_"): value for name, value in ctx.params.items() if name != "dry_run"}
+    typed = {name.rstrip("_"): value for name, value in ctx.params.items() if name not in ("dry_run", "yes")}
     settings = merge_settings(typed)
     request = make_request(settings)
     if dry_run:
@@ -88,16 +96,19 @@ def fit(
 
         show_dry_run(request, ctx.obj)
     else:
-        run_fit(request, ctx.obj)
+        run_fit(request, ctx.obj, yes=yes)
 
 
-def run_fit(request: FitRequest, terminal: Terminal) -> Document:
+def run_fit(request: FitRequest, terminal: Terminal, *, yes: bool = False) -> Document:
     """Check the budget, read, spend, write, report: in this order."""
+    from dpfda.cli.fit.first_budget import set_first_budget
     from dpfda.cli.fit.runs import choose_run
-    from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
+    from dpfda.cli.fit.spending import confirm_doubts, confirm_large_delta, refuse_overspending
     from dpfda.cli.summary import print_summary
     from dpfda.curves.tables import load_curves
 
+    if not request.ledger.exists and terminal.can_ask:
+        set_first_budget(request, terminal)
     ledger = request.ledger.open()
     run = choose_run(request, ledger, terminal)
     if run.is_new:
@@ -106,7 +117,8 @@ def run_fit(request: FitRequest, terminal: Terminal) -> Document:
         scratch = request.settings["scratch"]
         loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
     terminal.owner_notes(loaded.owner_notes)
-    warn_of_large_delta(request.delta, loaded.curves.n, terminal)
+    confirm_large_delta(request.delta, loaded.curves.n, terminal, yes=yes)
+    confirm_doubts(loaded.owner_doubts, terminal, yes=yes)
     document = _spend(request, loaded, ledger, run, terminal)
     written = request.outputs.write(document)
     ledger.finish(run.name)
@@ -126,11 +138,11 @@ def _for_the_command_line(sentence: str) -> str:
 def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, terminal: Terminal) -> Document:
     """The fit itself, with the library's warnings as sentences."""
     from dpfda.cli.fit.forecast import forecast
-    from dpfda.cli.fit.runs import compute_spent_before, explain_changed_terms, refuse_unfinishable
+    from dpfda.cli.fit.runs import compute_spent_before, explain_changed_terms, resume_run
     from dpfda.cli.fit.spending import make_budget_change
     from dpfda.cli.settings import write_toml
     from dpfda.curves.tables.source import redact_password
-    from dpfda.errors import ProtocolError
+    from dpfda.errors import LargeDeltaWarning, ProtocolError
     from dpfda.protocol.plans import make_plan
     from dpfda.protocol.terms import plain_name
     from dpfda.report.document import make_result_document
@@ -145,16 +157,16 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, termin
         points_per_curve=request.options.get("points_per_curve"),
         ledger=ledger,
     )
-    if not run.is_new:
-        plan = make_plan(estimator.make_terms([silo.terms()], columns=silo.n_coefficients))
-        refuse_unfinishable(run, ledger, plan.events(silo.name))
+    plan = make_plan(estimator.make_terms([silo.terms()], columns=silo.n_coefficients))
+    resume_run(run, ledger, plan, silo.name, loaded.curves, terminal)
     try:
         with warnings.catch_warnings(record=True) as caught, terminal.progress("Fitting") as advance:
             warnings.simplefilter("always")
             estimator.fit(silo, run=run.name, progress=advance)
     except ProtocolError as error:
-        raise explain_changed_terms(run, error) from error
-    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        raise explain_changed_terms(run) from error
+    said = [warning.message for warning in caught if warning.category is not LargeDeltaWarning]  # asked about before
+    for sentence in dict.fromkeys(map(str, said)):
         terminal.say(f"Note: {_for_the_command_line(sentence)}")
     return make_result_document(
         estimator,

@@ -66,7 +66,7 @@ def _table(n: int, m: int, covariates: int, mean: str, seed: int, **law: str) ->
         curves = simulate.simulate_vcm(n, m, covariates, rng=seed, coefficients=functions, **law)  # type: ignore[arg-type]
     else:
         curves = simulate.simulate_mean(n, m, rng=seed, mean=function, **law)  # type: ignore[arg-type]
-    rows = curves.design[curves.owners]
+    rows = curves.point_design
     truth = sum(rows[:, k] * each(curves.x) for k, each in enumerate(functions))
     columns = {"id": curves.owners + 1, "x": curves.x, "y": curves.y}
     columns |= {f"g{number}": rows[:, number] for number in range(1, covariates + 1)}

@@ -103,6 +103,7 @@ def policy(
     from dpfda.federation.site_ledger import create_ledger, open_ledger
 
     own, rules = SiteFolder(folder), read_policy(file)
+    rules.check_columns()
     refuse_seed(rules, simulation=simulation)
     check_seal(own, apart_from="policy.json")
     ledger = create_ledger(rules, AuditLog(own.audit)) if new_ledger else open_ledger(rules)
@@ -270,7 +271,7 @@ def log(
 
 
 def _show_promise(offer: Offer, promise: Promise, terminal: Terminal) -> None:
-    """What is promised, what leaves, what it costs: in words that a data steward can show to a review board."""
+    """What is promised, what leaves, what it costs: in words that the owner of the data can show to a review board."""
     import math
 
     from dpfda.privacy.accounting import gaussian_epsilon

@@ -123,12 +123,18 @@ def result(
     """The curve, its bands, and what every site promised."""
     from dpfda.cli.outputs import Outputs
     from dpfda.cli.summary import print_summary
+    from dpfda.errors import InvalidInput
     from dpfda.federation.workspace import StudyFolder
+    from dpfda.protocol.plans.registry import make_plan
     from dpfda.report.document import make_result_document
 
     outputs = Outputs(report, json_, tuple(figure or ()), overwrite)
     outputs.check()
     folder = StudyFolder.of(study)
+    done, rounds = folder.rounds_done(), len(make_plan(folder.terms()).rounds)
+    if done < rounds:
+        how = f"dpfda study {'resume' if done else 'run'} {study}"
+        raise InvalidInput(f"This study has {done} of {rounds} rounds, so there is no result yet; give: {how}")
     fitted = folder.load_estimator()
     document = make_result_document(fitted, description(folder.terms(), level), command=f"dpfda study result {study}")
     written = outputs.write(document)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpfda.cli.fit.forecast import forecast, guess_points_per_curve
 from dpfda.cli.fit.request import FitRequest
-from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
+from dpfda.cli.fit.spending import describe_large_delta, refuse_overspending
 from dpfda.cli.settings import write_toml
 from dpfda.cli.terminal import Terminal
 from dpfda.curves.tables import load_curves
@@ -22,8 +22,10 @@ def show_dry_run(request: FitRequest, terminal: Terminal) -> None:
     """Print what `dpfda fit` would do, as a TOML file that does it."""
     with terminal.waiting(f"Reading {request.source.shown}"):
         loaded = load_curves(request.source, request.reading, scratch=request.settings["scratch"])
-    terminal.owner_notes(loaded.owner_notes)
-    warn_of_large_delta(request.delta, loaded.curves.n, terminal)
+    terminal.owner_notes([*loaded.owner_notes, *loaded.owner_doubts])
+    wrong = describe_large_delta(request.delta, loaded.curves.n)
+    if wrong is not None:
+        terminal.say(f"Warning: {wrong}.")
     lines = [*_price(request, terminal), *_expectation(request, loaded)]
     sys.stdout.write("".join(f"# {line}\n" for line in lines) + write_toml(request.settings))
 
@@ -33,7 +35,7 @@ def _price(request: FitRequest, terminal: Terminal) -> list[str]:
     from dpfda.privacy.accounting import gaussian_epsilon, mu_for
 
     cost = mu_for(request.epsilon, request.delta) ** 2
-    would = f"Would spend at most epsilon = {request.epsilon:g}, delta = {request.delta:g} (mu^2 = {cost:.4g})"
+    would = f"Would spend at most epsilon = {request.epsilon:g}, delta = {request.delta:g}"
     if not request.ledger.exists:
         return [f"{would} from the new ledger {request.ledger.shown}, which would hold just this."]
     ledger = request.ledger.open()

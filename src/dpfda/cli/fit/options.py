@@ -13,7 +13,7 @@ def _option(name: str, panel: str, help: str) -> Any:
     return typer.Option(name, rich_help_panel=panel, help=help, show_default=False)
 
 
-_KINDS = "CSV (also .gz), Parquet file or folder, Arrow/Feather, database URL, or a .toml with these settings."
+_KINDS = "CSV (also .gz), Excel (.xlsx), Parquet file or folder, Arrow, database URL, or a .toml with these settings."
 Source = Annotated[str, typer.Argument(help=_KINDS, show_default=False)]
 Id = Annotated[str | None, _option("--id", DATA, "Column that names the subject.")]
 X = Annotated[str | None, _option("--x", DATA, "Column of the argument (age, time, a date).")]
@@ -22,20 +22,50 @@ Wide = Annotated[bool | None, _option("--wide", DATA, "One row per subject (with
 Query = Annotated[str | None, _option("--query", DATA, "SELECT statement, with a database URL.")]
 Separator = Annotated[str | None, _option("--separator", DATA, "Field separator of a CSV, if it is not found.")]
 Decimal = Annotated[str | None, _option("--decimal", DATA, "'point' (default) or 'comma'.")]
+Sheet = Annotated[str | None, _option("--sheet", DATA, "Sheet of a workbook with several.")]
+DateFormat = Annotated[
+    str | None,
+    _option(
+        "--date-format", DATA, "Order of dates: 'dmy' (23/04/1986), 'mdy' (04/23/1986), 'ymd', or like '%d-%b-%Y'."
+    ),
+]
+Missing = Annotated[
+    str | None, _option("--missing", DATA, "What stands for a missing value beside blank and NA: '-99,k.A.'.")
+]
+StripUnits = Annotated[
+    bool | None, _option("--strip-units", DATA, "Read '182 cm' as 182; a column must have one unit.")
+]
+YLevels = Annotated[
+    str | None, _option("--y-levels", DATA, "Both values of a yes/no y, that of 0 first: no,yes; the curve is a share.")
+]
+Outside = Annotated[
+    str | None, _option("--outside", DATA, "Points with x outside the domain: 'drop' (default) or 'refuse'.")
+]
 Duplicates = Annotated[str | None, _option("--duplicates", DATA, "Copies of rows: 'refuse' (default), 'drop', 'keep'.")]
 Scratch = Annotated[
     str | None,
     _option("--scratch", DATA, "Folder for tables larger than memory (default: $DPFDA_SCRATCH or /var/tmp)."),
 ]
-Design = Annotated[str | None, _option("--design", MODEL, "Covariates a,b,c: coefficient curves instead of a mean.")]
+Design = Annotated[
+    str | None, _option("--design", MODEL, "Covariates a,b,c or a + C(b): coefficient curves, not a mean.")
+]
 Bounds = Annotated[list[str] | None, _option("--bounds", MODEL, "PUBLIC bounds of a numeric covariate: NAME=LOW:HIGH.")]
 Levels = Annotated[
     list[str] | None, _option("--levels", MODEL, "PUBLIC levels of a category, reference first: NAME=a,b,c.")
 ]
+FillDown = Annotated[
+    str | None,
+    _option("--fill-down", MODEL, "Covariates a,b that a blank takes from the subject's last visit before, by x."),
+]
 Method = Annotated[str | None, _option("--method", MODEL, "'adaptive' (default) or 'published'.")]
 Basis = Annotated[
     str | None,
-    _option("--basis", MODEL, "'cosine' (default), 'free-ends', 'bspline', 'fourier' (periodic), 'fourier-extension'."),
+    _option(
+        "--basis",
+        MODEL,
+        "'cosine' (default: flat at both ends), 'free-ends' (slopes at the ends matter, as in growth), 'bspline' (local "
+        "features), 'fourier' (periodic: hours of a day), 'fourier-extension'.",
+    ),
 ]
 NBasis = Annotated[int | None, _option("--n-basis", MODEL, "Number of basis functions; chosen for you.")]
 Alpha = Annotated[float | None, _option("--alpha", MODEL, "Assumed smoothness; the method has a default.")]
@@ -64,4 +94,5 @@ IncludeOwnerNotes = Annotated[
     bool | None, _option("--include-owner-notes", OUT, "Put NOT PRIVATE notes into the result.")
 ]
 _DRY = "Print the settings, the price and the expected error; spend nothing."
+Yes = Annotated[bool, typer.Option("--yes", help="Ask nothing: spend in spite of a large delta or doubtful bounds.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help=_DRY)]

@@ -71,17 +71,19 @@ class FitRequest:
 
 def make_request(settings: Mapping[str, Any]) -> FitRequest:
     """Check the settings; every mistake is one sentence."""
+    if settings["y-levels"] is not None and settings["y-bounds"] is None:
+        settings = {**settings, "y-bounds": "0:1"}  # by definition
     missing = [f"--{name}" for name in ("domain", "y-bounds", "epsilon", "delta") if settings[name] is None]
     if settings["source"] is None:
         raise InvalidInput("SOURCE must name the data: a file, a folder of Parquet files, or a database URL.")
     if missing:
         raise InvalidInput(
             f"{', '.join(missing)} must be given: public facts and promises are never taken from the data "
-            "(dpfda describe helps to choose)."
+            f"(dpfda describe helps to choose{'; for yes/no values give --y-levels' if '--y-bounds' in missing else ''})."
         )
     epsilon = _validate.positive("--epsilon", _number("epsilon", settings))
     delta = _validate.fraction("--delta", _number("delta", settings))
-    source = find_source(str(settings["source"]), settings["query"])
+    source = find_source(str(settings["source"]), settings["query"], settings["sheet"])
     outputs = _outputs(settings)
     outputs.check()
     return FitRequest(
@@ -101,11 +103,18 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
 def _reading(settings: Mapping[str, Any]) -> Reading:
     _validate.choice("--decimal", settings["decimal"], ("point", "comma"))
     _validate.choice("--duplicates", settings["duplicates"], ("refuse", "drop", "keep"))
+    _validate.choice("--outside", settings["outside"], ("drop", "refuse"))
     return Reading(
-        domain=parsing.parse_domain(settings["domain"]),
+        domain=parsing.parse_domain(settings["domain"], settings["date-format"]),
         y_bounds=parsing.parse_interval("y-bounds", settings["y-bounds"]),
         covariates=parsing.parse_covariates(settings["design"], settings["bounds"], settings["levels"]),
-        **{name: settings[name] for name in ("id", "x", "y", "wide", "separator", "decimal", "duplicates")},
+        fill_down=tuple(parsing.parse_names(settings["fill-down"] or [])),
+        one_design=settings["method"] == "published",
+        missing=tuple(parsing.parse_names(settings["missing"] or [])),
+        y_levels=tuple(parsing.parse_names(settings["y-levels"] or [])),
+        strip_units=bool(settings["strip-units"]),
+        date_format=settings["date-format"],
+        **{name: settings[name] for name in ("id", "x", "y", "wide", "separator", "decimal", "duplicates", "outside")},
     )
 
 

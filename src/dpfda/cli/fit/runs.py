@@ -15,14 +15,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.tables.source import redact_password
-from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
+from dpfda.errors import BudgetExceeded, InvalidInput
 from dpfda.privacy.accounting import Event, event_from_dict, gaussian_epsilon, mu_squared
+from dpfda.silo.data_binding import DataBinding
 
 if TYPE_CHECKING:
     from dpfda.cli.fit.request import FitRequest
     from dpfda.cli.terminal import Terminal
+    from dpfda.curves.curves import Curves
     from dpfda.curves.tables import Source
     from dpfda.privacy.ledger.ledger import Ledger, LogEntry, Spent
+    from dpfda.protocol.plan import Plan
 
 KINDS = ("fit", "quantiles")
 _NOT_OF_THE_STUDY = (  # settings that change what is written, not what is released
@@ -46,7 +49,7 @@ class Run:
 
 
 def choose_run(request: FitRequest, ledger: Ledger, terminal: Terminal, kind: str = "fit") -> Run:
-    """--run NAME; else the stopped run of this same command; else a new one. Says so unless it is new."""
+    """--run NAME; else the stopped run of this same command; else a new one."""
     stem, stamp = f"{kind}-{_hash_settings(request)}-", _hash_last_change(request.source)
     known: dict[str, list[LogEntry]] = {}
     finished = ledger.finished()
@@ -61,8 +64,6 @@ def choose_run(request: FitRequest, ledger: Ledger, terminal: Terminal, kind: st
         run = Run(name, tuple(known.get(name, ())))
         if run.is_new and any(name.startswith(stem) and name not in finished for name in known):
             terminal.say("Note: this command was stopped before, but the data have changed since: it is a new study.")
-    if not run.is_new:
-        terminal.say(_describe_resumption(run))
     return run
 
 
@@ -76,11 +77,22 @@ def _describe_resumption(run: Run) -> str:
         return f"Run {run.name} is finished: its result is rebuilt from the ledger, free of charge."
     return (
         f"Resuming run {run.name}, which stopped at round {1 + max(entry.round for entry in run.entries)}: nothing is "
-        "paid for twice. (--run NAME would begin another study.)"
+        "paid for twice. (Another name with --run would begin a new study.)"
     )
 
 
-def refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> None:
+def resume_run(run: Run, ledger: Ledger, plan: Plan, silo: str, curves: Curves, terminal: Terminal) -> None:
+    """Refuse a run that cannot go on with this plan and these data, before anything is spent; else say that it goes on."""
+    if run.is_new:
+        return
+    if any(entry.digest.rpartition(":")[0] != f"{silo}:{plan.digest()}" for entry in run.entries):
+        raise explain_changed_terms(run)
+    DataBinding(curves).check(ledger, run.name)
+    _refuse_unfinishable(run, ledger, plan.events(silo))
+    terminal.say(_describe_resumption(run))
+
+
+def _refuse_unfinishable(run: Run, ledger: Ledger, planned: Sequence[Event]) -> None:
     """Raise before anything is spent if the rest of a stopped run does not fit into the budget.
 
     Answers on record are not charged again; one that was lost with the process was not charged.
@@ -110,11 +122,17 @@ def compute_spent_before(ledger: Ledger, run: str) -> Spent:
     return replace(ledger.spent(), mu_squared=total, epsilon=gaussian_epsilon(total**0.5, ledger.delta))
 
 
-def explain_changed_terms(run: Run, error: ProtocolError) -> InvalidInput:
+def explain_changed_terms(run: Run) -> InvalidInput:
     """The sentence for a run whose terms differ from what is asked now."""
+    if run.finished:
+        return InvalidInput(
+            f"Run {run.name} is finished, and it had other settings, another number of subjects or another version of "
+            "dpfda: give its own settings to rebuild its result, or another name with --run for a new study; nothing was "
+            "spent."
+        )
     return InvalidInput(
         f"Run {run.name} began with other settings, another number of subjects or another version of dpfda, so it cannot "
-        f"be continued; nothing was spent now. Begin a new study with --run NAME. ({str(error).rstrip('.')})"
+        "go on; nothing was spent now. Begin a new study with another --run name."
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpfda.errors import BudgetExceeded
+from dpfda.errors import BudgetExceeded, InvalidInput
 from dpfda.report.document import BudgetChange
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dpfda.cli.ledger_choice import LedgerChoice
     from dpfda.cli.terminal import Terminal
     from dpfda.privacy.ledger.ledger import Ledger, Spent
@@ -31,14 +33,38 @@ def refuse_overspending(ledger: Ledger, choice: LedgerChoice, epsilon: float, de
     )
 
 
-def warn_of_large_delta(delta: float, n: int, terminal: Terminal) -> None:
-    """Warn if delta is not small for `n` subjects: such a promise would permit publishing one of their records."""
+def describe_large_delta(delta: float, n: int) -> str | None:
+    """What is wrong with a delta that is not small for `n` subjects; None if it is small."""
     if delta * n < 1:
-        return
-    terminal.say(
-        f"Warning: --delta {delta:g} is large for {n:,} subjects: this promise would permit publishing a whole record. "
-        f"Choose it far below one over the number of subjects, for instance {_round_down(min(1e-5, 0.01 / n))}."
+        return None
+    return (
+        f"--delta {delta:g} is large for {n:,} subjects: this promise would permit publishing a whole record; choose it "
+        f"far below one over the number of subjects, for instance {_round_down(min(1e-5, 0.01 / n))}"
     )
+
+
+def confirm_large_delta(delta: float, n: int, terminal: Terminal, *, yes: bool = False) -> None:
+    """Ask whether a large delta is meant; refuse it where nobody can be asked. The number of subjects is public."""
+    wrong = describe_large_delta(delta, n)
+    if wrong is None:
+        return
+    if yes:
+        terminal.say(f"Warning: {wrong}.")
+    elif terminal.can_ask:
+        terminal.say(f"Warning: {wrong}.")
+        terminal.confirm("Spend it all the same?")
+    else:
+        raise InvalidInput(f"{wrong}, or add --yes to spend it all the same; nothing was spent.")
+
+
+def confirm_doubts(doubts: Sequence[str], terminal: Terminal, *, yes: bool = False) -> None:
+    """Ask the owner, at a terminal, about facts that make the bounds look plainly wrong.
+
+    Where nobody can be asked the fit goes on: whether a script ends must not depend on such facts.
+    """
+    terminal.owner_notes(doubts)
+    if doubts and not yes and terminal.can_ask:
+        terminal.confirm("This may be a mistake in a unit or a column. Spend the budget all the same?")
 
 
 def make_budget_change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:

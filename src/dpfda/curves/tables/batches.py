@@ -50,21 +50,21 @@ def open_batches(
                 columns = choose(names)
                 yield Batches((frame.select(columns) for frame in frames), None)
             return
-        lazy = scan_file(path, source.kind, separator, tolerance)
+        lazy = scan_file(path, source.kind, separator, tolerance, source.sheet)
         columns = choose(lazy.collect_schema().names())
         total = _count_rows(lazy) if source.kind == "parquet" else None
         at_once = rows if source.kind == "parquet" else min(rows, _TEXT_ROWS)
         yield Batches(lazy.select(columns).collect_batches(chunk_size=at_once, lazy=True, engine="streaming"), total)
 
 
-def read_column_names(source: Source) -> list[str]:
+def read_column_names(source: Source, separator: str | None = None) -> list[str]:
     """The names of the columns; of a file, no row is kept."""
     if source.is_database:
         with query_batches(source, 1) as frames:
             return next(frames).columns
     path = Path(source.location)
     with explain_errors(path):
-        return scan_file(path, source.kind).collect_schema().names()
+        return scan_file(path, source.kind, separator, sheet=source.sheet).collect_schema().names()
 
 
 def _select_columns(frames: Iterator[pl.DataFrame], choose: Callable[[list[str]], list[str]]) -> Iterator[pl.DataFrame]:

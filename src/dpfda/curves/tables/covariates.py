@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +11,7 @@ import numpy as np
 
 from dpfda import _validate
 from dpfda._typing import Interval
-from dpfda.curves.tables.numbers import write_objects
+from dpfda.curves.tables.cells import Cells, write_objects
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 INDICATOR: Interval = (0.0, 1.0)
+_PLAIN = Cells()
+UNLISTED = -np.inf  # an entry that is no level: as good as none, but not a blank that could be filled
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,29 @@ class Covariate:
         """The public bounds of its design columns."""
         return (self.bounds,) if self.bounds is not None else (INDICATOR,) * (len(self.levels) - 1)
 
-    def indicators(self, values: pl.Series) -> NDArray[np.float64]:
-        """One column for each level but the reference; NaN where the value is not a listed level."""
-        text = write_objects(values).cast(str).str.strip_chars().str.replace(r"\.0$", "").to_numpy()
-        design = np.full((len(text), len(self.levels) - 1), np.nan)
+    @staticmethod
+    def places(covariates: Sequence[Covariate]) -> dict[str, slice]:
+        """Which design columns belong to each of these covariates, in their order."""
+        ends = [0, *itertools.accumulate(len(covariate.columns) for covariate in covariates)]
+        names = (covariate.name for covariate in covariates)
+        return {name: slice(*pair) for name, pair in zip(names, itertools.pairwise(ends), strict=True)}
+
+    def indicators(self, values: pl.Series, cells: Cells = _PLAIN) -> NDArray[np.float64]:
+        """One column for each level but the reference; NaN where there is no value, `UNLISTED` where it is no level."""
+        written = write_levels(values)
+        text, blank = written.to_numpy(), cells.text(written).is_null().to_numpy()
+        design = np.full((len(text), len(self.levels) - 1), UNLISTED)
+        design[blank] = np.nan
         for position, level in enumerate(self.levels):
             rows = text == level
             design[rows] = 0.0
             if position:
                 design[rows, position - 1] = 1.0
         return design
+
+
+def write_levels(values: pl.Series) -> pl.Series:
+    """Categories as text without spaces around; 1.0 is 1."""
+    import polars as pl
+
+    return write_objects(values).cast(pl.String).str.strip_chars().str.replace(r"\.0$", "")

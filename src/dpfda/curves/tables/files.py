@@ -28,9 +28,19 @@ class BrokenRows(InvalidInput):
     """A text file in which some row is not a row: a quote that is not closed, too many fields, bytes that are no text."""
 
 
-def scan_file(path: Path, kind: str, separator: str | None = None, tolerance: Tolerance = STRICT) -> pl.LazyFrame:
-    """The rows of a file or folder, not read yet."""
+def scan_file(
+    path: Path,
+    kind: str,
+    separator: str | None = None,
+    tolerance: Tolerance = STRICT,
+    sheet: str | None = None,
+) -> pl.LazyFrame:
+    """The rows of a file or folder, not read yet; a workbook is read at once."""
     with explain_errors(path):
+        if kind == "excel":
+            from dpfda.curves.tables.workbook import read_sheet
+
+            return read_sheet(path, sheet).lazy()
         if kind == "parquet":
             return _scan_parquet(path)
         if kind == "arrow":

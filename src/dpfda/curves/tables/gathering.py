@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.mapped_curves import CurvesWriter
 from dpfda.curves.tables.ordering import Piece, cut_into_pieces
-from dpfda.curves.tables.owner_notes import Tally
+from dpfda.curves.tables.owner_view import Tally
 from dpfda.curves.tables.rows import Rows, join_rows
 from dpfda.curves.tables.scratch import choose_scratch_folder
 from dpfda.curves.tables.shaping import ShapedRows, shape_long_curve, shape_rows

@@ -14,10 +14,10 @@ from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.files import PLAIN_LINES, STRICT, TOLERANT, BrokenRows
 from dpfda.curves.tables.gathering import Collector
-from dpfda.curves.tables.owner_notes import Tally, write_notes
+from dpfda.curves.tables.owner_view import Tally, find_doubts, refuse_copies, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
 from dpfda.curves.tables.rows import MixedIds, RowReader, Rows
-from dpfda.curves.tables.shaping import refuse_copies, shape_without_copies_check
+from dpfda.curves.tables.shaping import shape_without_copies_check
 from dpfda.curves.tables.source import Source, find_source
 from dpfda.curves.tables.spoiling import fit_to_number, no_curve
 from dpfda.curves.tables.wide import find_value_columns, unpivot
@@ -31,11 +31,15 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Loaded:
-    """Curves inside the public domain, the names of their design columns, and NOT PRIVATE notes for the owner."""
+    """Curves inside the public domain and the names of their design columns; for the owner, NOT PRIVATE, notes and doubts.
+
+    Doubts are reasons to ask the owner, at a terminal, before anything is spent.
+    """
 
     curves: Curves
     functions: tuple[str, ...]
     owner_notes: tuple[str, ...]
+    owner_doubts: tuple[str, ...] = ()
 
 
 def load_curves(
@@ -61,7 +65,7 @@ def load_curves(
     if n is not None and findings.tally.subjects != n:
         notes = (f"the table holds {findings.tally.subjects:,} subjects where the study states {n:,}", *notes)
         curves = fit_to_number(curves, n)
-    return Loaded(curves, functions, notes)
+    return Loaded(curves, functions, notes, tuple(find_doubts(findings.tally, reading)))
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,11 @@ def _collect_curves(
     _refuse_no_rows(reader.rows, source)
     notes = reader.finish()
     curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
+    if reading.one_design and curves.design_changes:
+        raise InvalidInput(
+            "A covariate of --design changes within a subject, but the published method has one value for each subject; use "
+            "the default method, or a column with one value (such as that of the first visit)."
+        )
     return curves, Findings(collector.tally, tuple(notes))
 
 
@@ -170,7 +179,7 @@ def _read_wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: Ro
 
     frame = pl.concat(list(frames), how="vertical_relaxed")
     _refuse_no_rows(frame.height, source)
-    owners, x, y = unpivot(frame, reader.reading)
+    owners, x, y = unpivot(frame, reader)
     design = reader.design(frame)
     reader.rows = frame.height
     part = shape_without_copies_check(owners, x, y, None if design is None else design[owners], reader.reading)
@@ -187,20 +196,25 @@ def choose_columns(columns: list[str], source: Source, reading: Reading) -> list
     named = [("id", reading.id), ("x", reading.x), *(("design", covariate.name) for covariate in reading.covariates)]
     if not reading.wide:
         named.insert(2, ("y", reading.y))
-    for role, column in named:
-        if column is not None and column not in columns:
-            near = difflib.get_close_matches(column, columns, n=1, cutoff=0.6)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            names = (name if name.isprintable() else repr(name) for name in columns[:12])
-            shown = ", ".join(names) + (", ..." if len(columns) > 12 else "")
-            raise InvalidInput(
-                f"--{role} names the column {column!r}, which {source.name} lacks{hint}; it has: {shown}."
-            )
+    refuse_unknown_columns(columns, [(f"--{role}", column) for role, column in named if column is not None], source)
     if not reading.wide:
         return [column for _, column in named if column is not None]
     if reading.x is not None:
         return columns
     return [column for _, column in named if column is not None] + find_value_columns(columns, reading)
+
+
+def refuse_unknown_columns(columns: list[str], named: Sequence[tuple[str, str]], source: Source) -> None:
+    """Refuse the first column that is named and not there, with the nearest one that is."""
+    for option, column in named:
+        if column not in columns:
+            near = difflib.get_close_matches(column, columns, n=1, cutoff=0.6)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            names = (name if name.isprintable() else repr(name) for name in columns[:12])
+            shown = ", ".join(names) + (", ..." if len(columns) > 12 else "")
+            raise InvalidInput(
+                f"{option} names the column {column!r}, which {source.name} lacks{hint}; it has: {shown}."
+            )
 
 
 def _design_names(reading: Reading) -> list[str]:

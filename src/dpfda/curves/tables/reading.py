@@ -7,11 +7,13 @@ from datetime import date
 
 from dpfda import _validate
 from dpfda._typing import Interval
-from dpfda.curves.tables.covariates import Covariate
+from dpfda.curves.tables.cells import Cells
+from dpfda.curves.tables.covariates import INDICATOR, Covariate
+from dpfda.curves.tables.dates import parse_day
 from dpfda.errors import InvalidInput
 
 DUPLICATES = ("refuse", "keep", "drop")
-DECIMALS = ("point", "comma")
+OUTSIDE = ("drop", "refuse")
 ROWS = ("refuse", "never refuse")
 
 
@@ -24,16 +26,16 @@ class Domain:
     origin: date | None = None
 
     @classmethod
-    def between(cls, low: str | float, high: str | float) -> Domain:
-        """From two numbers or two ISO dates."""
-        days = [_parse_date(end) for end in (low, high)]
+    def between(cls, low: str | float, high: str | float, date_format: str | None = None) -> Domain:
+        """From two numbers or two dates (2019-01-31, 31.1.2019, or as `date_format` has them)."""
+        days = [parse_day(end, date_format) for end in (low, high)]
         if days[0] is not None and days[1] is not None:
             span = (days[1] - days[0]).days
             if span <= 0:
                 raise InvalidInput(f"domain must have its first day before its last, got {low} and {high}; swap them.")
             return cls(0.0, float(span), days[0])
-        numbers = _validate.interval("domain", (parse_number("domain", low), parse_number("domain", high)))
-        return cls(*numbers)
+        ends = [parse_number("domain", end, "numbers or dates such as 2019-01-31") for end in (low, high)]
+        return cls(*_validate.interval("domain", ends))
 
     @property
     def interval(self) -> Interval:
@@ -49,10 +51,17 @@ class Reading:
     (those starting with `y`, if given) holds the value at the number in its name; or `x` names the column of
     points and every other column is one subject.
 
+    A covariate may change within a subject, and a row without one is left out, unless `fill_down` names it: then a row takes
+    the value of the subject's last row before it, in the order of x, that has one. With `one_design`, for the published
+    method, a subject must have one value.
+
     `rows` says what happens to rows that cannot be right (text in a number column, an infinite number, exact copies that
-    `duplicates` refuses, a covariate that varies within a subject). "refuse": the table is refused with a sentence, which
+    `duplicates` refuses, with `one_design` a covariate that changes). "refuse": the table is refused with a sentence, which
     helps an owner at work. "never refuse", for silos that strangers ask: the subject becomes an empty curve, and its owner
     gets a note; nothing that stands in rows makes an error.
+
+    `decimal`, `missing`, `strip_units` and `date_format` say how cells are written (see `Cells`). With `y_levels`, y is one
+    of two texts, and 0 or 1. `outside` says what becomes of points with x outside the domain.
     """
 
     domain: Domain
@@ -66,16 +75,42 @@ class Reading:
     decimal: str = "point"
     duplicates: str = "refuse"
     rows: str = "refuse"
+    fill_down: tuple[str, ...] = ()
+    one_design: bool = False
+    missing: tuple[str, ...] = ()
+    strip_units: bool = False
+    date_format: str | None = None
+    y_levels: tuple[str, ...] = ()
+    outside: str = "drop"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "y_bounds", _validate.interval("y-bounds", self.y_bounds))
-        _validate.choice("decimal", self.decimal, DECIMALS)
+        for name in ("missing", "y_levels"):
+            object.__setattr__(self, name, tuple(map(str, getattr(self, name))))
+        _validate.choice("outside", self.outside, OUTSIDE)
+        self._check_y_levels()
+        _ = self.cells  # which checks itself
         _validate.choice("duplicates", self.duplicates, DUPLICATES)
         _validate.choice("rows", self.rows, ROWS)
+        object.__setattr__(self, "fill_down", tuple(self.fill_down))
+        unknown = sorted(set(self.fill_down) - {covariate.name for covariate in self.covariates})
+        if unknown:
+            raise InvalidInput(f"--fill-down names {unknown[0]!r}, which is not among the covariates of --design.")
         if self.wide:
             self._check_wide()
         else:
             self._check_long()
+
+    @property
+    def cells(self) -> Cells:
+        """How cells are written."""
+        return Cells(self.decimal, self.missing, self.strip_units, self.date_format)
+
+    def _check_y_levels(self) -> None:
+        if self.y_levels and (len(self.y_levels) != 2 or self.y_levels[0] == self.y_levels[1]):
+            raise InvalidInput("--y-levels must list two different values, that of 0 first, as in --y-levels no,yes.")
+        if self.y_levels and self.y_bounds != INDICATOR:
+            raise InvalidInput("--y-bounds must be 0:1 with --y-levels, or be left out.")
 
     @property
     def never_refuses(self) -> bool:
@@ -100,22 +135,15 @@ class Reading:
             raise InvalidInput(
                 "--wide needs either --id (one row per subject, columns named by x) or --x (one column per subject)."
             )
+        if self.fill_down:
+            raise InvalidInput("--fill-down needs one row per visit: use the long format, or leave it out with --wide.")
         if self.x is not None and self.covariates:
             raise InvalidInput("--design needs one row per subject: use --wide with --id, or the long format.")
 
 
-def parse_number(name: str, value: str | float) -> float:
+def parse_number(name: str, value: str | float, what: str = "numbers") -> float:
     """A number from the command line or from TOML."""
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise InvalidInput(f"{name} must hold numbers (or dates such as 2019-01-31), got {value!r}.") from None
-
-
-def _parse_date(value: str | float) -> date | None:
-    if isinstance(value, date):
-        return value
-    try:
-        return date.fromisoformat(str(value).strip()) if "-" in str(value)[1:] else None
-    except ValueError:
-        return None
+        raise InvalidInput(f"{name} must hold {what}, got {value!r}.") from None

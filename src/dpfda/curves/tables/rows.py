@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda.curves.tables.numbers import parse_numbers, parse_positions, refuse, write_objects
+from dpfda.curves.tables.cells import show_cell, write_objects
+from dpfda.curves.tables.covariates import write_levels
+from dpfda.curves.tables.numbers import parse_choices, parse_numbers, parse_positions, refuse
+from dpfda.curves.tables.owner_view import LevelTally, judge_levels
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from dpfda.curves.tables.covariates import Covariate
     from dpfda.curves.tables.reading import Reading
 
 _MOST_COMPLAINTS = 20
@@ -63,7 +67,8 @@ class RowReader:
     text_ids: bool = False
     rows: int = 0
     without_id: int = 0
-    unlisted: dict[str, int] = field(default_factory=dict)
+    levels: dict[str, LevelTally] = field(default_factory=dict)
+    units: dict[str, str] = field(default_factory=dict)
     complaints: dict[str, None] = field(default_factory=dict)  # an ordered set
     _kind: pl.DataType | None = None
 
@@ -81,8 +86,9 @@ class RowReader:
         assert reading.x is not None
         assert reading.y is not None
         how: dict[str, Any] = {"rows_before": before, "complain": self.complain}
-        x = parse_positions(frame[reading.x], reading.domain, reading.decimal, **how)
-        y = parse_numbers(frame[reading.y], reading.decimal, **how)
+        self._check_units(frame[reading.x])
+        x = parse_positions(frame[reading.x], reading.domain, reading.cells, **how)
+        y = self.values(frame[reading.y])
         ids = write_ids(frame[reading.id]) if self.text_ids else simplify_ids(frame[reading.id])
         design = self.design(frame)
         self.rows += frame.height
@@ -97,32 +103,68 @@ class RowReader:
             raise _explain_mixed_types(ids.name)
         return rows
 
+    def values(self, column: pl.Series) -> NDArray[np.float64]:
+        """The y of every row."""
+        reading, how = self.reading, {"rows_before": self.rows, "complain": self.complain}
+        if reading.y_levels:
+            return parse_choices(column, reading.y_levels, reading.cells, **how)  # type: ignore[arg-type]
+        self._check_units(column)
+        hint = "; name both values of a yes/no column with --y-levels no,yes"
+        return parse_numbers(column, reading.cells, hint=hint, **how)  # type: ignore[arg-type]
+
     def design(self, frame: pl.DataFrame) -> NDArray[np.float64] | None:
-        """The design columns, NaN where a covariate is missing or not a listed level."""
+        """The design columns, not finite where a covariate is missing or not a listed level."""
         columns = []
         for covariate in self.reading.covariates:
-            values = frame[covariate.name]
-            if covariate.bounds is not None:
-                numbers = parse_numbers(values, self.reading.decimal, rows_before=self.rows, complain=self.complain)
-                columns.append(numbers[:, None])
+            column = frame[covariate.name]
+            if covariate.bounds is None:
+                columns.append(covariate.indicators(column, self.reading.cells))
+                self._count_levels(covariate, column, ~np.isfinite(columns[-1][:, 0]))
                 continue
-            columns.append(covariate.indicators(values))
-            unlisted = int(np.isnan(columns[-1][:, 0]).sum())
-            self.unlisted[covariate.name] = self.unlisted.get(covariate.name, 0) + unlisted
+            self._check_units(column)
+            name = covariate.name
+            hint = f"; of a category, give --levels {name}=first,second,... instead of --bounds"
+            how: dict[str, Any] = {"rows_before": self.rows, "complain": self.complain, "hint": hint}
+            columns.append(parse_numbers(column, self.reading.cells, **how)[:, None])
         return np.hstack(columns) if columns else None
+
+    def _count_levels(self, covariate: Covariate, column: pl.Series, unknown: NDArray[np.bool_]) -> None:
+        tally = self.levels.setdefault(covariate.name, LevelTally())
+        text = write_levels(column)
+        unlisted = self.reading.cells.text(text).is_not_null().to_numpy() & unknown
+        count = int(np.count_nonzero(unlisted))
+        if count and not tally.unlisted:
+            place = int(np.argmax(unlisted))
+            tally.first_unlisted = f"row {self.rows + place + 1} is {show_cell(text[place])}"
+        tally.unlisted += count
+        tally.missing += int(np.count_nonzero(unknown)) - count
+        if len(tally.seen) < len(covariate.levels):
+            tally.seen |= set(text.unique().to_list()) & set(covariate.levels)
+
+    def _check_units(self, column: pl.Series) -> None:
+        """Complain of a column with several units, of which none could be stripped without a change of meaning."""
+        import polars as pl
+
+        if not self.reading.strip_units or column.dtype != pl.String:
+            return
+        for unit in self.reading.cells.units(self.reading.cells.text(column)):
+            first = self.units.setdefault(column.name, unit)
+            if unit != first:
+                self.complain(
+                    f"The column {column.name!r} has the units {first!r} and {unit!r}; --strip-units needs one unit, so "
+                    "bring the column to one."
+                )
 
     def finish(self) -> list[str]:
         """Refuse what the whole table shows to be wrong; else the notes for the owner."""
         if self.without_id:
             self.complain(str(explain_missing_ids(self.without_id, self.reading)))
-        for name, count in self.unlisted.items():
-            if count == self.rows:
-                self.complain(f"No row of {name!r} has a level of --levels {name}=; correct the list.")
-        return [*self.complaints] + [
-            f"{count:,} rows have a {name!r} that is missing or not in --levels and were left out"
-            for name, count in self.unlisted.items()
-            if count
-        ]
+        for covariate in self.reading.covariates:
+            if covariate.name in self.levels:
+                wrong = judge_levels(covariate, self.levels[covariate.name], self.rows)
+                if wrong is not None:
+                    self.complain(wrong)
+        return [*self.complaints]
 
 
 def explain_missing_ids(count: int, reading: Reading) -> InvalidInput:

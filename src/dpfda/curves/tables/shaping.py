@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,11 +10,12 @@ import numpy as np
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.copies import find_copies, find_copies_in_curve
+from dpfda.curves.tables.covariates import Covariate
+from dpfda.curves.tables.filling import fill_down, place_baselines
 from dpfda.curves.tables.keys import split_texts
-from dpfda.curves.tables.owner_notes import Tally, count_findings
+from dpfda.curves.tables.owner_view import Tally, count_findings, count_lacking
 from dpfda.curves.tables.rows import Rows
 from dpfda.curves.tables.spoiling import find_spoiled, is_spoiled, without_points
-from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,23 +39,24 @@ class ShapedRows:
 def shape_rows(rows: Rows, reading: Reading) -> ShapedRows:
     """All rows of some ids, in any order, as curves."""
     codes, labels = _number_ids(rows.ids)
-    given, spoiled = rows, np.zeros(0, dtype=np.bool_)
+    spoiled, filled = np.zeros(0, dtype=np.bool_), _fill_down(rows, codes, reading)
+    kept = filled
     if reading.never_refuses:
-        spoiled = find_spoiled(rows, codes)
-        rows = without_points(rows, codes, spoiled)
-    whole = _assemble_curves(codes, rows, labels)
+        spoiled = find_spoiled(filled, codes, one_design=reading.one_design)
+        kept = without_points(filled, codes, spoiled)
+    whole = _assemble_curves(codes, kept, labels)
     repeats = np.empty(0, dtype=np.int64)
     if reading.duplicates != "keep" and _may_hold_copies(whole, len(rows)):
-        repeats = find_copies(codes, given.x, given.y, given.design)
+        repeats = find_copies(codes, rows.x, rows.y, rows.design)
     if repeats.size and reading.duplicates == "drop":
-        kept = np.delete(np.arange(len(rows)), repeats)
-        given, rows = given[kept], rows[kept]
-        whole = _assemble_curves(codes[kept], rows, labels)
+        others = np.delete(np.arange(len(rows)), repeats)
+        filled = filled[others]
+        whole = _assemble_curves(codes[others], kept[others], labels)
     elif repeats.size and reading.never_refuses:
         spoiled[codes[repeats]] = True
-        whole = _assemble_curves(codes, without_points(rows, codes, spoiled), labels)
+        whole = _assemble_curves(codes, without_points(kept, codes, spoiled), labels)
     counts = {"copies": repeats.size, "spoiled": int(np.count_nonzero(spoiled))}
-    return _restrict_to_domain(whole, given, reading, **counts)
+    return _restrict_to_domain(whole, filled, reading, **counts)
 
 
 def shape_long_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[ShapedRows]:
@@ -65,9 +67,10 @@ def shape_long_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[S
             lambda: ((rows.x, rows.y, rows.design) for rows in piece.blocks(at_once)), len(piece), at_once
         )
     refused = bool(copies.size) and reading.duplicates == "refuse"
-    spoiled = reading.never_refuses and (refused or is_spoiled(piece, at_once))
+    filled = _filled_blocks(piece, reading, at_once)
+    spoiled = reading.never_refuses and (refused or is_spoiled(filled(), one_design=reading.one_design))
     start, untold = 0, copies.size
-    for rows in piece.blocks(at_once):
+    for rows in filled():
         low, high = np.searchsorted(copies, [start, start + len(rows)])
         start += len(rows)
         if reading.duplicates == "drop" and high > low:
@@ -78,6 +81,34 @@ def shape_long_curve(piece: Piece, reading: Reading, at_once: int) -> Iterator[S
             whole = _assemble_curves(codes, kept, _label_ids(rows.ids[:1]))
             yield _restrict_to_domain(whole, rows, reading, copies=untold, spoiled=int(spoiled))
             untold = 0
+
+
+def _fill_down(rows: Rows, codes: NDArray[np.int64], reading: Reading) -> Rows:
+    """The rows with covariates filled down that the owner has named."""
+    if not reading.fill_down or rows.design is None:
+        return rows
+    places = Covariate.places(reading.covariates)
+    columns = [places[name] for name in reading.fill_down]
+    return replace(rows, design=fill_down(codes, place_baselines(rows.x, rows.y), rows.design, columns))
+
+
+def _filled_blocks(piece: Piece, reading: Reading, at_once: int) -> Callable[[], Iterator[Rows]]:
+    """The rows of one very long curve block by block; to fill down, its x and design are put in order in memory."""
+    if not reading.fill_down:
+        return lambda: piece.blocks(at_once)
+    read = ((place_baselines(rows.x, rows.y), rows.design) for rows in piece.blocks(at_once))
+    x, design = zip(*read, strict=True)
+    places = Covariate.places(reading.covariates)
+    columns = [places[name] for name in reading.fill_down]
+    filled = fill_down(np.zeros(len(piece), dtype=np.int64), np.concatenate(x), np.concatenate(design), columns)
+
+    def blocks() -> Iterator[Rows]:
+        start = 0
+        for rows in piece.blocks(at_once):
+            yield replace(rows, design=filled[start : start + len(rows)])
+            start += len(rows)
+
+    return blocks
 
 
 def shape_without_copies_check(
@@ -94,21 +125,6 @@ def shape_without_copies_check(
     return _restrict_to_domain(_assemble_curves(codes, rows, None), rows, reading)
 
 
-def refuse_copies(tally: Tally, reading: Reading) -> list[str]:
-    """Refuse a table with copies if they are to be refused and rows may refuse; else the note for the owner."""
-    if not tally.copies:
-        return []
-    if reading.duplicates == "refuse":
-        sentence = (
-            f"{tally.copies:,} rows are exact copies of another row; add --duplicates drop if they are mistakes, or "
-            "--duplicates keep if they are repeated measurements."
-        )
-        if not reading.never_refuses:
-            raise InvalidInput(sentence)
-        return [sentence]
-    return [f"{tally.copies:,} rows were exact copies and were dropped"]
-
-
 def _assemble_curves(codes: NDArray[np.int64], rows: Rows, labels: NDArray[np.uint64] | None) -> Curves:
     """The curves of rows with these codes; compiled code puts many rows in order where a table of codes is small."""
     x, y = rows.x, rows.y
@@ -117,7 +133,7 @@ def _assemble_curves(codes: NDArray[np.int64], rows: Rows, labels: NDArray[np.ui
 
         codes, x, y = order_rows(codes, x, y)
     curves = Curves.from_long(codes, x, y, rows.design)
-    return Curves.of_checked_arrays(curves.x, curves.y, curves.offsets, curves.design, labels)
+    return Curves.of_checked_arrays(curves.x, curves.y, curves.offsets, curves.design, labels, curves.rows)
 
 
 def _may_hold_copies(whole: Curves, rows: int) -> bool:
@@ -143,7 +159,10 @@ def _restrict_to_domain(
         lacking = np.isnan(rows.x) | np.isnan(rows.y) if spoiled else ~(np.isfinite(rows.x) & np.isfinite(rows.y))
         missing = int(np.count_nonzero(lacking))
     tally = count_findings(whole, inside, reading, missing=missing, rows=rows.x.size)
-    return ShapedRows(inside, replace(tally, copies=copies, spoiled=spoiled, ones=ones))
+    tally = replace(tally, copies=copies, spoiled=spoiled, ones=ones)
+    if whole.n_points < rows.x.size - missing:
+        tally.lacking = count_lacking(rows, reading)
+    return ShapedRows(inside, tally)
 
 
 def _number_ids(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

@@ -11,17 +11,19 @@ from dpfda.errors import InvalidInput
 _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _ARROW_ENDINGS = (".arrow", ".feather", ".ipc", ".arrows")
 _PARQUET_ENDINGS = (".parquet", ".pq")
+_EXCEL_ENDINGS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _URL = re.compile(r"^(?P<scheme>[a-z][a-z0-9+]*)://", re.IGNORECASE)
 DATABASES = ("sqlite", "duckdb", "postgresql")
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the rows are. `kind` is csv, parquet, arrow, sqlite, duckdb or postgresql."""
+    """Where the rows are. `kind` is csv, excel, parquet, arrow, sqlite, duckdb or postgresql; `sheet` is of a workbook."""
 
     location: str
     kind: str
     query: str | None = None
+    sheet: str | None = None
 
     @property
     def is_database(self) -> bool:
@@ -56,9 +58,11 @@ class Source:
         return Path(f"{self.name}.ledger")
 
 
-def find_source(location: str, query: str | None = None) -> Source:
+def find_source(location: str, query: str | None = None, sheet: str | None = None) -> Source:
     """Recognise SOURCE, or say what it may be."""
     url = _URL.match(location)
+    if sheet is not None and (url or _file_kind(Path(location)) != "excel"):
+        raise InvalidInput("--sheet goes with a workbook (.xlsx); leave it out for other tables.")
     if url:
         kind = _database_kind(url["scheme"].lower())
         if not query:
@@ -68,7 +72,7 @@ def find_source(location: str, query: str | None = None) -> Source:
         raise InvalidInput("--query goes with a database URL such as sqlite:///study.db; leave it out for a file.")
     if not location.strip() or not Path(location).absolute().name:
         raise InvalidInput(f"SOURCE must name a table, got {location!r}: a file, a folder of Parquet files, or a URL.")
-    return _check_exists(Source(location, _file_kind(Path(location))))
+    return _check_exists(Source(location, _file_kind(Path(location)), sheet=sheet))
 
 
 def redact_password(text: str) -> str:
@@ -92,12 +96,14 @@ def _file_kind(path: Path) -> str:
         return "parquet"
     if lower.endswith(_ARROW_ENDINGS):
         return "arrow"
+    if lower.endswith(_EXCEL_ENDINGS):
+        return "excel"
     if lower.endswith(_CSV_ENDINGS):
         return "csv"
     if not path.exists():
         return "csv"  # the sentence about the missing file is the one that helps
     raise InvalidInput(
-        f"{path.name} is of no known kind; SOURCE is a .csv, .csv.gz, .parquet, .arrow or .feather file, a folder of "
+        f"{path.name} is of no known kind; SOURCE is a .csv, .csv.gz, .xlsx, .parquet, .arrow or .feather file, a folder of "
         "Parquet files, or a database URL."
     )
 

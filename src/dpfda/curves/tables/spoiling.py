@@ -13,19 +13,24 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.tables.rows import Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
-    from dpfda.curves.tables.ordering import Piece
 
-
-def find_spoiled(rows: Rows, codes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """For each code whether x or y is infinite in one of its rows (as what cannot be read is), or its design varies."""
+def find_spoiled(rows: Rows, codes: NDArray[np.int64], *, one_design: bool = False) -> NDArray[np.bool_]:
+    """For each code whether a number is infinite in one of its rows, as what cannot be read is; with `one_design`, also
+    whether two rows with a complete design have different ones.
+    """
     spoiled = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
     spoiled[codes[np.isinf(rows.x) | np.isinf(rows.y)]] = True
     if rows.design is not None:
+        spoiled[codes[np.isposinf(rows.design).any(axis=1)]] = True
+    if rows.design is not None and one_design:
+        complete = np.isfinite(rows.design).all(axis=1)
         last = np.empty((spoiled.size, rows.design.shape[1]))
-        last[codes] = rows.design
-        spoiled[codes[_differ(rows.design, last[codes])]] = True
+        last[codes[complete]] = rows.design[complete]
+        spoiled[codes[complete & (rows.design != last[codes]).any(axis=1)]] = True
     return spoiled
 
 
@@ -38,17 +43,17 @@ def without_points(rows: Rows, codes: NDArray[np.int64], spoiled: NDArray[np.boo
     return Rows(rows.ids, np.where(mine, np.nan, rows.x), np.where(mine, np.nan, rows.y), design)
 
 
-def is_spoiled(piece: Piece, at_once: int) -> bool:
+def is_spoiled(blocks: Iterable[Rows], *, one_design: bool = False) -> bool:
     """The same for one very long curve, of which some rows are in memory at a time."""
     design = None
-    for rows in piece.blocks(at_once):
-        codes = np.zeros(len(rows), dtype=np.int64)
-        if find_spoiled(rows, codes).any():
+    for rows in blocks:
+        if find_spoiled(rows, np.zeros(len(rows), dtype=np.int64), one_design=one_design).any():
             return True
-        if rows.design is not None:
-            if design is not None and _differ(rows.design[:1], design).any():
+        if one_design and rows.design is not None:
+            complete = rows.design[np.isfinite(rows.design).all(axis=1)][:1]
+            if design is not None and len(complete) and not np.array_equal(complete, design):
                 return True
-            design = rows.design[:1]
+            design = complete if len(complete) else design
     return False
 
 
@@ -66,14 +71,10 @@ def fit_to_number(curves: Curves, n: int) -> Curves:
         np.concatenate([curves.offsets, np.full(more, curves.offsets[-1])]),
         np.concatenate([curves.design, np.zeros((more, curves.p))]),
         labels,
+        curves.rows,
     )
 
 
 def no_curve(columns: int) -> Curves:
     """One empty curve: what stands for a table without a row."""
     return Curves(np.empty(0), np.empty(0), np.zeros(2, dtype=np.int64), np.zeros((1, columns)))
-
-
-def _differ(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.bool_]:
-    different: NDArray[np.bool_] = ~((one == other) | (np.isnan(one) & np.isnan(other))).all(axis=1)
-    return different

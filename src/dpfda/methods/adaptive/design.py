@@ -121,12 +121,12 @@ def _keep_positive(mass: Floats, covariance: Floats) -> Floats:
     """Condition the masses on zero where they come out negative, a few times; then cut off what is left."""
     zero, found = np.zeros(mass.size, bool), mass
     for _ in range(constants.POSITIVE_PASSES):
-        negative = (found < -1e-6) & ~zero
+        negative = (found < -constants.TINY_MASS) & ~zero
         if not negative.any():
             break
         zero |= negative
         inner = covariance[np.ix_(zero, zero)]
-        inner = inner + 1e-6 * np.trace(inner) / zero.sum() * np.eye(int(zero.sum()))
+        inner = inner + constants.TINY_MASS * np.trace(inner) / zero.sum() * np.eye(int(zero.sum()))
         found = mass - covariance[:, zero] @ np.linalg.solve(inner, mass[zero])
     found = np.maximum(found, 0.0)
     return np.asarray(found / found.sum())

@@ -1,8 +1,8 @@
 """All rounds of a silo as one measurement of B theta, and all silos as one likelihood of theta.
 
-A clipped mean gradient is J v + T + noise: v what it would be without clipping, J = kept - clipped Q the mean derivative of
-the clip (Q: how directions of gradients are distributed), T what clipping takes from a law that is not symmetric. T is at most
-E(L - C)+ long, and a part of that in fact; it points mostly along the level, and alike in all rounds and silos.
+A clipped mean gradient is J v + T + noise: v what it would be without clipping, J = kept - clipped Q the mean derivative
+of the clip (Q: how directions of gradients are distributed), T what clipping takes from a law that is not symmetric. T is
+at most E(L - C)+ long, and a part of that in fact; it points mostly along the level, and alike in all rounds and silos.
 """
 
 from __future__ import annotations
@@ -118,11 +118,11 @@ def pool_silos(measured: Mapping[str, Measured], informations: Mapping[str, Info
     plain = {name: each.covariance for name, each in measured.items()}
     sizes = np.array([1 / np.trace(each) for each in plain.values()])
     alike = float(sizes.sum() ** 2 / (sizes**2).sum())
-    precision, score = 0.0, 0.0
+    size = next(iter(informations.values())).matrix.shape[1]
+    precision, score = np.zeros((size, size)), np.zeros(size)
     for name, each in measured.items():
         matrix = informations[name].matrix
         weight = inverse(each.noise + each.sampling + alike * (each.doubt + each.bias))
-        precision = precision + matrix.T @ weight @ matrix
-        score = score + matrix.T @ weight @ each.value
-    precision, score = np.asarray(precision), np.asarray(score)
+        precision += matrix.T @ weight @ matrix
+        score += matrix.T @ weight @ each.value
     return Data.of_information(precision, score), precision

@@ -14,14 +14,14 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammainc, gammaincinv, ndtr
 
-from dpfda._typing import Floats
+from dpfda._typing import Floats, Integers
 from dpfda.methods.adaptive import constants
 from dpfda.protocol.statistics import LENGTH_CELLS, LONGEST_OCTAVE, SHORTEST_OCTAVE
 
 _SUB = constants.LENGTH_SUBCELLS
 _MEDIANS = np.arange(constants.LOWEST_MEDIAN, constants.HIGHEST_MEDIAN + 0.1, 0.5)
 _SHARES = np.array(constants.SECOND_SHARES)
-_PLACES = np.arange(SHORTEST_OCTAVE, LONGEST_OCTAVE) + 0.5
+_PLACES = np.arange(SHORTEST_OCTAVE, LONGEST_OCTAVE, dtype=np.float64) + 0.5
 _BULKS = len(constants.CHI_BULKS) + len(constants.LOGNORMAL_BULKS) + 2
 
 
@@ -34,7 +34,7 @@ class Laws:
     second: Floats
     share: Floats
     log_prior: Floats
-    index: Floats  # where a law stands in the dense grid (median, bulk, place or none, share)
+    index: Integers  # where a law stands in the dense grid (median, bulk, place or none, share)
 
 
 @lru_cache(maxsize=1)
@@ -89,8 +89,7 @@ def _list_bulks(edges: Floats) -> Floats:
         cdf = gammainc(freedom / 2, gammaincinv(freedom / 2, 0.5) * 4.0 ** (edges - median))
         cdf[:, 0], cdf[:, -1] = 0.0, 1.0
         cdfs.append(cdf)
-    for spread in constants.LOGNORMAL_BULKS:
-        cdfs.append(_normal_cdf(edges, median, spread / math.log(2)))
+    cdfs += [_normal_cdf(edges, median, spread / math.log(2)) for spread in constants.LOGNORMAL_BULKS]
     share, further, spread = constants.TAIL
     tail = _normal_cdf(edges, median + further, spread / math.log(2))
     cdfs += [(1 - share) * cdfs[1] + share * tail, (1 - share) * cdfs[len(constants.CHI_BULKS) + 1] + share * tail]
@@ -140,7 +139,7 @@ def carry_weights(weights: Floats, octaves: float, at: AtBounds) -> Floats:
 class LengthLaw:
     """Laws with weights, each with its own masses of the octaves (mean and variance), corrected by histograms."""
 
-    laws: Floats  # rows of the grid
+    laws: Integers  # rows of the grid
     log_weights: Floats
     cells: Floats  # (laws, cells, subcells): within a cell, subcells keep their proportions
     mass: Floats
@@ -151,7 +150,7 @@ class LengthLaw:
     def start(cls, weights: Floats, n: float, longest: float) -> LengthLaw:
         """Before any histogram of n curves; nothing is longer than `longest`."""
         keep = np.flatnonzero(weights > constants.NEGLIGIBLE_LAW * weights.max())
-        cells = list_laws().cells[keep] * (2.0 ** (_FINE - 0.5 / _SUB) < longest).reshape(LENGTH_CELLS, _SUB)
+        cells = list_laws().cells[keep] * (longest > 2.0 ** (_FINE - 0.5 / _SUB)).reshape(LENGTH_CELLS, _SUB)
         cells = cells / cells.sum(axis=(1, 2), keepdims=True)
         mass = cells.sum(axis=2)
         variance = (mass + 1e-12) * (constants.LAW_ERROR + 1 / n)

@@ -15,7 +15,7 @@ from dpfda.protocol.plan import Plan
 def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str, Measured]:
     """Every silo's measurement of B theta."""
     size = plan.basis.size
-    factor = constants.BAND_ASYMMETRY if for_band else asymmetry(plan)
+    factor = find_asymmetry(plan) * (constants.BAND_ASYMMETRY / constants.ASYMMETRY if for_band else 1.0)
     root = np.kron(power(state.law.average, 0.5), np.diag(np.sqrt(bias_shares(size))))
     return {
         name: measure_silo(
@@ -32,9 +32,9 @@ def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str
     }
 
 
-def asymmetry(plan: Plan) -> float:
+def find_asymmetry(plan: Plan) -> float:
     """How large the bias of clipping is taken to be, as a part of its bound."""
-    return constants.ASYMMETRY
+    return constants.SYMMETRIC if plan.assumptions.symmetric else constants.ASYMMETRY
 
 
 def bias_shares(size: int) -> Floats:

@@ -1,8 +1,8 @@
 """What is thought of a coefficient function before anything is released: a mixture over sizes and shapes.
 
-A function has a level, a slope and bends. Sizes of slope and bends are in units of how much curves differ in level, which is
-released first. Bends come in several shapes: rough everywhere (order 2, as a smoothing spline has it), smoother (order 3), or
-concentrated near one place or an end (peaks, steep starts). Sizes and shapes are averaged by evidence (`posterior.py`).
+A function has a level, a slope and bends. Sizes of slope and bends are in units of how much curves differ in level, which
+is released first. Bends come in several shapes: rough everywhere (order 2, as a smoothing spline has it), smoother (order
+3), or concentrated near one place or an end (peaks, steep starts). Sizes and shapes are averaged by evidence.
 
 All of this is about the functions of a basis with free ends; other bases keep the prior of their kind, with one size.
 """
@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dpfda._typing import Floats
+from dpfda._typing import Floats, Integers
 from dpfda.basis.basis import Basis, make_basis
 from dpfda.basis.free_ends import FreeEnds
 from dpfda.methods.adaptive import constants
@@ -26,7 +26,7 @@ class Mixture:
     """Components: variances of level and slope, of a shape, and log odds. Sizes are in units of `unit`."""
 
     shapes: Floats  # (shapes, size, size), each of trace 1, without level
-    shape: Floats  # of every component: which shape
+    shape: Integers  # of every component: which shape
     slope: Floats  # ... sd of the slope
     bend: Floats  # ... sd of all bends together
     log_odds: Floats
@@ -60,7 +60,7 @@ class ScaledMixture:
             found += self.slope[:, None, None] * np.outer(rows[:, 1], rows[:, 1])
         return found
 
-    def covariances(self, which: Floats) -> Floats:
+    def covariances(self, which: Integers) -> Floats:
         """The covariance matrices of some components."""
         found: Floats = self.bend[which, None, None] * self.mixture.shapes[self.mixture.shape[which]]
         found[:, 0, 0] += self.level[which]
@@ -92,7 +92,7 @@ def normalise(logs: Floats) -> Floats:
 @lru_cache(maxsize=32)
 def make_mixture(basis: Basis, alpha: float) -> Mixture:
     """The components for the functions of this basis (the longer one that estimates live in)."""
-    if isinstance(basis, FreeEnds) and basis.size > 2:
+    if isinstance(basis, FreeEnds) and basis.size > constants.STRAIGHT:
         return _free_ends_mixture(basis.size)
     covariance = basis.prior_covariance(alpha, constants.COHERENT_SHARE)
     shapes = (covariance / max(float(np.trace(covariance)), 1e-300))[None]
@@ -111,8 +111,8 @@ def _free_ends_mixture(size: int) -> Mixture:
         bends = [each for each in constants.BEND_SIZES if not is_local or each > constants.LEAST_LOCAL_BEND]
         bonus = -math.log(len(local)) if is_local else -math.log(len(everywhere) - 1) if number else 0.0
         found += [(number, slope, bend, bonus) for slope in slopes for bend in bends]
-    shape, slope, bend, bonus = (np.array(each) for each in zip(*found, strict=True))
-    odds = bonus - 0.5 * (np.log(bend / constants.TYPICAL_BEND) / constants.BEND_SPREAD) ** 2
+    shape, slope, bend, extra = (np.array(each) for each in zip(*found, strict=True))
+    odds = extra - 0.5 * (np.log(bend / constants.TYPICAL_BEND) / constants.BEND_SPREAD) ** 2
     odds = odds - 0.5 * (np.log(slope / constants.TYPICAL_SLOPE) / constants.SLOPE_SPREAD) ** 2
     return Mixture(np.stack(shapes), shape.astype(int), slope, bend, odds)
 
@@ -150,8 +150,7 @@ def _integrate_noise(size: int, order: int, intensity: Floats | None = None) -> 
     basis = make_basis("free-ends", size, (0.0, 1.0))
     kernel = _green(order)  # (nodes, nodes): the integrated response at u to noise at s
     response = (basis.evaluate_unit(u) * weights[:, None]).T @ kernel
-    response[: order if order > 2 else 2] = 0.0
-    response[:2] = 0.0
+    response[: max(order, constants.STRAIGHT)] = 0.0
     variance = weights if intensity is None else weights * intensity
     covariance = (response * variance) @ response.T
     return np.asarray(covariance / np.trace(covariance))

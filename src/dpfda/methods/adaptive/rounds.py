@@ -19,7 +19,7 @@ from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covaria
 from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, carry_weights, first_weights, free_counts
 from dpfda.methods.adaptive.matrices import fit_two
-from dpfda.methods.adaptive.measurements import asymmetry, bias_shares, measure_all
+from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, measure_all
 from dpfda.methods.adaptive.pooling import pool
 from dpfda.methods.adaptive.posterior import fit_posterior
 from dpfda.methods.adaptive.radius import choose_radius, weigh_errors
@@ -141,7 +141,7 @@ def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, R
     law = law.observe(shares / state.filled, float(histogram.sd[0]) / state.filled)
     precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
     radius = choose_radius(
-        law, precision * state.filled, n, asked.weights, effective_dims(state, asked.coordinates), asymmetry(plan)
+        law, precision * state.filled, n, asked.weights, effective_dims(state, asked.coordinates), find_asymmetry(plan)
     )
     return dataclasses.replace(state, lengths=law, question=dataclasses.replace(asked, radius=radius))
 
@@ -162,7 +162,9 @@ def effective_dims(state: State, coordinates: Coordinates) -> float:
 def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
     """Take in the gradients and their companions, and estimate."""
     asked = state.question
-    assert asked is not None and asked.radius is not None and state.lengths is not None
+    assert asked is not None
+    assert asked.radius is not None
+    assert state.lengths is not None
     companions = read_companions(plan, index, releases, asked.radius, state.filled)
     law = state.lengths.observe(companions.counts, companions.counts_sd, free_counts(asked.radius))
     found = law.attenuation(np.array([asked.radius]))

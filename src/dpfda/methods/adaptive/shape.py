@@ -39,9 +39,9 @@ def smooth_variances(size: int) -> Floats:
 def choose_function_shape(spread: Floats, expected: Floats, n: float, precision: float) -> Floats:
     """W for the ball |W^-1/2 g| <= C that minimises the posterior risk when coefficients have the `expected` covariance.
 
-    The release is b + noise with covariance N = spread / n + tr(W^-1 spread) W (2 c / precision)^2, c the radius in root mean
-    squares. With Lambda the posterior covariance, the risk tr Lambda has the derivative M = N^-1 Lambda^2 N^-1 in N, and is
-    least where W = M^-1 # spread, a geometric mean; one step of the iteration is half the way there. Without a prior W
+    The release is b + noise with covariance N = spread / n + tr(W^-1 spread) W (2 c / precision)^2, c the radius in root
+    mean squares. With Lambda the posterior covariance, the risk tr Lambda has the derivative M = N^-1 Lambda^2 N^-1 in N,
+    and is least where W = M^-1 # spread, a geometric mean; one step is half the way there. Without a prior W
     would be the root of the spread. W is kept within a factor of that, above the least ratio: every direction stays
     measurable if the prior is wrong.
     """
@@ -87,4 +87,4 @@ class Coordinates:
         whitener = np.kron(columns, power(functions, -0.5))
         back = np.kron(np.linalg.inv(columns), power(functions, 0.5))
         size = float(np.sqrt(np.trace(whitener @ covariance @ whitener.T)))
-        return cls(whitener / size, back * size)
+        return cls(np.asarray(whitener / size), np.asarray(back * size))

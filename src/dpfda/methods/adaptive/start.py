@@ -45,7 +45,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         longer=longer,
         level=level,
         filled=filled.share,
-        two_valued=judge_two_valued(pool(plan, 0, SharesAtBounds, releases), filled.share),
+        two_valued=find_two_valued(plan, pool(plan, 0, SharesAtBounds, releases), filled.share),
         design=design,
         law=law,
         own_designs=own_designs,
@@ -113,11 +113,12 @@ def learn_designs(plan: Plan, filled: float, releases: Mapping[str, Release]) ->
     if moments is None:
         return fit_design(plan.basis, None), {}
     moments = moments.scaled(1 / filled)
-    design = fit_design(plan.basis, moments)
+    visits = plan.assumptions.visit_times
+    design = fit_design(plan.basis, moments, visits)
     if len(releases) == 1:
         return design, {}
     by_silo = {name: pool(plan, 0, DesignMoments, {name: releases[name]}).scaled(1 / filled) for name in releases}
-    return design, {name: fit_design(plan.basis, own) for name, own in shrink_moments(moments, by_silo).items()}
+    return design, {name: fit_design(plan.basis, own, visits) for name, own in shrink_moments(moments, by_silo).items()}
 
 
 def spread_information(
@@ -130,6 +131,11 @@ def spread_information(
         else pooled
         for name in silos
     }
+
+
+def find_two_valued(plan: Plan, shares: Pooled, filled: float) -> float:
+    """How likely it is that all values are at one of the bounds: declared, or judged."""
+    return 1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(shares, filled)
 
 
 def judge_two_valued(shares: Pooled, filled: float) -> float:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, replace
 
 from dpfda.errors import BudgetExceeded, LedgerError, ProtocolError
-from dpfda.privacy.accounting import Event, event_to_dict
+from dpfda.privacy.accounting import Event, event_to_dict, gaussian_epsilon
 from dpfda.privacy.ledger import chain, totals
 from dpfda.privacy.ledger.rows import RunRecord, State, Transaction, altered
 
@@ -27,11 +27,15 @@ class Budget:
         """Raise if the ledger would stand at `asked`."""
         if totals.rounded(asked) <= self.mu_squared * (1 + TOLERANCE):
             return
-        spent_ = totals.rounded(spent)
+        before = totals.rounded(spent)
+        in_all, spent_, left = (
+            gaussian_epsilon(max(0.0, total) ** 0.5, self.delta)
+            for total in (totals.rounded(asked), before, self.mu_squared - before)
+        )
         raise BudgetExceeded(
-            f"This would bring mu^2 to {totals.rounded(asked):.6g}, but the budget (epsilon={self.epsilon:g}, "
-            f"delta={self.delta:g}) is {self.mu_squared:.6g}, of which {spent_:.6g} is spent and "
-            f"{max(0.0, self.mu_squared - spent_):.6g} is left; nothing was spent now."
+            f"This would bring what is spent to epsilon = {in_all:.4g}, but the budget allows epsilon = {self.epsilon:g} "
+            f"(at delta = {self.delta:g}): epsilon = {spent_:.4g} is spent and {left:.4g} is left for one more study; "
+            "nothing was spent now."
         )
 
 

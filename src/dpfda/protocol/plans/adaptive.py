@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from dpfda.basis.basis import basis_has_sines, make_basis
 from dpfda.privacy.accounting import mu_for
-from dpfda.protocol.plan import Plan, Round, SiloPlan
+from dpfda.protocol.plan import Assumptions, Plan, Round, SiloPlan
 from dpfda.protocol.scaling import INTERCEPT, Scaling
 from dpfda.protocol.statistics import (
     ClippedGradient,
@@ -53,6 +53,7 @@ def adaptive_plan(
     n_basis: int | None = None,
     alpha: float = 2.0,
     extension: float = 1.5,
+    assumptions: Assumptions = Assumptions(),  # noqa: B008 - frozen
 ) -> Plan:
     """The default plan for these silos: eps_s and delta_s cover all that silo s ever releases in it."""
     columns = len(scaling.design_bounds)
@@ -72,6 +73,7 @@ def adaptive_plan(
         silos=tuple(members),
         calibration="exact",
         alpha=alpha,
+        assumptions=assumptions,
     )
 
 

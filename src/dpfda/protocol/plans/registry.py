@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from dpfda.errors import InvalidInput, ProtocolError
-from dpfda.protocol.plan import Plan
+from dpfda.protocol.plan import Assumptions, Plan
 from dpfda.protocol.plans.adaptive import adaptive_plan
 from dpfda.protocol.plans.published import published_plan
 from dpfda.protocol.plans.quantiles import quantile_plan
@@ -37,7 +37,14 @@ def _adaptive(terms: StudyTerms) -> Plan:
         n_basis=terms.n_basis,
         alpha=ADAPTIVE_ALPHA if terms.alpha is None else terms.alpha,
         extension=terms.extension,
+        assumptions=_read_assumptions(terms),
     )
+
+
+def _read_assumptions(terms: StudyTerms) -> Assumptions:
+    low, high = terms.domain
+    times = tuple((time - low) / (high - low) for time in terms.visit_times)
+    return Assumptions(terms.assume_symmetric, terms.outcome, times)
 
 
 def _published(terms: StudyTerms) -> Plan:
@@ -62,6 +69,11 @@ def _quantiles(terms: StudyTerms) -> Plan:
 
 BUILDERS: dict[str, Builder] = {"adaptive": _adaptive, "published": _published, "quantiles": _quantiles}
 COORDINATORS: dict[str, Callable[[Plan], Any]] = {}  # `methods/run.py` adds those of the methods above
+
+
+def default_basis(method: str) -> str:
+    """The basis of a method where nobody names one: cosines for the published method, as the paper's theory wants them."""
+    return "cosine" if method == "published" else "free-ends"
 
 
 def register_method(name: str, builder: Builder, coordinator: Callable[[Plan], Any] | None = None) -> None:

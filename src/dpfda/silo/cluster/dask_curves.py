@@ -80,13 +80,14 @@ class DaskCurves:
         self._client = client
         self._parts = [client.submit(Part, each, pure=False) for each in recipes]
         facts = _asked(client, [client.submit(facts_of, part, pure=False) for part in self._parts])
-        self._findings = [finding for _, _, finding in facts if finding is not None]
-        if len({p for _, p, _ in facts}) > 1:
+        self._findings = [finding for *_, finding in facts if finding is not None]
+        if len({p for _, p, _, _ in facts}) > 1:
             raise InvalidInput("All parts must have the same design columns.")
         self.owner_notes: tuple[str, ...] = ()
         self.p: int = facts[0][1]
+        self.design_changes: bool = any(changes for _, _, changes, _ in facts)
         self._bounds = [0]
-        for n, _, _ in facts:
+        for n, *_ in facts:
             self._bounds.append(self._bounds[-1] + n)
         key = secrets.token_bytes(32)
         lanes = _asked(client, self._submit_lanes(key, [None] * len(facts)))

@@ -43,7 +43,9 @@ class Part:
 
     def __sizeof__(self) -> int:
         """What Dask weighs before it runs a question elsewhere."""
-        return self.curves.x.nbytes + self.curves.y.nbytes + self.curves.offsets.nbytes + self.curves.design.nbytes
+        curves = self.curves
+        arrays = [curves.x, curves.y, curves.offsets, curves.design]
+        return sum(array.nbytes for array in (arrays if curves.rows is None else [*arrays, curves.rows]))
 
     def lanes(self, key: bytes, position: int) -> Lanes:
         """What the part adds to the fingerprint of the whole, computed once for every load."""
@@ -83,9 +85,9 @@ def lanes_of(part: Part, key: bytes, position: int, seal: Seal | None = None) ->
     return part.lanes(key, position)
 
 
-def facts_of(part: Part) -> tuple[int, int, Findings | None]:
-    """The number of curves, the length of their design vectors, and the counts for the owner."""
-    return part.curves.n, part.curves.p, part.findings
+def facts_of(part: Part) -> tuple[int, int, bool, Findings | None]:
+    """The number of curves, the length of their design vectors and whether these change, and the counts for the owner."""
+    return part.curves.n, part.curves.p, part.curves.design_changes, part.findings
 
 
 def words_of(

@@ -11,6 +11,7 @@ integers (`privacy.exact`), and `privacy.exact.sum_slack` is the part of a sensi
 | `direct`, `moments`, `long_curves` | a curve's score, from its points or from its trigonometric moments |
 | `bounding` | clipping, and adding up |
 | `passes`, `summary_passes` | the loops over groups of curves, for gradients and for the rest |
+| `changing`, `changing_curves`, `changing_passes`, `nodes` | all of these for curves whose design changes within them |
 | `simd`, `trig` | vectors of eight doubles, their cosines |
 
 Each compiled function has one Python caller, in its own module, that checks every shape before the first write

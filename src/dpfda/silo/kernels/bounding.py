@@ -117,6 +117,19 @@ def add_truncated(
 
 
 @inlined
+def add_truncated_vectors(vectors: Floats, radii: Floats, magic: Floats, lanes: Integers) -> None:
+    """Truncate every entry of eight vectors, entry e at 8 e, to [-R_e, R_e] and add."""
+    odd = splat(0.0)  # 0, or NaN once an entry is not finite
+    for entry in range(radii.size):
+        odd = fma(load(vectors, 8 * entry), splat(0.0), odd)
+    odd = magnitude(odd)
+    for entry in range(radii.size):
+        value = most(least(load(vectors, 8 * entry), splat(radii[entry])), splat(-radii[entry]))
+        value = where_le(odd, splat(0.0), value, splat(0.0))
+        add_bits(lanes, 8 * entry, add(value, splat(magic[entry])))
+
+
+@inlined
 def measure_lengths(vectors: Floats, at: int, stride: int, size: int) -> Shape:
     """The `Shape` of eight vectors, entry e at `at` + stride * e.
 

@@ -9,12 +9,14 @@ import numpy as np
 from dpfda._compile import DOUBLES, compiled, require, require_array
 from dpfda._typing import Floats
 from dpfda.silo.kernels.arena import Arena
+from dpfda.silo.kernels.changing import RunningWeights
 from dpfda.silo.kernels.frequencies import Frequencies
 from dpfda.silo.kernels.moments import SEGMENT, add_gram_record, add_segments
 from dpfda.silo.kernels.store import Layout, record_room, store_in
 
 if TYPE_CHECKING:
     from dpfda.basis.basis import Basis
+    from dpfda.silo.kernels.changing_curves import ChangingCurves
 
 
 def start_record(basis: Basis, frequencies: Frequencies) -> RunningRecord | RunningGramRecord:
@@ -76,6 +78,64 @@ class RunningGramRecord:
     def finish(self) -> Floats:
         """The record of all points, of which there is at least one."""
         return self._totals / float(self.points)
+
+
+class CurveInPieces:
+    """One curve whose points come in pieces: a record of all of them, and the points themselves while they are few."""
+
+    def __init__(self, basis: Basis) -> None:
+        self._basis, self._frequencies = basis, Frequencies.of(basis)
+        self._record = start_record(basis, self._frequencies)
+        self._weights: RunningWeights | None = None
+        self._few: list[tuple[Floats, Floats, Floats]] = []
+        self.design, self.changes, self.count = np.zeros(0), False, 0
+
+    def add(self, u: Floats, y: Floats, design: Floats) -> None:
+        """The next points, with one design vector for all of them or one for each."""
+        rows = design if design.ndim == 2 else np.broadcast_to(design, (u.size, design.size))
+        if not self.count:  # a piece without points has a design of zeros
+            self.design = rows[0].copy() if u.size else np.zeros(rows.shape[1])
+            if design.ndim == 2:
+                self._weights = RunningWeights(self._basis, self._frequencies, rows.shape[1])
+        self.count += u.size
+        self._record.add(u, y)
+        if self._weights is not None:
+            rows = np.ascontiguousarray(rows)
+            self._weights.add(u, y, rows)
+            self.changes |= bool((rows.view(np.int64) != self.design.view(np.int64)).any())
+        if self.count <= self._longest:
+            self._few.append((u, y, rows))
+
+    @property
+    def _longest(self) -> int:
+        """The most points of which the curve could still be kept as points."""
+        from dpfda.silo.kernels.changing_curves import longest_changing_as_points
+        from dpfda.silo.kernels.packed import longest_kept_as_points
+
+        changing = 0 if self._weights is None else longest_changing_as_points(self._basis, self.design.size)
+        return max(longest_kept_as_points(self._basis), changing)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it goes on as a record; else its points are at hand."""
+        return self.count > self._longest
+
+    @property
+    def points(self) -> tuple[Floats, Floats, Floats]:
+        """u, y and one design vector for each point, of a curve that is not long."""
+        none = np.zeros(0), np.zeros(0), np.zeros((0, self.design.size))
+        u, y, rows = (np.concatenate(parts) for parts in zip(none, *self._few, strict=True))
+        return u, y, rows
+
+    def finish(self, layout: Layout) -> tuple[Arena, ChangingCurves | None]:
+        """A store with the long curve in it, or, if its design changes, an empty one and the curve beside it."""
+        from dpfda.silo.kernels.changing_curves import ChangingCurves
+
+        record = self._record.finish()
+        if not self.changes or self._weights is None:
+            return store_record(record, self.design, layout), None
+        weights, columns = self._weights.finish(), self.design.size
+        return Arena(layout.sizes), ChangingCurves.of_record(self._basis, record, weights, self.count, columns)
 
 
 def store_record(record: Floats, design: Floats, layout: Layout) -> Arena:

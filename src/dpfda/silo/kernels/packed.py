@@ -19,8 +19,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpfda._typing import Floats, Integers
+from dpfda.curves.curves import find_changes
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.exact import no_words
 from dpfda.silo.kernels.frequencies import Frequencies
@@ -28,9 +30,10 @@ from dpfda.silo.kernels.frequencies import Frequencies
 if TYPE_CHECKING:
     from dpfda.basis.basis import Basis
     from dpfda.silo.kernels.arena import Arena
-    from dpfda.silo.kernels.store import Layout
+    from dpfda.silo.kernels.changing_curves import ChangingCurves
+    from dpfda.silo.kernels.store import Layout, SealedStore
 
-Piece = tuple[Floats, Floats, Floats]
+Piece = tuple[Floats, Floats, Floats]  # u, y, and a design vector or one for each point
 _MOMENTS_FROM = 1.5  # points per function of the basis
 
 
@@ -42,9 +45,18 @@ class PackedCurves:
     of two formulas (equal up to 1e-10) this curve's own contribution is computed, and the contribution remains a
     function of this curve alone, clipped to the same bound. Time and memory depend on m with or without it. Of a basis that
     is not made of waves all curves are kept as moments.
+
+    A curve whose design changes within it is kept apart (`changing_curves`), again by a rule that looks at this curve alone.
     """
 
-    def __init__(self, basis: Basis, frequencies: Frequencies, layout: Layout, arena: Arena) -> None:
+    def __init__(
+        self,
+        basis: Basis,
+        frequencies: Frequencies,
+        layout: Layout,
+        arena: Arena,
+        changing: ChangingCurves | None = None,
+    ) -> None:
         from dpfda.silo.kernels.store import SealedStore, store_in
 
         self._basis = basis
@@ -52,7 +64,8 @@ class PackedCurves:
         self._empty = layout.empty
         self._store = SealedStore(store_in(arena), layout.columns, layout.record)
         self._frequencies = frequencies
-        self.n = layout.empty + int(self._store.arrays.fill.sum(dtype=np.int64))
+        self._changing = changing
+        self.n = layout.empty + int(self._store.arrays.fill.sum(dtype=np.int64)) + (changing.n if changing else 0)
 
     @classmethod
     def pack(
@@ -63,63 +76,71 @@ class PackedCurves:
         design: Floats,
         basis: Basis,
         *,
+        rows: Floats | None = None,
         longest_direct: int | None = None,
         folder: str | None = None,
     ) -> PackedCurves:
         """Pack prepared curves: u in [0, 1], curve i's points offsets[i]..offsets[i+1]-1, one row of `design` each.
 
-        With a folder, the packed curves live in a nameless file there. `longest_direct` replaces the rule above, for
-        tests and benchmarks.
+        With `rows`, each point has a design vector of its own, which is `design`'s where it does not change within a curve.
+        With a folder, the packed curves live in nameless files there. `longest_direct` replaces the rules for what is kept
+        as points, for tests and benchmarks.
         """
         from dpfda.silo.kernels import store as stores
 
-        if longest_direct is None or basis.harmonics < 0:
-            longest_direct = longest_kept_as_points(basis)
         u, y, offsets, design = (
             _frozen(array, kind) for array, kind in ((u, "f8"), (y, "f8"), (offsets, "i8"), (design, "f8"))
         )
+        changing = None
+        if rows is not None:
+            changing, kept = _pack_changing(u, y, offsets, _frozen(rows, "f8"), basis, longest_direct)
+            if changing is not None:
+                u, y, offsets, design = *_select(kept, offsets, u, y), _frozen(design[kept], "f8")
+        if longest_direct is None or basis.harmonics < 0:
+            longest_direct = longest_kept_as_points(basis)
         frequencies = Frequencies.of(basis)
         layout = stores.lay_out(offsets, longest_direct, design.shape[1], frequencies.record)
         arena = stores.fill_store(u, y, design, layout, frequencies)
         if not frequencies.has_waves:
-            rows = _frozen(basis.moment_features(u), "f8"), _frozen(basis.evaluate_unit(u), "f8")
-            stores.fill_gram_records(*rows, y, layout, frequencies, stores.store_in(arena))
+            features = _frozen(basis.moment_features(u), "f8"), _frozen(basis.evaluate_unit(u), "f8")
+            stores.fill_gram_records(*features, y, layout, frequencies, stores.store_in(arena))
         if folder is not None:
             arena.move_to_file(folder)
-        return cls(basis, frequencies, layout, arena)
+            if changing is not None:
+                changing.move_to_file(folder)
+        return cls(basis, frequencies, layout, arena, changing)
 
     @classmethod
     def pack_pieces(cls, pieces: Iterable[Piece], basis: Basis, *, folder: str | None = None) -> PackedCurves:
         """Pack one curve with very many points, which come in pieces (u, y, design): as `pack` does, bit by bit."""
-        from dpfda.silo.kernels import long_curves
+        from dpfda.silo.kernels.long_curves import CurveInPieces
         from dpfda.silo.kernels.store import lay_out
 
-        frequencies, longest = Frequencies.of(basis), longest_kept_as_points(basis)
-        record, few, design = long_curves.start_record(basis, frequencies), [(np.zeros(0), np.zeros(0))], np.zeros(0)
-        for u, y, vector in pieces:
-            if not design.size or u.size:  # a piece without points has a design of zeros
-                design = vector
-            record.add(u, y)
-            if record.points <= longest:
-                few.append((u, y))
-        offsets = np.array([0, record.points])
-        if record.points <= longest:
-            u, y = (np.concatenate(parts) for parts in zip(*few, strict=True))
-            return cls.pack(u, y, offsets, design[None], basis, folder=folder)
-        layout = lay_out(offsets, longest, design.size, frequencies.record)
-        return cls(basis, frequencies, layout, long_curves.store_record(record.finish(), design, layout))
+        frequencies, curve = Frequencies.of(basis), CurveInPieces(basis)
+        for piece in pieces:
+            curve.add(*piece)
+        if not curve.is_long:
+            u, y, rows = curve.points
+            offsets, design = np.array([0, u.size]), curve.design[None]
+            return cls.pack(u, y, offsets, design, basis, rows=rows if curve.changes else None, folder=folder)
+        one, none = np.array([0, curve.count]), np.zeros(1, dtype=np.int64)
+        layout = lay_out(none if curve.changes else one, 0, curve.design.size, frequencies.record)
+        return cls(basis, frequencies, layout, *curve.finish(layout))
 
     def truncated_words(self, iterate: Floats, bound: EntrywiseBound) -> Integers:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
         from dpfda.silo.kernels import passes
 
         slopes, scales, mixture = self._scaled(iterate)
-        return passes.truncated_pass(self._store, self._frequencies, slopes, scales, bound, mixture)
+        words = passes.truncated_pass(self._store, self._frequencies, slopes, scales, bound, mixture)
+        if self._changing is None:
+            return words
+        return words + self._changing.truncated_words(self._changing.ask(iterate, slopes, scales, mixture), bound)
 
     def lengths(self, iterate: Floats, whitener: Floats) -> Floats:
         """||whitener @ gradient_i|| of every curve, in no particular order; infinite for one that is not finite."""
         ball = EllipsoidBound(np.ones(self._store.columns * self._basis.size), 1.0)
-        lengths = np.zeros(8 * self._store.groups)
+        lengths = self._lanes()
         self._whitened(iterate, whitener, ball, -1.0, False, None, None, lengths)
         return self._of_curves(lengths)
 
@@ -127,14 +148,19 @@ class PackedCurves:
         self, iterate: Floats, whitener: Floats, ball: EllipsoidBound
     ) -> tuple[Integers, Integers, Floats]:
         """Words of whitener @ gradient_i within the ball and of outer products in units of its radius; and the lengths."""
-        lengths = np.zeros(8 * self._store.groups)
+        lengths = self._lanes()
         total, _, outer, _ = self._whitened(iterate, whitener, ball, -1.0, True, None, None, lengths)
         return total, outer, self._of_curves(lengths)
 
-    def _of_curves(self, lanes: Floats) -> Floats:
+    def _lanes(self) -> tuple[Floats, ...]:
+        """Room for one number of every lane."""
+        return tuple(np.zeros(8 * store.groups) for store in self._stores)
+
+    def _of_curves(self, lanes: tuple[Floats, ...]) -> Floats:
         """The entries of lanes that hold curves, and a zero for every curve without points."""
-        inside = np.arange(8) < self._store.arrays.fill[:, None]
-        return np.concatenate([lanes.reshape(-1, 8)[inside], np.zeros(self._empty)])
+        fills = (np.arange(8) < store.arrays.fill[:, None] for store in self._stores)
+        found = [each.reshape(-1, 8)[inside] for each, inside in zip(lanes, fills, strict=True)]
+        return np.concatenate([*found, np.zeros(self._empty)])
 
     def moment_words(self, centre: Floats, bound: EllipsoidBound) -> Integers:
         """The sum of each curve's means of the basis's moment features, minus `centre`.
@@ -143,25 +169,34 @@ class PackedCurves:
         """
         from dpfda.silo.kernels.summary_passes import moment_pass
 
-        return moment_pass(self._store, self._frequencies, np.array(centre, dtype=np.float64), bound)
+        centre = np.array(centre, dtype=np.float64)
+        return sum(
+            (moment_pass(store, self._frequencies, centre, bound) for store in self._stores), no_words(bound.width)
+        )
 
     def level_words(self, bins: int) -> Integers:
         """How many curves have their mean of y in each of `bins` equal bins of [-1, 1]; then, how many have no points."""
         from dpfda.silo.kernels.summary_passes import level_pass
 
-        counts = level_pass(self._store, self._frequencies, bins)
+        counts = [level_pass(store, self._frequencies, bins) for store in self._stores]
         words = no_words(bins + 1)
-        words[1, :bins], words[1, bins] = counts, self._empty
+        words[1, :bins], words[1, bins] = sum(counts), self._empty
         return words
 
     @property
     def nbytes(self) -> int:
         """Memory of the packed curves."""
-        return self._arena.nbytes
+        return self._arena.nbytes + (self._changing.nbytes if self._changing else 0)
 
     def drop_pages(self) -> None:
         """Let the system take back the memory of curves that live in a file."""
         self._arena.drop_pages()
+        if self._changing is not None:
+            self._changing.drop_pages()
+
+    @property
+    def _stores(self) -> tuple[SealedStore, ...]:
+        return (self._store,) if self._changing is None else (self._store, self._changing.store)
 
     def _scaled(self, iterate: Floats) -> tuple[Floats, Floats, Floats]:
         """The iterate, one column for each cosine and sine, with the basis's factors in it; the factors; and the mixture.
@@ -187,26 +222,22 @@ class PackedCurves:
         outer_products: bool,
         direction: Floats | None,
         remainder: EntrywiseBound | None,
-        norms: Floats,
+        norms: tuple[Floats, ...] = (np.zeros(0), np.zeros(0)),
     ) -> tuple[Integers, int, Integers, Integers]:
         from dpfda.silo.kernels import passes
 
         width = self._store.columns * self._basis.size
         slopes, scales, mixture = self._scaled(iterate)
+        matrix = np.array(whitener, dtype=np.float64).reshape(width, width)
+        along = None if direction is None else np.array(direction, dtype=np.float64)
+        asked = matrix, ball, float(threshold), outer_products, along, remainder
         total, short, outer, left = passes.whitened_pass(
-            self._store,
-            self._frequencies,
-            slopes,
-            scales,
-            np.array(whitener, dtype=np.float64).reshape(width, width),
-            ball,
-            float(threshold),
-            outer_products,
-            None if direction is None else np.array(direction, dtype=np.float64),
-            remainder,
-            norms,
-            mixture,
+            self._store, self._frequencies, slopes, scales, *asked, norms[0], mixture
         )
+        if self._changing is not None:
+            question = self._changing.ask(iterate, slopes, scales, mixture)
+            others = self._changing.whitened_words(question, *asked, norms[1])
+            total, short, outer, left = total + others[0], short + others[1], outer + others[2], left + others[3]
         return total, short + (self._empty if threshold >= 0 else 0), outer, left
 
 
@@ -215,6 +246,27 @@ def longest_kept_as_points(basis: Basis) -> int:
     if basis.harmonics < 0:
         return 0
     return max(math.ceil(_MOMENTS_FROM * max(basis.size, basis.harmonics + 1)) - 1, 0)
+
+
+def _pack_changing(
+    u: Floats, y: Floats, offsets: Integers, rows: Floats, basis: Basis, longest_direct: int | None
+) -> tuple[ChangingCurves | None, NDArray[np.bool_]]:
+    """The curves whose design changes, packed, and which ones are left."""
+    from dpfda.silo.kernels.changing_curves import ChangingCurves
+
+    changes = find_changes(rows, offsets)
+    if not changes.any():
+        return None, ~changes
+    some_u, some_y, places, some_rows = *_select(changes, offsets, u, y), rows[np.repeat(changes, np.diff(offsets))]
+    return ChangingCurves.pack(some_u, some_y, places, _frozen(some_rows, "f8"), basis, longest_direct), ~changes
+
+
+def _select(which: NDArray[np.bool_], offsets: Integers, u: Floats, y: Floats) -> tuple[Floats, Floats, Integers]:
+    """u, y and offsets of some of the curves."""
+    counts = np.diff(offsets)
+    points, kept = np.repeat(which, counts), np.concatenate([[0], np.cumsum(counts[which])])
+    within = slice(int(offsets[0]), int(offsets[-1]))
+    return _frozen(u[within][points], "f8"), _frozen(y[within][points], "f8"), _frozen(kept, "i8")
 
 
 def _frozen(array: Any, kind: str) -> Any:

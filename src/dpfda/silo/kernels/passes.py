@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,11 @@ from dpfda.silo.kernels.store import SealedStore, Store
 
 Floats = Any
 Integers = Any
+Ball = tuple[float, Floats, Integers, Integers, Integers]
+Outer = tuple[Floats, Integers, Integers, Integers]
+Remainder = tuple[Floats, float, Floats, Integers, Integers, Integers]
 
-_BLOCK = 4  # groups that a matrix is applied to at once
+BLOCK = 4  # groups that a matrix is applied to at once
 NO_MIXTURE = np.zeros((0, 0))  # of a basis whose functions are waves themselves, or not made of any
 
 
@@ -53,7 +56,7 @@ def truncated_pass(
     mixture: Floats = NO_MIXTURE,
 ) -> Words:
     """The sum of gradients, each entry truncated to its radius; iterate, scales and mixture as `group_scores` wants them."""
-    width, wave = _check_gradients(packed, frequencies, iterate, scales, mixture)
+    width, wave = check_gradients(packed, frequencies, iterate, scales, mixture)
     require(isinstance(bound, EntrywiseBound) and bound.width == width, "there is one radius for each coefficient")
     words, grid = no_words(width), bound.grid
     room = room_for(width, frequencies.room)
@@ -90,7 +93,48 @@ def whitened_pass(
     mixture: Floats = NO_MIXTURE,
 ) -> tuple[Words, int, Words, Words]:
     """Words of the whitened gradients in the ball; how many are short; words of outer products and of the remainder."""
-    width, wave = _check_gradients(packed, frequencies, iterate, scales, mixture)
+    width, wave = check_gradients(packed, frequencies, iterate, scales, mixture)
+    targets = check_targets(packed, width, whitener, ball, threshold, outer_products, direction, remainder, norms)
+    short = _whitened_pass(
+        packed.arrays,
+        0,
+        packed.groups,
+        room_for(width, frequencies.room, targets.outer[0].size),
+        *wave,
+        iterate,
+        scales,
+        mixture,
+        whitener,
+        targets.ball,
+        threshold,
+        targets.outer,
+        targets.remainder,
+        norms,
+    )
+    return (*targets.words[:1], short, *targets.words[1:])
+
+
+class Targets(NamedTuple):
+    """What a pass over whitened gradients adds to: of each sum its bound, its grid and its words."""
+
+    ball: Ball
+    outer: Outer
+    remainder: Remainder
+    words: tuple[Words, Words, Words]
+
+
+def check_targets(
+    packed: SealedStore,
+    width: int,
+    whitener: Floats,
+    ball: EllipsoidBound,
+    threshold: float,
+    outer_products: bool,
+    direction: Floats | None,
+    remainder: EntrywiseBound | None,
+    norms: Floats,
+) -> Targets:
+    """The targets of a pass over gradients of this width, if all that it is given belongs together."""
     require_array("whitener", whitener, DOUBLES, width, width)
     require(isinstance(ball, EllipsoidBound) and ball.width == width, "the ball is one of coefficients")
     require(type(threshold) is float and math.isfinite(threshold), "the threshold is a finite float")
@@ -102,26 +146,15 @@ def whitened_pass(
     limit, reach = (_unit_grid(1), 1.0) if remainder is None else (remainder.grid, float(remainder.radii[0]))
     triangle = _unit_grid(width * (width + 1) // 2 if outer_products else 0)
     total, outer, left = no_words(width), no_words(triangle.bits.size), no_words(1 if along.size else 0)
-    short = _whitened_pass(
-        packed.arrays,
-        0,
-        packed.groups,
-        room_for(width, frequencies.room, triangle.bits.size),
-        *wave,
-        iterate,
-        scales,
-        mixture,
-        whitener,
+    return Targets(
         (ball.radius, ball.grid.magic, ball.grid.bits, total[0], total[1]),
-        threshold,
         (triangle.magic, triangle.bits, outer[0], outer[1]),
         (along, reach, limit.magic, limit.bits[: left.shape[1]], left[0], left[1]),
-        norms,
+        (total, outer, left),
     )
-    return total, short, outer, left
 
 
-def _check_gradients(
+def check_gradients(
     packed: SealedStore, frequencies: Frequencies, iterate: Floats, scales: Floats, mixture: Floats
 ) -> tuple[int, tuple[float, int, bool, int]]:
     """What all passes over gradients need; the number of coefficients, and the frequencies as kernels take them."""
@@ -227,10 +260,10 @@ def _whitened_pass(
     scales: Floats,
     mixture: Floats,
     whitener: Floats,
-    ball: tuple[float, Floats, Integers, Integers, Integers],
+    ball: Ball,
     threshold: float,
-    outer: tuple[Floats, Integers, Integers, Integers],
-    remainder: tuple[Floats, float, Floats, Integers, Integers, Integers],
+    outer: Outer,
+    remainder: Remainder,
     norms: Floats,
 ) -> int:
     """The sum of whitened gradients in a ball and, where asked for, of their outer products and of what the ball takes.
@@ -238,49 +271,74 @@ def _whitened_pass(
     Each of these comes with its grid and the words that it is added to. Returns how many curves are at most `threshold`
     long. Without outer products or a remainder their arrays are empty; `norms` is empty or takes the length of every lane.
     """
-    radius, magic, bits, high, low = ball
-    outer_magic, outer_bits, outer_high, outer_low = outer
-    direction, limit, remainder_magic, remainder_bits, remainder_high, remainder_low = remainder
-    size, p = whitener.shape[0], iterate.shape[0]
-    gradients, whitened = room.gradients, room.whitened
-    short, additions = 0, 0
-    for block in range(first, last, _BLOCK):
-        groups = min(_BLOCK, last - block)
-        if groups < _BLOCK:
-            gradients[:] = 0.0
+    p, short, additions = iterate.shape[0], 0, 0
+    for block in range(first, last, BLOCK):
+        groups = min(BLOCK, last - block)
+        if groups < BLOCK:
+            room.gradients[:] = 0.0
         for i in range(groups):
             share = group_scores(packed, block + i, rate, harmonics, sines, moments, iterate, mixture, room)
             put_gradients(
-                packed.design, 8 * p * (block + i), p, share, scales, room.scores, gradients, 8 * i, 8 * _BLOCK
+                packed.design, 8 * p * (block + i), p, share, scales, room.scores, room.gradients, 8 * i, 8 * BLOCK
             )
-        multiply(whitener, gradients, whitened)
-        for i in range(_BLOCK):
-            shape = measure_lengths(whitened, 8 * i, 8 * _BLOCK, size)
-            add_shrunk(whitened, 8 * i, 8 * _BLOCK, size, shape, radius, magic[0], room.lanes)
-            fill = packed.fill[block + i] if i < groups else 0
-            short += count_short(shape, threshold, fill)
-            if norms.size > 0 and i < groups:
-                store(norms, 8 * (block - first + i), true_length(shape))
-            if direction.size > 0:
-                add_remainder(
-                    whitened,
-                    8 * i,
-                    8 * _BLOCK,
-                    direction,
-                    shape,
-                    radius,
-                    limit,
-                    remainder_magic[0],
-                    room.remainder_lanes,
-                )
-            if outer_bits.size > 0:
-                put_in_unit_ball(whitened, 8 * i, 8 * _BLOCK, size, shape, radius)
-        if outer_bits.size > 0:
-            add_outer_products(whitened, size, outer_magic[0], room.outer_lanes)
-        additions += _BLOCK
-        if additions == MOST_ADDITIONS or block + _BLOCK >= last:
-            collect(room.lanes, bits, additions, high, low)
-            collect(room.outer_lanes, outer_bits, additions, outer_high, outer_low)
-            collect(room.remainder_lanes, remainder_bits, additions, remainder_high, remainder_low)
+        short += add_block(packed.fill, block, groups, room, whitener, ball, threshold, outer, remainder, norms)
+        additions += BLOCK
+        if additions == MOST_ADDITIONS or block + BLOCK >= last:
+            collect_all(room, additions, ball, outer, remainder)
             additions = 0
     return short
+
+
+@inlined
+def add_block(
+    fill: Integers,
+    block: int,
+    groups: int,
+    room: Room,
+    whitener: Floats,
+    ball: Ball,
+    threshold: float,
+    outer: Outer,
+    remainder: Remainder,
+    norms: Floats,
+) -> int:
+    """Whiten, bound and add the gradients of groups block..block+groups-1; how many are at most `threshold` long."""
+    radius, magic, _, _, _ = ball
+    outer_magic, outer_bits, _, _ = outer
+    direction, limit, remainder_magic, _, _, _ = remainder
+    size, whitened, short = whitener.shape[0], room.whitened, 0
+    multiply(whitener, room.gradients, whitened)
+    for i in range(BLOCK):
+        shape = measure_lengths(whitened, 8 * i, 8 * BLOCK, size)
+        add_shrunk(whitened, 8 * i, 8 * BLOCK, size, shape, radius, magic[0], room.lanes)
+        short += count_short(shape, threshold, fill[block + i] if i < groups else 0)
+        if norms.size > 0 and i < groups:
+            store(norms, 8 * (block + i), true_length(shape))
+        if direction.size > 0:
+            add_remainder(
+                whitened,
+                8 * i,
+                8 * BLOCK,
+                direction,
+                shape,
+                radius,
+                limit,
+                remainder_magic[0],
+                room.remainder_lanes,
+            )
+        if outer_bits.size > 0:
+            put_in_unit_ball(whitened, 8 * i, 8 * BLOCK, size, shape, radius)
+    if outer_bits.size > 0:
+        add_outer_products(whitened, size, outer_magic[0], room.outer_lanes)
+    return short
+
+
+@inlined
+def collect_all(room: Room, additions: int, ball: Ball, outer: Outer, remainder: Remainder) -> None:
+    """Move what `add_block` has added to the words of the totals."""
+    _, _, bits, high, low = ball
+    _, outer_bits, outer_high, outer_low = outer
+    _, _, _, remainder_bits, remainder_high, remainder_low = remainder
+    collect(room.lanes, bits, additions, high, low)
+    collect(room.outer_lanes, outer_bits, additions, outer_high, outer_low)
+    collect(room.remainder_lanes, remainder_bits, additions, remainder_high, remainder_low)

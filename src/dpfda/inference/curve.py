@@ -1,0 +1,348 @@
+"""Released curves: functions with their joint uncertainty, closed under linear operations. Asking costs no privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpfda import _validate
+from dpfda._typing import Floats, Interval
+from dpfda.errors import InvalidInput
+from dpfda.inference.critical import nodes, path_length, pointwise_critical, solve_critical
+from dpfda.inference.form import Form
+
+if TYPE_CHECKING:
+    from dpfda.inference.extremum import Extremum
+    from dpfda.inference.hypotheses import CurveTest
+    from dpfda.inference.value import ReleasedValue
+
+ANYTHING: Interval = (-math.inf, math.inf)
+GRID_POINTS = 201
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCurve:
+    """A function on the public domain and what is not known of it. Curves of one fit share one law: `a - b` is exact.
+
+    Fitted estimators and result files make them: `curve_`, `effect(name)`, `curve_at(**profile)`.
+
+    Parameters
+    ----------
+    forms : tuple of Form
+        One for each fit that it comes from; their laws are independent.
+    constant : float
+        A known number that is added.
+    limits : (low, high)
+        Between which the true function lies by definition, such as the bounds of y; bands end there.
+    name, x_name, y_name : str
+        For tables and figures.
+
+    Notes
+    -----
+    Everything is computed from what was released, so nothing is spent. Bands are for sampling AND privacy noise.
+
+    Examples
+    --------
+    >>> from dpfda import PrivateVaryingCoefficients
+    >>> from dpfda.curves.simulated import simulate_vcm
+    >>> fit = PrivateVaryingCoefficients(
+    ...     epsilon=4, delta=1e-5, domain=(0, 1), y_bounds=(-4, 4), covariates={"dose": (-1, 1)}, random_state=1
+    ... ).fit(simulate_vcm(4000, 6, 1, rng=1))
+    >>> difference = fit.curve_at(dose=1) - fit.curve_at(dose=0)
+    >>> difference([0.5]).round(1)
+    array([0.1])
+    >>> difference.is_zero(0.95).rejected
+    True
+    """
+
+    forms: tuple[Form, ...]
+    constant: float = 0.0
+    limits: Interval = ANYTHING
+    name: str = "curve"
+    x_name: str = "x"
+    y_name: str = "y"
+
+    @property
+    def domain(self) -> Interval:
+        """The public interval on which it is defined."""
+        return self.forms[0].law.functions.domain
+
+    @property
+    def has_band(self) -> bool:
+        """Whether its uncertainty is known."""
+        return all(form.law.covariance is not None for form in self.forms)
+
+    def __call__(self, x: ArrayLike) -> Floats:
+        """The estimate at x; where it would leave `limits`, the nearer of them."""
+        return np.clip(self.at_unit(self.unit(x)), *self.limits)
+
+    def band(
+        self, level: float = 0.95, x: ArrayLike | None = None, *, simultaneous: bool = True
+    ) -> tuple[Floats, Floats]:
+        """Lower and upper limits at x (201 points of the domain by default).
+
+        Simultaneous: the whole curve lies within them with probability `level`; else each value does.
+        """
+        u = self.unit(self.grid(x))
+        half = self.sd_unit(u) * (self.critical_value(level) if simultaneous else pointwise_critical(_level(level)))
+        centre = self.at_unit(u)
+        return np.clip(centre - half, *self.limits), np.clip(centre + half, *self.limits)
+
+    def standard_error(self, x: ArrayLike) -> Floats:
+        """The standard deviation of the estimate at x."""
+        return self.sd_unit(self.unit(x))
+
+    def critical_value(self, level: float = 0.95) -> float:
+        """How many standard errors a simultaneous band has to each side (`dpfda.inference.critical`)."""
+        return solve_critical(_level(level), np.array([self.path_length]))
+
+    def derivative(self, order: int = 1) -> ReleasedCurve:
+        """The derivative with respect to x; refused for bases whose functions are level at the ends (cosines)."""
+        order = _validate.integer("order", order)
+        if not self.has_free_ends:
+            raise InvalidInput(
+                "derivative needs a basis with free ends: the cosines of this fit are level at both ends of the domain, "
+                "whatever the curve does there; fit with basis='free-ends'."
+            )
+        forms = tuple(form.derivative(order) for form in self.forms)
+        name = f"derivative of {self.name}" if order == 1 else f"derivative {order} of {self.name}"
+        return replace(self, forms=forms, constant=0.0, limits=ANYTHING, name=name)
+
+    def integral(self, low: float | None = None, high: float | None = None) -> ReleasedValue:
+        """The integral over [low, high], by default the whole domain."""
+        from dpfda.inference.value import ReleasedValue
+
+        left, right = self._interval(low, high)
+        ends = self.unit([left, right])
+        length = right - left
+        forms = tuple(form.integral(*ends) for form in self.forms)
+        name = f"integral of {self.name} over {left:g} to {right:g}"
+        limits = _times(self.limits, length)
+        return ReleasedValue(replace(self, forms=forms, constant=self.constant * length, limits=limits, name=name))
+
+    def mean_over(self, low: float | None = None, high: float | None = None) -> ReleasedValue:
+        """The average over [low, high], by default the whole domain."""
+        left, right = self._interval(low, high)
+        value = self.integral(left, right) / (right - left)
+        return value.rename(f"average of {self.name} over {left:g} to {right:g}")
+
+    def is_zero(self, level: float = 0.95) -> CurveTest:
+        """Test that the curve is zero everywhere; says where it is not."""
+        from dpfda.inference.hypotheses import judge_zero
+
+        return judge_zero(self, _level(level), f"{self.name} is zero")
+
+    def is_constant(self, level: float = 0.95) -> CurveTest:
+        """Test that the curve does not change over the domain; says where it differs from its own average."""
+        from dpfda.inference.hypotheses import judge_zero
+
+        return judge_zero(self - self.mean_over(), _level(level), f"{self.name} is constant")
+
+    def equals(self, other: ReleasedCurve, level: float = 0.95) -> CurveTest:
+        """Test that two curves of one fit are the same; says where they differ."""
+        return (self - other).is_zero(level)
+
+    def argmax(self, level: float = 0.95) -> Extremum:
+        """Where the curve is largest, with a confidence set."""
+        from dpfda.inference.extremum import find_extremum
+
+        return find_extremum(self, _level(level), 1.0)
+
+    def argmin(self, level: float = 0.95) -> Extremum:
+        """Where the curve is smallest, with a confidence set."""
+        from dpfda.inference.extremum import find_extremum
+
+        return find_extremum(self, _level(level), -1.0)
+
+    def plus(self, other: ReleasedCurve | ReleasedValue | float, *, independent: bool = False) -> ReleasedCurve:
+        """The sum; `independent=True` states that curves of two fits have no subject in common."""
+        return self._combine(other, 1.0, independent)
+
+    def minus(self, other: ReleasedCurve | ReleasedValue | float, *, independent: bool = False) -> ReleasedCurve:
+        """The difference; `independent=True` states that curves of two fits have no subject in common."""
+        return self._combine(other, -1.0, independent)
+
+    def __add__(self, other: ReleasedCurve | ReleasedValue | float) -> ReleasedCurve:
+        return self._combine(other, 1.0, False)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: ReleasedCurve | ReleasedValue | float) -> ReleasedCurve:
+        return self._combine(other, -1.0, False)
+
+    def __rsub__(self, other: float) -> ReleasedCurve:
+        return (-self)._combine(other, 1.0, False)
+
+    def __mul__(self, factor: float) -> ReleasedCurve:
+        number = _validate.real("factor", factor)
+        forms = tuple(form * number for form in self.forms)
+        name = self.name if number == 1 else f"-({self.name})" if number == -1 else f"{number:g} ({self.name})"
+        limits = _times(self.limits, number)
+        return replace(self, forms=forms, constant=number * self.constant, limits=limits, name=name)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: float) -> ReleasedCurve:
+        number = _validate.real("divisor", divisor)
+        if number == 0:
+            raise InvalidInput("divisor must not be 0.")
+        return self * (1 / number)
+
+    def __neg__(self) -> ReleasedCurve:
+        return self * -1.0
+
+    def rename(self, name: str) -> ReleasedCurve:
+        """The same curve under another name."""
+        return replace(self, name=_validate.name("name", name))
+
+    def to_frame(self, x: ArrayLike | None = None, level: float = 0.95) -> Any:
+        """A table of x, estimate, standard error and the limits of the simultaneous band, where it has one."""
+        from dpfda.inference.showing import make_curve_frame
+
+        return make_curve_frame(self, self.grid(x), _level(level))
+
+    def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
+        """Draw the curve and its band with matplotlib; returns the axes."""
+        from dpfda.inference.showing import draw_curve
+
+        return draw_curve(self, ax, _level(level))
+
+    def to_skfda(self) -> Any:
+        """The estimate for scikit-fda: an `FDataBasis` whose derivatives are right to about nine digits."""
+        from dpfda.inference.to_fdata import curve_to_fdata
+
+        return curve_to_fdata(self)
+
+    def _repr_html_(self) -> str:
+        from dpfda.inference.showing import write_curve_html
+
+        return write_curve_html(self)
+
+    def __repr__(self) -> str:
+        low, high = self.domain
+        return f"ReleasedCurve({self.name!r}, {self.y_name} over {self.x_name} in {low:g} to {high:g})"
+
+    # What the questions are computed from.
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """What `features_unit` are multiplied with."""
+        return np.concatenate([form.coefficients() for form in self.forms])
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Of `coefficients`; curves of independent fits are not correlated."""
+        blocks = [form.covariance() for form in self.forms]
+        known = [block for block in blocks if block is not None]
+        if len(known) < len(blocks):
+            raise InvalidInput("band needs method='adaptive': other methods do not release the variance of the curves.")
+        whole, place = np.zeros((len(self.coefficients),) * 2), 0
+        for block in known:
+            whole[place : place + len(block), place : place + len(block)] = block
+            place += len(block)
+        return whole
+
+    @cached_property
+    def path_length(self) -> float:
+        """Kappa of `dpfda.inference.critical`."""
+        return path_length(self.features_unit(nodes()), self.covariance)
+
+    @property
+    def has_free_ends(self) -> bool:
+        """Whether derivatives can be asked for."""
+        return all(form.law.has_free_ends for form in self.forms)
+
+    def unit(self, x: ArrayLike) -> Floats:
+        """From the domain to [0, 1]."""
+        return self.forms[0].law.functions.unit(np.atleast_1d(_validate.numeric("x", x)))
+
+    def grid(self, x: ArrayLike | None) -> Floats:
+        """The points x, or 201 of the domain."""
+        if x is None:
+            return np.linspace(*self.domain, GRID_POINTS)
+        return _validate.vector("x", np.atleast_1d(_validate.numeric("x", x)))
+
+    def features_unit(self, u: Floats) -> Floats:
+        """Rows whose product with `coefficients`, plus the constant, is the curve at u."""
+        return np.hstack([form.features(u) for form in self.forms])
+
+    def at_unit(self, u: Floats) -> Floats:
+        """The estimate at places of [0, 1], whatever is possible."""
+        return np.asarray(self.features_unit(u) @ self.coefficients + self.constant)
+
+    def sd_unit(self, u: Floats) -> Floats:
+        """The standard error at places of [0, 1]."""
+        features = self.features_unit(u)
+        variance = np.einsum("xa,ab,xb->x", features, self.covariance, features)
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
+
+    def _interval(self, low: float | None, high: float | None) -> Interval:
+        left, right = self.domain
+        return _validate.interval("(low, high)", (left if low is None else low, right if high is None else high))
+
+    def _combine(self, other: Any, sign: float, independent: bool) -> ReleasedCurve:
+        from dpfda.inference.value import ReleasedValue
+
+        if isinstance(other, ReleasedValue):
+            other = other.curve
+        mark = "+" if sign > 0 else "-"
+        if not isinstance(other, ReleasedCurve):
+            number = sign * _validate.real("other", other)
+            low, high = self.limits
+            name, limits = f"{self.name} {mark} {abs(number) if sign < 0 else number:g}", (low + number, high + number)
+            return replace(self, constant=self.constant + number, limits=limits, name=name)
+        forms = _join(self.forms, [form * sign for form in other.forms], independent)
+        low, high = _times(other.limits, sign)
+        limits = (self.limits[0] + low, self.limits[1] + high)
+        name = f"({self.name}) {mark} ({other.name})"
+        return replace(self, forms=forms, constant=self.constant + sign * other.constant, limits=limits, name=name)
+
+
+def simultaneous_bands(
+    curves: Sequence[ReleasedCurve], level: float = 0.95, x: ArrayLike | None = None
+) -> list[tuple[Floats, Floats]]:
+    """Bands that hold ALL the curves, everywhere, with probability `level`: one critical value for all."""
+    if not curves or not all(isinstance(curve, ReleasedCurve) for curve in curves):
+        raise InvalidInput("curves must be a list of released curves, such as [fit.effect('male'), fit.effect('bmi')].")
+    c = solve_critical(_level(level), np.array([curve.path_length for curve in curves]))
+    bands = []
+    for curve in curves:
+        u = curve.unit(curve.grid(x))
+        centre, half = curve.at_unit(u), c * curve.sd_unit(u)
+        bands.append((np.clip(centre - half, *curve.limits), np.clip(centre + half, *curve.limits)))
+    return bands
+
+
+def _level(level: float) -> float:
+    return _validate.fraction("level", level)
+
+
+def _times(limits: Interval, factor: float) -> Interval:
+    if factor == 0:
+        return (0.0, 0.0)
+    low, high = sorted((limits[0] * factor, limits[1] * factor))
+    return low, high
+
+
+def _join(ours: Sequence[Form], theirs: Sequence[Form], independent: bool) -> tuple[Form, ...]:
+    if ours[0].law.functions.domain != theirs[0].law.functions.domain:
+        raise InvalidInput("the curves must have the same domain.")
+    laws = [form.law for form in ours]
+    strange = [form for form in theirs if form.law not in laws]
+    if strange and not independent:
+        raise InvalidInput(
+            "the curves come from separate fits: if no subject is in both, say so with a.minus(b, independent=True); "
+            "otherwise fit them together."
+        )
+    joined = list(ours)
+    for form in theirs:
+        if form.law in laws:
+            place = laws.index(form.law)
+            joined[place] = joined[place] + form
+    return (*joined, *strange)

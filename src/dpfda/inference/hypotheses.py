@@ -1,0 +1,107 @@
+"""Simultaneous tests: p-values that hold for the whole domain, and the intervals of x where a hypothesis is rejected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpfda._typing import Floats
+from dpfda.inference.critical import KNOWN, exceedance, nodes
+
+if TYPE_CHECKING:
+    from dpfda.inference.curve import ReleasedCurve
+
+_HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """An interval of x on which the band excludes zero, and on which side the curve lies: 1 above, -1 below."""
+
+    low: float
+    high: float
+    sign: int
+
+    def __repr__(self) -> str:
+        return f"({self.low:.4g} to {self.high:.4g}: {'above' if self.sign > 0 else 'below'})"
+
+
+@dataclass(frozen=True)
+class CurveTest:
+    """The result of a test. It is true if the hypothesis is compatible with what was released.
+
+    Attributes
+    ----------
+    hypothesis : str
+        What was tested.
+    p_value : float
+        For the whole domain at once; at most that often a true hypothesis gives a p-value this small.
+    statistic : float
+        The largest absolute estimate in standard errors.
+    level : float
+        Of `intervals`.
+    intervals : tuple of Excluded
+        Where the simultaneous band of this level excludes the hypothesis.
+    """
+
+    hypothesis: str
+    p_value: float
+    statistic: float
+    level: float
+    intervals: tuple[Excluded, ...]
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the hypothesis is rejected at this level."""
+        return self.p_value < 1 - self.level
+
+    def __bool__(self) -> bool:
+        return not self.rejected
+
+    def __repr__(self) -> str:
+        where = f" on {', '.join(map(repr, self.intervals))}" if self.intervals else ""
+        verdict = f"rejected{where}" if self.rejected else "not rejected"
+        return f"{self.hypothesis}: p = {self.p_value:.3g}, {verdict} (level {self.level:g})"
+
+
+def judge_zero(curve: ReleasedCurve, level: float, hypothesis: str) -> CurveTest:
+    """Test that a curve is zero everywhere."""
+    u = nodes()
+    ratios = _ratios(curve, u)
+    statistic = float(np.abs(ratios).max())
+    c = curve.critical_value(level)
+    p_value = exceedance(statistic, np.array([curve.path_length]))
+    return CurveTest(hypothesis, p_value, statistic, level, tuple(_find_intervals(curve, u, ratios, c)))
+
+
+def _ratios(curve: ReleasedCurve, u: Floats) -> Floats:
+    """Estimates in standard errors; 0 where the value is known exactly."""
+    variance = curve.sd_unit(u) ** 2
+    doubtful = variance > KNOWN * variance.max(initial=0.0)
+    return np.where(doubtful, curve.at_unit(u) / np.sqrt(np.where(doubtful, variance, 1.0)), 0.0)
+
+
+def _find_intervals(curve: ReleasedCurve, u: Floats, ratios: Floats, c: float) -> list[Excluded]:
+    low, high = curve.domain
+    found = []
+    signs = np.where(ratios > c, 1, np.where(ratios < -c, -1, 0))
+    starts = np.flatnonzero((signs != 0) & (np.concatenate([[0], signs[:-1]]) != signs))
+    for start in starts:
+        sign, end = int(signs[start]), int(start)
+        while end + 1 < len(u) and signs[end + 1] == sign:
+            end += 1
+        left = u[start] if start == 0 else _crossing(curve, u[start - 1], u[start], c, sign)
+        right = u[end] if end == len(u) - 1 else _crossing(curve, u[end + 1], u[end], c, sign)
+        found.append(Excluded(low + (high - low) * float(left), low + (high - low) * float(right), sign))
+    return found
+
+
+def _crossing(curve: ReleasedCurve, outside: float, inside: float, c: float, sign: int) -> float:
+    """Where the band begins to exclude zero, by bisection."""
+    for _ in range(_HALVINGS):
+        middle = np.array([(outside + inside) / 2])
+        excluded = sign * curve.at_unit(middle)[0] > c * curve.sd_unit(middle)[0]
+        outside, inside = (outside, middle[0]) if excluded else (middle[0], inside)
+    return (outside + inside) / 2

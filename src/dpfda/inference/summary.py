@@ -1,0 +1,93 @@
+"""The text of a result, in the manner of statsmodels."""
+
+from __future__ import annotations
+
+import textwrap
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpfda.inference.showing import write_table
+
+if TYPE_CHECKING:
+    from dpfda.inference.answers import Answers
+    from dpfda.inference.curve import ReleasedCurve
+
+_WIDTH, _PLACES = 100, 7
+
+
+def write_estimand(y: str, x: str, limits: tuple[float, float]) -> str:
+    """What the mean is a mean of, unless the method says otherwise."""
+    low, high = limits
+    return (
+        f"Every subject weighs the same: the mean over subjects of {y} at each {x}, a value outside {low:g} to {high:g} "
+        "counting as the nearer of the two."
+    )
+
+
+def write_summary(answers: Answers, level: float) -> str:
+    """What was estimated, a table of curves with tests, values of the first curve, and the promise."""
+    curves = answers.list_curves()
+    mean = answers.coding_.is_mean
+    title = f"{'Mean' if mean else 'Varying coefficients'} of {answers.y_name} over {answers.x_name}"
+    low, high = curves[0].domain
+    parts = [
+        title,
+        "=" * _WIDTH,
+        *_wrap([answers.estimand_] if answers.estimand_ else []),
+        *_wrap([f"Warning: {sentence}" for sentence in answers.warnings_]),
+        f"Domain of {answers.x_name}: {low:g} to {high:g}.",
+        "-" * _WIDTH,
+        write_table(_table_of_curves(curves, level)),
+        "-" * _WIDTH,
+        f"{curves[0].name}:",
+        write_table(_table_of_values(curves[0], level)),
+        "-" * _WIDTH,
+        *_wrap(answers.describe_privacy()),
+    ]
+    return "\n".join(parts)
+
+
+def write_summary_html(answers: Answers, level: float = 0.95) -> str:
+    """The same for notebooks."""
+    return f"<pre>{escape(write_summary(answers, level))}</pre>"
+
+
+def _wrap(sentences: list[str]) -> list[str]:
+    return [textwrap.fill(sentence, _WIDTH) for sentence in sentences]
+
+
+def _table_of_curves(curves: list[ReleasedCurve], level: float) -> dict[str, list[str]]:
+    table = {"curve": [curve.name for curve in curves], "average": [_number(float(c.mean_over())) for c in curves]}
+    if not all(curve.has_band for curve in curves):
+        return table
+    intervals = [curve.mean_over().interval(level) for curve in curves]
+    table[f"{level:.0%} interval"] = [f"{_number(low)} to {_number(high)}" for low, high in intervals]
+    table["half band"] = [_number(_median_half(curve, level)) for curve in curves]
+    table["p: zero"] = [_p(curve.is_zero(level).p_value) for curve in curves]
+    table["p: constant"] = [_p(curve.is_constant(level).p_value) for curve in curves]
+    return table
+
+
+def _median_half(curve: ReleasedCurve, level: float) -> float:
+    lower, upper = curve.band(level)
+    return float(np.median(upper - lower)) / 2
+
+
+def _table_of_values(curve: ReleasedCurve, level: float) -> dict[str, list[str]]:
+    x = np.linspace(*curve.domain, _PLACES)
+    table = {curve.x_name: [_number(value) for value in x], "estimate": [_number(value) for value in curve(x)]}
+    if curve.has_band:
+        lower, upper = curve.band(level, x)
+        table["s.e."] = [_number(value) for value in curve.standard_error(x)]
+        table[f"{level:.0%} band"] = [f"{_number(a)} to {_number(b)}" for a, b in zip(lower, upper, strict=True)]
+    return table
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

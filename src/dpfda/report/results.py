@@ -1,0 +1,123 @@
+"""Results that answer: `dpfda.load` reads a result file, `dpfda.save` writes one. Neither needs data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from dpfda.errors import InvalidInput
+from dpfda.inference.result_model import ModelAnswers
+from dpfda.inference.summary import write_summary_html
+from dpfda.report.document import Document, StudyDescription, make_result_document, read_document, to_json
+from dpfda.report.privacy_card import write_privacy_card
+
+
+class Result(ModelAnswers):
+    """A result file, which answers every question that the fitted estimator does. Nothing is spent by asking.
+
+    Attributes
+    ----------
+    document : dict
+        All that the file holds, see `src/dpfda/report/assets/result-2.schema.json`.
+    coding_ : Coding
+        The covariates with their public bounds or levels, and reference values.
+    estimand_, warnings_ : str, tuple of str
+        What the curve is a mean of, and what the method warned of.
+    privacy_ : dict
+        The privacy statement.
+
+    Examples
+    --------
+    >>> import tempfile, dpfda
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> fit = dpfda.PrivateMean(4, 1e-5, domain=(0, 1), y_bounds=(-4, 4), random_state=1).fit(simulate_mean(2000, 6, rng=1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = dpfda.save(fit, f"{folder}/result.json", x="time", y="score")
+    ...     result = dpfda.load(path)
+    >>> result
+    Result('mean of score over time')
+    >>> bool(abs(result.curve_([0.5]) - fit.curve_([0.5])).max() < 1e-10)
+    True
+    """
+
+    def __init__(self, document: Document) -> None:
+        study = document["study"]
+        super().__init__(document["model"], x_name=study["x"], y_name=study["y"])
+        self.document = document
+        self.estimand_, self.warnings_ = document["estimand"], tuple(document["warnings"])
+        self.privacy_ = document["privacy"]
+
+    def describe_privacy(self) -> list[str]:
+        """The sentences of the privacy card about who is protected and what epsilon means."""
+        wanted = ("Who", "What ε", "This result")
+        card = [part for part in write_privacy_card(self.document) if part.heading.startswith(wanted)]
+        return [sentence for part in card for sentence in part.sentences[:2]]
+
+    def _repr_html_(self) -> str:
+        return write_summary_html(self)
+
+    def __repr__(self) -> str:
+        return f"Result('{self.document['study']['model']} of {self.y_name} over {self.x_name}')"
+
+
+def load(path: str | Path) -> Result:
+    """Read the JSON (or HTML report) that `dpfda fit` or `dpfda.save` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        Of the file; one of version 0.1, or one that is damaged, is refused.
+
+    Returns
+    -------
+    Result
+        Answers every question without data; nothing is spent.
+
+    Examples
+    --------
+    >>> import dpfda
+    >>> dpfda.load("nowhere.json")
+    Traceback (most recent call last):
+        ...
+    dpfda.errors.InvalidInput: There is no file nowhere.json; name the JSON or HTML that `dpfda fit` wrote.
+    """
+    document = read_document(path)
+    try:
+        return Result(document)
+    except (InvalidInput, ValueError, TypeError, KeyError) as error:
+        raise InvalidInput(f"{Path(path).name} is damaged: {error}") from None
+
+
+def save(fitted: Any, path: str | Path, *, x: str = "x", y: str = "y", title: str = "", **labels: Any) -> Path:
+    """Write a fitted estimator as a result file.
+
+    Parameters
+    ----------
+    fitted : PrivateMean or PrivateVaryingCoefficients
+        After `fit`.
+    path : str or Path
+        Of the JSON file; an existing one is replaced.
+    x, y, title : str
+        The names of the variables, and of the study.
+    labels : optional
+        Further fields of `dpfda.report.document.StudyDescription`, such as source, x_label, y_label and level.
+
+    Returns
+    -------
+    Path
+        Of the file.
+
+    Examples
+    --------
+    >>> import json, tempfile, dpfda
+    >>> from dpfda.curves.simulated import simulate_mean
+    >>> fit = dpfda.PrivateMean(4, 1e-5, domain=(0, 1), y_bounds=(-4, 4), random_state=1).fit(simulate_mean(500, 6, rng=1))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     json.loads(dpfda.save(fit, f"{folder}/result.json").read_text())["schema"]
+    'dpfda-result/2'
+    """
+    names = {"title": title or f"{y} over {x}", "x_label": x, "y_label": y, "source": "Python", **labels}
+    study = StudyDescription(x=x, y=y, functions=fitted.names_, **names)
+    path = Path(path)
+    path.write_text(to_json(make_result_document(fitted, study)), encoding="utf-8")
+    return path

@@ -1,0 +1,90 @@
+"""The JSON Schema of result files, and a check against it: the few keywords that it uses."""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from dpfda.errors import InvalidInput
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+@lru_cache(maxsize=1)
+def result_schema() -> dict[str, Any]:
+    """The schema that is shipped with the package."""
+    place = importlib.resources.files("dpfda.report") / "assets" / "result-2.schema.json"
+    schema: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+    return schema
+
+
+def check_document(document: Any, file: str) -> None:
+    """Raise one sentence that names the first place at which a document is not as the schema says."""
+    found = find_mistake(document, result_schema(), "the document")
+    if found is not None:
+        raise InvalidInput(f"{file} is damaged: {found}; use the file that `dpfda fit` wrote.")
+
+
+def find_mistake(value: Any, schema: Mapping[str, Any], place: str) -> str | None:
+    """What is wrong, and where; None if nothing is."""
+    if "$ref" in schema:
+        schema = result_schema()["$defs"][schema["$ref"].rpartition("/")[2]]
+    if "anyOf" in schema:
+        wrong = [find_mistake(value, each, place) for each in schema["anyOf"]]
+        return wrong[0] if all(wrong) else None
+    found = _find_in_value(value, schema, place)
+    if found is not None or not isinstance(value, dict | list):
+        return found
+    return (_find_in_object if isinstance(value, dict) else _find_in_array)(value, schema, place)
+
+
+def _find_in_value(value: Any, schema: Mapping[str, Any], place: str) -> str | None:
+    if "const" in schema and value != schema["const"]:
+        return f"{place} must be {schema['const']!r}"
+    if "enum" in schema and value not in schema["enum"]:
+        return f"{place} must be one of {', '.join(map(repr, schema['enum']))}"
+    if "type" in schema and not _has_type(value, schema["type"]):
+        return f"{place} must be of type {schema['type']}"
+    if "minimum" in schema and not value >= schema["minimum"]:
+        return f"{place} must be at least {schema['minimum']}"
+    return None
+
+
+def _has_type(value: Any, names: str | list[str]) -> bool:
+    wanted = [names] if isinstance(names, str) else names
+    if isinstance(value, bool):
+        return "boolean" in wanted
+    return any(isinstance(value, _TYPES[name]) for name in wanted)
+
+
+def _find_in_object(value: Any, schema: Mapping[str, Any], place: str) -> str | None:
+    for name in schema.get("required", ()):
+        if name not in value:
+            return f"{place} has no {name!r}"
+    for name, inner in schema.get("properties", {}).items():
+        found = find_mistake(value[name], inner, f"{place}.{name}") if name in value else None
+        if found:
+            return found
+    return None
+
+
+def _find_in_array(value: Any, schema: Mapping[str, Any], place: str) -> str | None:
+    if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+        return f"{place} has a wrong number of entries"
+    if "items" in schema:
+        for number, entry in enumerate(value):
+            found = find_mistake(entry, schema["items"], f"{place}[{number}]")
+            if found:
+                return found
+    return None

@@ -1,0 +1,74 @@
+"""`dpfda ask`: the answers of Python on the command line, without data and without spending."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+
+import numpy as np
+import pytest
+from cli_helpers import dpfda
+
+from dpfda import PrivateVaryingCoefficients
+from dpfda.cli.commands.ask import parse_profile
+from dpfda.curves.simulated import simulate_vcm
+from dpfda.report.results import load, save
+
+
+@pytest.fixture
+def result(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = PrivateVaryingCoefficients(
+            4, 1e-5, domain=(0, 1), y_bounds=(-4, 4), covariates={"dose": (-1, 1), "male": (-1, 1)},
+            basis="free-ends", random_state=1,
+        ).fit(simulate_vcm(1000, 6, 2, rng=1))  # fmt: skip
+    save(fit, "result.json")
+    return load("result.json")
+
+
+def test_contrasts_reach_table_csv_and_figure(result, capsys, tmp_path) -> None:
+    options = ["--curve", "dose=1,male=0.5", "--minus", "dose=-1,male=0.5", "--level", "0.9"]
+    ran = dpfda(capsys, "ask", "result.json", *options, "--csv", "c.csv", "--points", 5, "--figure", "c.png")
+    assert ran.code == 0, ran.err
+    assert "is zero: p" in ran.out
+    assert "maximum" in ran.out
+    rows = list(csv.DictReader((tmp_path / "c.csv").open()))
+    curve = result.curve_at(dose=1, male=0.5) - result.curve_at(dose=-1, male=0.5)
+    x = np.linspace(0, 1, 5)
+    np.testing.assert_array_equal([float(row["estimate"]) for row in rows], curve(x))
+    np.testing.assert_array_equal([float(row["upper"]) for row in rows], curve.band(0.9, x)[1])
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_averages_slopes_and_effects(result, capsys) -> None:
+    value = result.effect("dose").mean_over(0.2, 0.4)
+    ran = dpfda(capsys, "ask", "result.json", "--effect", "dose", "--average", "0.2:0.4", "--integral", "0:1")
+    assert f"{value.estimate:.3f}"[:5] in ran.out
+    assert "Integral of dose over 0 to 1" in ran.out
+    assert dpfda(capsys, "ask", "result.json", "--derivative", "--x", "0.1,0.9").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--curve", "dose"], "--curve must be written NAME=VALUE"),
+        (["--curve", "age=3"], "'age' is no covariate of this fit; choose from dose, male"),
+        (["--curve", "dose=7"], "dose must lie within its public bounds -1 to 1"),
+        (["--effect", "dose", "--minus", "dose=0"], "leave out --curve and --minus"),
+        (["--figure", "c.doc"], "must end in .png"),
+        (["--x", "5"], "x must lie in the domain"),
+        (["--level", "2"], "--level must lie strictly between 0 and 1"),
+        (["--csv", "result.json"], "result.json exists"),
+    ],
+)
+def test_mistakes_are_one_sentence(result, capsys, options, sentence) -> None:
+    ran = dpfda(capsys, "ask", "result.json", *options)
+    assert ran.code == 2
+    assert sentence in ran.err
+    assert len(ran.complaints) == 1
+
+
+def test_profiles_are_names_and_values() -> None:
+    assert parse_profile("curve", "male=1, arm = B") == {"male": "1", "arm": "B"}

@@ -1,0 +1,78 @@
+"""Estimators on tables: columns by name, covariates by public facts, designs by formula."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dpfda import Curves, InvalidInput, LargeDeltaWarning, PrivateMean, PrivateVaryingCoefficients
+from dpfda.curves.tables.design import Design
+from dpfda.estimators.design_coding import DesignCoding, make_design_coding
+
+PUBLIC = {"epsilon": 4, "delta": 1e-5, "domain": (0, 1), "y_bounds": (-5, 5), "random_state": 1}
+FACTS = {"male": (0, 1), "bmi": (10, 70), "arm": ["A", "B"]}
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    people = pd.DataFrame(
+        {"pid": np.arange(1500), "male": rng.integers(0, 2, 1500), "arm": rng.choice(["A", "B"], 1500)}
+    )
+    people["bmi"] = rng.uniform(15, 45, 1500)
+    rows = people.loc[people.index.repeat(4)].reset_index(drop=True)
+    rows["t"] = rng.uniform(0, 1, len(rows))
+    rows["y"] = 1 + rows["male"] + 0.5 * (rows["arm"] == "B") * rows["t"] + rng.normal(0, 0.3, len(rows))
+    return rows
+
+
+def test_a_mean_of_a_table_is_the_mean_of_its_curves(table) -> None:
+    whole = PrivateMean(**PUBLIC).fit(table, id="pid", x="t", y="y")
+    curves = Curves.from_frame(table, id="pid", x="t", y="y")
+    np.testing.assert_array_equal(whole.coef_, PrivateMean(**PUBLIC).fit(curves).coef_)
+
+
+def test_coefficients_of_a_table_by_names(table) -> None:
+    fitted = PrivateVaryingCoefficients(covariates=FACTS, **PUBLIC).fit(table, id="pid", x="t", y="y")
+    assert fitted.names_ == ("intercept", "male", "bmi", "arm: B")
+    effect = fitted.curve_at(male=1) - fitted.curve_at(male=0)
+    assert effect(np.array([0.5]))[0] == pytest.approx(1.0, abs=0.3)
+
+
+def test_products_and_splines_answer_by_names(table) -> None:
+    model = PrivateVaryingCoefficients(covariates=FACTS, design="male*C(arm) + spline(bmi, 30, degree=1)", **PUBLIC)
+    fitted = model.fit(table, id="pid", x="t", y="y")
+    assert fitted.names_[:4] == ("intercept", "male", "arm: B", "male:arm: B")
+    profile = {"male": 1, "arm": "B", "bmi": 30}
+    row = Design(model.design, FACTS).row(**profile)
+    np.testing.assert_allclose(fitted.predict([0.2, 0.8], **profile), fitted.predict([0.2, 0.8], [row]))
+    difference = fitted.curve_at(male=1, arm="B") - fitted.curve_at(male=0, arm="B")
+    sum_ = fitted.effect("male") + fitted.effect("male:arm: B")
+    np.testing.assert_allclose(difference(np.array([0.5])), sum_(np.array([0.5])))
+
+
+def test_a_coding_with_products_is_not_written_to_files() -> None:
+    plain = make_design_coding(Design("male + C(arm)", FACTS), FACTS)
+    assert not isinstance(plain, DesignCoding)
+    assert plain.to_dict()["covariates"][1]["levels"] == ["A", "B"]
+    with pytest.raises(InvalidInput, match="products or splines"):
+        make_design_coding(Design("male:bmi", FACTS), FACTS).to_dict()
+
+
+def test_what_a_table_needs_is_said_in_one_sentence(table) -> None:
+    with pytest.raises(InvalidInput, match="x must name a column"):
+        PrivateMean(**PUBLIC).fit(table, id="pid", y="y")
+    with pytest.raises(InvalidInput, match="y must name a column"):
+        PrivateMean(**PUBLIC).fit(table, np.zeros(3), id="pid", x="t")
+    with pytest.raises(InvalidInput, match="name the columns of a table"):
+        PrivateMean(**PUBLIC).fit(table)
+    with pytest.raises(InvalidInput, match="covariates must be given to fit a table"):
+        PrivateVaryingCoefficients(design_bounds=[(0, 1)], **PUBLIC).fit(table, id="pid", x="t", y="y")
+    with pytest.raises(InvalidInput, match="contradict each other"):
+        PrivateVaryingCoefficients(covariates=FACTS, design="0 + male", **PUBLIC).fit(table, id="pid", x="t", y="y")
+
+
+def test_a_large_delta_is_warned_of_before_anything_is_spent(table) -> None:
+    with pytest.warns(LargeDeltaWarning, match="1,500 subjects"):
+        PrivateMean(**(PUBLIC | {"delta": 0.01})).fit(table, id="pid", x="t", y="y")
