@@ -41,7 +41,7 @@ def test_replacing_a_subject_moves_sums_within_their_sensitivity(subjects, other
     cells = PlaceCounts(partial(find_covariate_cells, intercept=False), counts)
     for request, bound in ((cells, counts), (RowSum(rows, ellipsoid), ellipsoid)):
         one, two = (request.prepared_words(curves_of(each)) for each in (subjects, neighbours))
-        sums = [bound.total(words, n) for words in (one, two)]
+        sums = [bound.total(words, len(subjects)) for words in (one, two)]
         change = sums[0].total - sums[1].total
         assert np.isfinite(change).all()
         alone = sum(request.prepared_words(curves_of([each])) for each in subjects)
