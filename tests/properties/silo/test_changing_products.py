@@ -35,7 +35,7 @@ def curves_of(subjects) -> PreparedCurves:
 def test_replacing_a_subject_moves_sums_within_their_sensitivity(subjects, other, scale, data) -> None:
     place = data.draw(st.integers(0, len(subjects) - 1))
     neighbours = [*subjects[:place], other, *subjects[place + 1 :]]
-    n, counts, products = len(subjects), HistogramsBound(2, COVARIATE_CELLS), CovariateMoments(False)
+    counts, products = HistogramsBound(2, COVARIATE_CELLS), CovariateMoments(False)
     rows = partial(weighted_products, intercept=False, centre=np.array([0.0, 0.2]), scale=np.array([1.0, scale]))
     ellipsoid = products.bound(Dimensions(2, Cosine(3)))
     cells = PlaceCounts(partial(find_covariate_cells, intercept=False), counts)
