@@ -133,7 +133,7 @@ class FittedFunctions(Answers):
         self.coding_ = default_coding(scaling.design_bounds) if coding is None else coding
         self.limits_ = scaling.y_bounds
         self.law_ = self._make_law()
-        self.estimand_, self.warnings_ = write_estimand(self.y_name, self.x_name, self.limits_), ()
+        self.estimand_, self.warnings_ = write_estimand(self.y_name, self.x_name, self.limits_), outcome.notices
         return self
 
     def _make_law(self) -> Law:

@@ -48,7 +48,8 @@ COORDINATORS.update(published=PublishedCoordinator, adaptive=AdaptiveCoordinator
 class Outcome:
     """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private.
 
-    `heads` holds the head that the last release of each silo carries: it shows an older ledger later.
+    `notices` are sentences that a reader of the result must see. `heads` holds the head that the last release of each
+    silo carries: it shows an older ledger later.
     """
 
     coefficients: Floats
@@ -56,6 +57,7 @@ class Outcome:
     private: bool
     errors: ErrorParts | None = None
     heads: Mapping[str, str] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 def make_coordinator(terms: StudyTerms) -> Coordinator:
@@ -83,4 +85,5 @@ def run_study(
         private = private and all(release.private for release in releases.values())
         if on_round is not None:
             on_round(index + 1, len(plan.rounds))
-    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts, heads)
+    notices = tuple(getattr(coordinator, "notices", ()))
+    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts, heads, notices)

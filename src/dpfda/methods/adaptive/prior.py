@@ -78,6 +78,12 @@ class ScaledMixture:
             found[1, 1] += weights @ self.slope
         return found
 
+    def keep(self, which: Integers) -> ScaledMixture:
+        """Some components only."""
+        own = self.mixture
+        kept = Mixture(own.shapes, own.shape[which], own.slope[which], own.bend[which], own.log_odds[which])
+        return ScaledMixture(kept, self.level[which], self.slope[which], self.bend[which])
+
     def odds(self, temper: float = 1.0) -> Floats:
         """Prior weights, adding up to 1."""
         return normalise(temper * self.log_odds)
