@@ -15,6 +15,7 @@ from dpfda.curves.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.estimators.estimated_error import estimate_error
 from dpfda.estimators.parameters import check_is_fitted
+from dpfda.estimators.sites import Sites
 from dpfda.inference.answers import Answers
 from dpfda.inference.bands import half_widths
 from dpfda.inference.coding import Coding, default_coding
@@ -133,6 +134,7 @@ class FittedFunctions(Answers):
         self.coding_ = default_coding(scaling.design_bounds) if coding is None else coding
         self.limits_ = scaling.y_bounds
         self.law_ = self._make_law()
+        self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)
         self.estimand_, self.warnings_ = write_estimand(self.y_name, self.x_name, self.limits_), outcome.notices
         return self
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda._typing import Floats
@@ -110,10 +111,11 @@ class PrivateMean(CurveEstimator):
     ) -> tuple[Floats, Floats]:
         """Lower and upper limits at x (201 points of the domain by default) for sampling AND privacy noise.
 
-        A simultaneous band holds the whole mean function with probability `level`; a pointwise one each value.
+        A simultaneous band holds the whole mean function with probability `level`; a pointwise one each value. A mean lies
+        within `y_bounds`, and so does its band.
         """
         low, high = self._bands(level, x, simultaneous)
-        return low[:, 0], high[:, 0]
+        return np.clip(low[:, 0], *self.limits_), np.clip(high[:, 0], *self.limits_)
 
     def _public_shape(self, coefficients: Floats) -> Floats:
         mean: Floats = coefficients[0]

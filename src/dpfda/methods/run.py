@@ -13,6 +13,7 @@ from dpfda._typing import Floats
 from dpfda.errors import InvalidInput, TransportError
 from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.methods.adaptive.error_parts import ErrorParts
+from dpfda.methods.adaptive.sites import SiteLaw
 from dpfda.methods.published import PublishedCoordinator
 from dpfda.methods.quantiles import QuantileCoordinator
 from dpfda.protocol.messages import Query, Release
@@ -58,6 +59,7 @@ class Outcome:
     errors: ErrorParts | None = None
     heads: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    sites: SiteLaw | None = None
 
 
 def make_coordinator(terms: StudyTerms) -> Coordinator:
@@ -85,5 +87,6 @@ def run_study(
         private = private and all(release.private for release in releases.values())
         if on_round is not None:
             on_round(index + 1, len(plan.rounds))
-    notices = tuple(getattr(coordinator, "notices", ()))
-    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts, heads, notices)
+    notices, sites = tuple(getattr(coordinator, "notices", ())), getattr(coordinator, "sites", None)
+    known = coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts
+    return Outcome(*known, heads, notices, sites)

@@ -98,7 +98,7 @@ def normalise(logs: Floats) -> Floats:
 @lru_cache(maxsize=32)
 def make_mixture(basis: Basis, alpha: float) -> Mixture:
     """The components for the functions of this basis (the longer one that estimates live in)."""
-    if isinstance(basis, FreeEnds) and basis.size > constants.STRAIGHT:
+    if isinstance(basis, FreeEnds) and basis.size > constants.STRAIGHT + 1:
         return _free_ends_mixture(basis.size)
     covariance = basis.prior_covariance(alpha, constants.COHERENT_SHARE)
     shapes = (covariance / max(float(np.trace(covariance)), 1e-300))[None]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,6 +30,10 @@ class Gaussian:
     mean: Floats
     covariance: Floats
 
+    def restored(self, matrix: Floats) -> Gaussian:
+        """In other coefficients, `matrix` times these."""
+        return Gaussian(np.asarray(matrix @ self.mean), np.asarray(matrix @ self.covariance @ matrix.T))
+
 
 @dataclass(frozen=True)
 class SiteLaw:
@@ -43,6 +47,12 @@ class SiteLaw:
     level_sd: tuple[float, float]  # between-site sd of the level: posterior mean and sd
     different: float  # probability that sites differ at all
     shrinkage: Mapping[str, float]  # how much of its own deviation a site keeps
+
+    def restored(self, matrix: Floats) -> SiteLaw:
+        """In other coefficients, `matrix` times these."""
+        each = {name: law.restored(matrix) for name, law in self.each.items()}
+        subjects, sites, new_site = (law.restored(matrix) for law in (self.subjects, self.sites, self.new_site))
+        return replace(self, subjects=subjects, sites=sites, new_site=new_site, each=each)
 
 
 def fit_sites(
