@@ -71,7 +71,7 @@ def enrol(root, coordinator, name, seed):
 
 @pytest.mark.slow
 def test_the_page_works_as_written(tmp_path):
-    coordinator, running, stewards = tmp_path / "coordinator", [], {}
+    coordinator, running, owners = tmp_path / "coordinator", [], {}
     coordinator.mkdir()
     (coordinator / "ca.pass").write_text("correct horse battery\n")
     (coordinator / "lipid.toml").write_text(block("toml", "consortium ="))
@@ -80,13 +80,11 @@ def test_the_page_works_as_written(tmp_path):
         typed("dpfda consortium init", coordinator, change=lambda line: line + port)
         try:
             for seed, name in enumerate(SUBJECTS):
-                stewards[name] = enrol(tmp_path, coordinator, name, seed)
-                words = stewards[name][1](block("", "dpfda site run")).split()
-                running.append(
-                    subprocess.Popen([*COMMAND, *words[1:]], cwd=stewards[name][0], stderr=subprocess.DEVNULL)
-                )
+                owners[name] = enrol(tmp_path, coordinator, name, seed)
+                words = owners[name][1](block("", "dpfda site run")).split()
+                running.append(subprocess.Popen([*COMMAND, *words[1:]], cwd=owners[name][0], stderr=subprocess.DEVNULL))
             assert "lipid.study/terms.json" in typed("dpfda study propose", coordinator).replace("\n", "")
-            for owner, rename in stewards.values():
+            for owner, rename in owners.values():
                 shutil.copy(coordinator / "lipid.study" / "terms.json", owner)
                 assert "are about to promise" in typed("dpfda site inbox", owner, "y\n", rename)
             began = time.monotonic()
@@ -98,7 +96,7 @@ def test_the_page_works_as_written(tmp_path):
             typed("dpfda study result", coordinator)
             assert (coordinator / "lipid.html").stat().st_size > 1000
             assert (coordinator / "lipid.json").exists()
-            assert "unbroken" in typed("dpfda site status", stewards["north"][0])
+            assert "unbroken" in typed("dpfda site status", owners["north"][0])
         finally:
             for process in running:
                 process.send_signal(signal.SIGINT)
