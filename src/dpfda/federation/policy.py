@@ -117,7 +117,6 @@ class SitePolicy:
 
         source = self.source()
         named = [(f"[data] {role}", str(self.data[role])) for role in ("id", "x", "y") if self.data.get(role)]
-        named += [("[allow] covariates", name) for name in self.allow.covariates or ()]
         refuse_unknown_columns(read_column_names(source, self.data.get("separator")), named, source)
 
     def load_curves(self, terms: StudyTerms, n: int | None = None) -> Loaded:
