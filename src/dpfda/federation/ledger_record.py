@@ -35,8 +35,9 @@ def check_against_log(ledger: Ledger, audit: AuditLog) -> None:
         for line in audit.lines()
         if "ledger_head" in line
     ]
-    if positions:
-        ledger.check_position(next((known for known in reversed(positions) if known.id == ledger.id), positions[-1]))
+    own = [known for known in positions if known.id == ledger.id]
+    if positions:  # the furthest: of two processes the one that looked first may have written last
+        ledger.check_position(max(own, key=lambda known: known.debits) if own else positions[-1])
 
 
 def check_pledges(audit: AuditLog, pledges: Mapping[str, str]) -> None:
