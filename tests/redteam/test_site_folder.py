@@ -481,6 +481,22 @@ def test_a_line_is_not_written_to_an_older_log(made):
         AuditLog(made.site.audit).append("decision")
 
 
+def test_an_acceptance_that_was_withdrawn_cannot_be_put_back(made):
+    """Guard: `check_pledges`. The coordinator has it, signed, and so has every copy of the folder."""
+    kept = Site(made.site).answer(subject(INVITATION), sign_terms(TERMS, made.consortium.signing_key()))
+    site = Site(made.site)
+    assert CliRunner().invoke(app, ["site", "decline", str(made.site.root), "redteam"]).exit_code == 0
+    put(made.site.acceptances / f"{TERMS.digest()}.json", kept)
+    with pytest.raises(LedgerError, match="not declined since"):
+        check_ready(made.site, simulation=False)
+    with pytest.raises(LedgerError, match="not declined since"):
+        site.answer(subject(0), ask(0))
+    assert open_ledger(made.policy).spent().debits == 0
+    Decisions(made.site).decline(TERMS)
+    Decisions(made.site).accept(TERMS, open_ledger(made.policy))
+    assert site.answer(subject(0), ask(0)), "whoever changes their mind, on purpose, may"
+
+
 def test_the_furthest_line_counts_not_the_last_one(made):
     """Guard: `check_against_log`. Of two processes, the one that looked at the ledger first may write its line last."""
     stale = record_position(open_ledger(made.policy))
