@@ -32,6 +32,7 @@ from dpfda.federation.decisions import MOST_OPEN, Decisions
 from dpfda.federation.enrolment import take_papers
 from dpfda.federation.flare.launch import make_command, make_environment
 from dpfda.federation.keys import make_signing_key, read_signing_key
+from dpfda.federation.ledger_record import record_position
 from dpfda.federation.policy import Allowed, SitePolicy
 from dpfda.federation.proposal import sign_terms
 from dpfda.federation.quiet import neutralise
@@ -453,6 +454,93 @@ def test_a_log_that_is_lost_while_a_site_runs_ends_its_answers(made):
     made.site.audit.write_bytes(kept)
     assert site.answer(subject(1), ask(1))
     assert open_ledger(made.policy).spent().debits == 2
+
+
+def put_back(made, before, *names):
+    """What was there before: these files and no companions of the ledger."""
+    for companion in made.site.root.glob("ledger-*"):
+        companion.unlink()
+    for name in names:
+        (made.site.root / name).write_bytes(before[name])
+
+
+def test_a_line_is_not_written_to_an_older_log(made):
+    """Guard: `AuditLog._refuse_older`. Such a line would make a head that no longer shows that lines are missing."""
+    before = {path.name: path.read_bytes() for path in made.site.root.iterdir() if path.is_file()}
+    assert Site(made.site).answer(subject(0), ask(0))
+    put_back(made, before, "ledger", "audit.jsonl")
+    Decisions(made.site).keep(sign_terms(OTHER, made.consortium.signing_key()))
+    for command in (["decline", "other"], ["accept", "other", "--yes"]):
+        done = CliRunner().invoke(app, ["site", command[0], str(made.site.root), *command[1:]])
+        assert isinstance(done.exception, LedgerError), command
+    with pytest.raises(LedgerError, match="lines are missing"):
+        Site(made.site).answer(subject(0), ask(0, 1.0))
+    with pytest.raises(LedgerError, match="lines are missing"):
+        check_ready(made.site, simulation=False)
+    made.site.audit.with_name("audit.jsonl.head").unlink()
+    with pytest.raises(LedgerError, match="its end is missing"):
+        AuditLog(made.site.audit).append("decision")
+
+
+def test_an_acceptance_that_was_withdrawn_cannot_be_put_back(made):
+    """Guard: `check_pledges`. The coordinator has it, signed, and so has every copy of the folder."""
+    kept = Site(made.site).answer(subject(INVITATION), sign_terms(TERMS, made.consortium.signing_key()))
+    site = Site(made.site)
+    assert CliRunner().invoke(app, ["site", "decline", str(made.site.root), "redteam"]).exit_code == 0
+    put(made.site.acceptances / f"{TERMS.digest()}.json", kept)
+    with pytest.raises(LedgerError, match="not declined since"):
+        check_ready(made.site, simulation=False)
+    with pytest.raises(LedgerError, match="not declined since"):
+        site.answer(subject(0), ask(0))
+    assert open_ledger(made.policy).spent().debits == 0
+    Decisions(made.site).decline(TERMS)
+    Decisions(made.site).accept(TERMS, open_ledger(made.policy))
+    assert site.answer(subject(0), ask(0)), "whoever changes their mind, on purpose, may"
+
+
+def test_the_furthest_line_counts_not_the_last_one(made):
+    """Guard: `check_against_log`. Of two processes, the one that looked at the ledger first may write its line last."""
+    stale = record_position(open_ledger(made.policy))
+    before = {"ledger": made.site.ledger.read_bytes()}
+    assert Site(made.site).answer(subject(0), ask(0))
+    AuditLog(made.site.audit).append("decision", outcome="declined", **stale)
+    check_ready(made.site, simulation=False)
+    put_back(made, before, "ledger")
+    with pytest.raises(LedgerError, match="older"):
+        check_ready(made.site, simulation=False)
+
+
+def test_no_answer_leaves_before_its_debit_is_in_the_log(made):
+    """Guard: `Site._note`. Many repeats are not noted one by one; one whose debit could not be noted at first is."""
+    site = Site(made.site)
+    for _ in range(25):
+        assert site.answer(subject(0), ask(0))
+    kept = made.site.audit.read_bytes()
+    made.site.audit.unlink()
+    with pytest.raises(LedgerError, match="audit log"):
+        site.answer(subject(1), ask(1))  # drawn and paid for
+    made.site.audit.write_bytes(kept)
+    made.site.audit.chmod(0o600)
+    assert site.answer(subject(1), ask(1))
+    assert AuditLog(made.site.audit).lines()[-1]["ledger_debits"] == 2
+    written = made.site.audit.stat().st_size
+    assert site.answer(subject(1), ask(1))
+    assert made.site.audit.stat().st_size == written
+
+
+def test_a_study_does_not_go_on_after_its_ledger_was_restored(made):
+    """Guard: `Session.end`. The owner may accept the terms again; batches that were answered are not asked twice."""
+    assert Site(made.site).answer(subject(0), ask(0))
+    shutil.copy(made.site.ledger, made.root / "copy")
+    assert Site(made.site).answer(subject(1), ask(1))
+    made.site.ledger.unlink()
+    given = ["--ledger", str(made.site.ledger), "--copy", str(made.root / "copy"), "--log", str(made.site.audit)]
+    assert CliRunner().invoke(app, ["budget", "restore", *given, "--yes"]).exit_code == 0
+    assert CliRunner().invoke(app, ["site", "accept", str(made.site.root), "redteam", "--yes"]).exit_code == 0
+    spent = open_ledger(made.policy).spent()
+    with pytest.raises(ProtocolError, match="has ended"):
+        Site(made.site).answer(subject(1), ask(1, 1.0))
+    assert open_ledger(made.policy).spent() == spent
 
 
 def test_terms_are_paid_by_the_ledger_with_which_they_were_accepted(made):

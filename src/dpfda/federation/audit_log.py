@@ -43,6 +43,7 @@ class AuditLog:
             number, previous = _read_last(file)
             if not number:
                 raise LedgerError(self._describe_loss())
+            self._refuse_older(number, previous)
             self._write(file, number + 1, previous, event, fields)
 
     def begin(self) -> None:
@@ -79,17 +80,27 @@ class AuditLog:
 
     def _check_end(self, lines: list[dict[str, Any]]) -> None:
         """A crash may leave the log ahead of its head, never behind it."""
-        if not self._head.exists():
-            if len(lines) > 1:
-                raise LedgerError(_describe_alteration("the file with its end is missing"))
-            return
+        count, known = self._read_head(len(lines))
+        if not 0 <= count <= len(lines) or (count and lines[count - 1]["hash"] != known):
+            raise LedgerError(_describe_alteration("lines are missing at its end"))
+
+    def _refuse_older(self, number: int, last: str) -> None:
+        """The same by the last line alone: a line in an older log would make a head that hides what is missing."""
+        count, known = self._read_head(number)
+        if count > number or (count == number and known != last):
+            raise LedgerError(_describe_alteration("lines are missing at its end"))
+
+    def _read_head(self, number: int) -> tuple[int, str]:
+        """The lines that the head knows of, and the hash of the last of them; `number` are in the log."""
         try:
             head = json.loads(self._head.read_bytes())
-            count = int(head["lines"])
+            return int(head["lines"]), str(head["hash"])
+        except FileNotFoundError:
+            if number > 1:
+                raise LedgerError(_describe_alteration("the file with its end is missing")) from None
+            return 0, GENESIS
         except (ValueError, KeyError, TypeError):
             raise LedgerError(_describe_alteration("the file with its end cannot be read")) from None
-        if not 0 <= count <= len(lines) or (count and lines[count - 1]["hash"] != head["hash"]):
-            raise LedgerError(_describe_alteration("lines are missing at its end"))
 
     def _write(self, file: BinaryIO, number: int, previous: str, event: str, fields: dict[str, Any]) -> None:
         line = {"seq": number, "at": _now(), "event": event, **_cut_long_texts(fields), "previous": previous}

@@ -59,6 +59,7 @@ class Site:
         self._audit = AuditLog(folder.audit)
         self._open: dict[str, _Open] = {}
         self._said: Counter[tuple[Any, ...]] = Counter()
+        self._noted = ""  # the head of the ledger in the last line that has one
 
     def answer(self, subject: Subject, payload: bytes) -> bytes:
         """Answer one question, or raise; an error never leaves the silo's process."""
@@ -143,6 +144,8 @@ class Site:
         """Write a line to the site's log, unless it says what many before it said.
 
         Refusals about terms that nobody accepted are alike if their errors are of one kind, whatever the coordinator wrote.
+        A line with a state of the ledger that the log may not know is always written: no answer leaves before its debit is
+        noted, also if noting it failed at first.
         """
         outcome, terms, reason = facts["outcome"], facts.get("terms"), str(facts.get("reason"))
         if outcome == "refused" and not (self._folder.acceptances / f"{terms}.json").exists():
@@ -151,8 +154,10 @@ class Site:
         if key not in self._said and len(self._said) >= _MOST_KINDS and outcome == "refused":
             return
         self._said[key] += 1
-        if self._said[key] <= _MOST_ALIKE:
+        head = facts.get("ledger_head", self._noted)
+        if self._said[key] <= _MOST_ALIKE or head != self._noted:
             self._audit.append(event, **facts)
+            self._noted = head
 
 
 def refuse_seed(policy: SitePolicy, *, simulation: bool) -> None:

@@ -117,9 +117,10 @@ class SqlTransaction:
         return self._value(sa.select(table.c.hash).where(table.c.seq == seq))
 
     def before(self, run: str, position: int) -> str | None:
-        """The run's head before one of its debits."""
+        """The run's head before one of its answers; a debit without an answer has none."""
         table = self._tables.debits
-        return self._value(sa.select(table.c.before).where(table.c.run == run, table.c.position == position))
+        answered = (table.c.run == run, table.c.position == position, table.c.sha256 != "")
+        return self._value(sa.select(table.c.before).where(*answered))
 
     def asked(self, run: str, round: int) -> tuple[str, str] | None:
         """The question that a round was asked, and the hash of its answer."""

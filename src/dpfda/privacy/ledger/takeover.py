@@ -89,7 +89,8 @@ def restore(
     Parameters
     ----------
     copy : path, optional
-        An older copy: its debits and answers are taken over. Without one, `total` is the (epsilon, delta) that was set.
+        An older copy: its debits and answers are taken over, and its runs end. Without one, `total` is the (epsilon,
+        delta) that was set.
     spent : float, optional
         The mu^2 that the owner's log shows as spent by the lost ledger; what the copy lacks of it is charged. None:
         unknown, so that all that is left is charged.
@@ -106,7 +107,7 @@ def restore(
         missing = (session.budget.mu_squared if spent is None else spent) - known
         if missing > 0:
             label = "unknown: all that was left" if spent is None else "shown by the log, not by the copy"
-            record = session.record("restored")
+            record = session.record(f"restored-{session.state.debits + 1}")  # a copy may be of a restored one
             event = GaussianEvent(missing**0.5, label=label)
             after = session.debit(
                 record, 0, event, sha256="", at=timestamp(), actor="", silo="", digest="restored:restored"
@@ -117,7 +118,7 @@ def restore(
 
 
 def _copy(source: Ledger, session: Session) -> None:
-    """Debits, answers and facts of runs, under the identity of the new ledger."""
+    """Debits, answers and facts of runs, under the identity of the new ledger; runs end, since what followed is lost."""
     with source.session() as old:
         rows, releases, runs = old.transaction.debits(), old.transaction.releases(), old.transaction.runs()
     records: dict[str, RunRecord] = {}
@@ -130,7 +131,7 @@ def _copy(source: Ledger, session: Session) -> None:
     for run, round, payload, seal in releases:
         session.transaction.insert_release(run, round, payload, seal)
     for known in runs:
-        record = records.get(known.run) or session.record(known.run)
+        record = session.end(records.get(known.run) or session.record(known.run), timestamp())
         lasting = {name: getattr(known, name) for name in ("lost", "lost_price", "finished", "data")}
         session.transaction.set_run(replace(record, **lasting))
     session.state = replace(session.state, lost=sum(run.lost for run in runs))
