@@ -33,10 +33,9 @@ def basis(request):
 def all_sums(sums: Sums, basis, p) -> list[np.ndarray]:
     rng, size = np.random.default_rng(3), p * basis.size
     iterate, whitener = rng.normal(size=(p, basis.size)), rng.normal(size=(size, size))
-    direction = rng.normal(size=size)
-    whitened = sums.whitened(iterate, whitener, 0.7, threshold=1.0, outer_products=True, direction=direction)
+    clipped, octaves = sums.clipped(iterate, whitener, 0.7), sums.octaves(iterate, whitener)
     moments = sums.moments(np.full(basis.moment_count, 0.1), 0.8)
-    return [sums.truncated(iterate, np.full(size, 0.2)), *map(np.asarray, whitened), moments, sums.levels(8)]
+    return [sums.truncated(iterate, np.full(size, 0.2)), *clipped, octaves, moments, sums.levels(8)]
 
 
 def same(one, other) -> bool:

@@ -33,6 +33,22 @@ def plan(
     spread: Annotated[float | None, typer.Option("--spread", help="Guess: sd of subjects around the mean.")] = None,
     noise: Annotated[float | None, typer.Option("--noise", help="Guess: sd of one measurement.")] = None,
     signal: Annotated[float | None, typer.Option("--signal", help="Guess: sd of the mean around its level.")] = None,
+    domain: Annotated[str | None, typer.Option("--domain", help="Public range of x, for --visit-times.")] = None,
+    assume_symmetric: Annotated[
+        bool, typer.Option("--assume-symmetric", help="Declare that curves lie symmetrically around their mean.")
+    ] = False,
+    outcome: Annotated[
+        str | None,
+        typer.Option(
+            "--outcome", help="Declare what y is: binary, count, positive or score. The forecast is the same."
+        ),
+    ] = None,
+    visit_times: Annotated[
+        str | None,
+        typer.Option(
+            "--visit-times", help="Public times of visits: 0,6,12,24 with --domain. The forecast is the same."
+        ),
+    ] = None,
     sites_file: Annotated[str | None, typer.Option("--sites-file", help="TOML with unequal [[site]] tables.")] = None,
     error: Annotated[
         float | None, typer.Option("--error", help="Target for the typical distance, in units of y.")
@@ -52,14 +68,35 @@ def plan(
             check_target(str(target), overwrite)
     given = {"n": n, "m": m, "S": sites, "epsilon": epsilon, "delta": delta, "alpha": alpha, "d": covariates}
     guesses = {"spread": spread, "noise_sd": noise, "signal": signal}
-    study = _study(given, guesses, y_bounds, sites_file)
+    declared = _declarations(assume_symmetric, outcome, domain, visit_times)
+    study = _study(given, guesses, y_bounds, sites_file, declared)
     found = answer(study, error)
     _write(study, found, json_file, picture, against)
     if json_file != "-":
         print_answers(found, ctx.obj, units=_UNITS if y_bounds is None and sites_file is None else "y")
 
 
-def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_file: str | None) -> Any:
+def _declarations(symmetric: bool, outcome: str | None, domain: str | None, visit_times: str | None) -> dict[str, Any]:
+    """What the default method may take for granted, if anything is declared."""
+    from dpfda import _validate
+    from dpfda.cli.parsing import parse_domain, parse_visit_times
+    from dpfda.errors import InvalidInput
+    from dpfda.protocol.terms import OUTCOMES
+
+    declared: dict[str, Any] = {"assume_symmetric": True} if symmetric else {}
+    if outcome is not None:
+        declared["outcome"] = _validate.choice("--outcome", outcome, OUTCOMES[1:])
+    if visit_times is not None:
+        if domain is None:
+            raise InvalidInput("--visit-times must come with --domain, as in --domain 0:24 --visit-times 0,6,12,24.")
+        within = parse_domain(domain)
+        declared |= {"domain": within.interval, "visit_times": parse_visit_times(visit_times, within)}
+    return declared
+
+
+def _study(
+    given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_file: str | None, declared: dict[str, Any]
+) -> Any:
     from dpfda import _validate
     from dpfda.cli.parsing import parse_interval
     from dpfda.cli.plan.answers import PlannedStudy, average_sites, read_sites
@@ -97,6 +134,7 @@ def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_
         y_bounds=(0.0, 1.0) if y_bounds is None else parse_interval("y-bounds", y_bounds),
         guesses=tuple((name, float(value)) for name, value in guesses.items() if value is not None),
         sites=sites,
+        declared=tuple(declared.items()),
     )
 
 

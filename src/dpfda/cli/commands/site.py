@@ -13,6 +13,7 @@ from dpfda.cli.terminal import Terminal
 if TYPE_CHECKING:
     from dpfda.federation.decisions import Offer
     from dpfda.federation.promise import Promise
+    from dpfda.protocol.terms import StudyTerms
 
 app = new_app(group=True)
 
@@ -293,12 +294,20 @@ def _show_promise(offer: Offer, promise: Promise, terminal: Terminal) -> None:
         f"Taken as public: {terms.x} in {list(terms.domain)}, {terms.y} in {list(terms.y_bounds)}; values outside are left "
         "out or clamped.",
         *(f"  covariate {each.name}: {_describe_covariate(each)}" for each in terms.covariates),
+        *(f"Declared by the coordinator: {said}." for said in _list_declarations(terms)),
         f"Terms (SHA-256): {terms.digest()}",
     ]
     for line in lines:
         terminal.out.print(_plain(line), markup=False)
     if promise.policy.seed is not None:
         terminal.out.print("NOT PRIVATE: the policy has a seed; this is a simulation.", markup=False)
+
+
+def _list_declarations(terms: StudyTerms) -> list[str]:
+    """What the method may take for granted; a wrong declaration costs accuracy, never privacy."""
+    said = [f"visits at {', '.join(f'{time:g}' for time in terms.visit_times)}"] if terms.visit_times else []
+    said += [f"{terms.y} is of the kind {terms.outcome!r}"] if terms.outcome != "any" else []
+    return said + (["curves lie symmetrically around their mean"] if terms.assume_symmetric else [])
 
 
 def _describe_covariate(covariate: Any) -> str:

@@ -48,6 +48,7 @@ class PlannedStudy:
     y_bounds: tuple[float, float]
     guesses: tuple[tuple[str, float], ...] = ()
     sites: tuple[SiloTerms, ...] = ()
+    declared: tuple[tuple[str, Any], ...] = ()
 
     @property
     def setting(self) -> Setting:
@@ -64,7 +65,7 @@ class PlannedStudy:
             terms = _scale_sites(self.sites, changed.n / self.n, changed.S / self.S, changed.epsilon / self.epsilon)
         return expected_error(
             terms, changed.m, y_bounds=self.y_bounds, epsilon=changed.epsilon, delta=self.delta, S=changed.S, d=self.d,
-            **guesses,
+            **dict(self.declared), **guesses,
         )  # fmt: skip
 
 
@@ -111,7 +112,8 @@ def answer(study: PlannedStudy, error: float | None = None) -> dict[str, Any]:
     sizes = {"n": study.n, "m": study.m, "S": study.S, "epsilon": study.epsilon, "alpha": study.alpha, "d": setting.d}
     found: dict[str, Any] = {
         "study": {**sizes, "d": study.d, "delta": study.delta, "y_bounds": list(study.y_bounds),
-                  "privacy": setting.privacy, "sites": [dataclasses.asdict(site) for site in study.sites]},
+                  "declared": dict(study.declared), "privacy": setting.privacy,
+                  "sites": [dataclasses.asdict(site) for site in study.sites]},
         "theory": {**_apply_theory(setting, sizes), "delta_condition": _check_delta(study, sizes, setting)},
         "forecast": _forecast(study),
         "doubling": _try_doubling(study),
