@@ -84,6 +84,34 @@ def test_the_wanted_error_is_reached_by_what_is_answered(capsys):
     assert by_people["forecast"]["typical_distance"] <= 2.02
 
 
+def test_declarations_are_answered_with_and_symmetry_helps(capsys):
+    plain = answers(capsys, *STUDY)
+    declared = ["--assume-symmetric", "--outcome", "score", "--domain", "0:24", "--visit-times", "0,6,12,24"]
+    found = answers(capsys, *STUDY, *declared)
+    assert found["study"]["declared"] == {
+        "assume_symmetric": True,
+        "outcome": "score",
+        "domain": [0.0, 24.0],
+        "visit_times": [0.0, 6.0, 12.0, 24.0],
+    }
+    assert plain["study"]["declared"] == {}
+    assert found["forecast"]["total"] < plain["forecast"]["total"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--outcome", "any"], "--outcome must be one of"),
+        (["--visit-times", "0,6"], "must come with --domain"),
+        (["--visit-times", "0,25", "--domain", "0:24"], "must lie in --domain"),
+    ],
+)
+def test_declarations_that_cannot_be_are_refused(capsys, options, words):
+    ran = dpfda(capsys, "plan", *STUDY, *options)
+    assert ran.code == 2
+    assert words in ran.err
+
+
 def test_privacy_has_its_price(capsys):
     price = answers(capsys, *STUDY, "--sites", 5)["price"]
     rates = price["by_rate"]

@@ -92,6 +92,17 @@ def test_the_card_has_its_five_parts(document) -> None:
     assert "0 to 1" in words
 
 
+def test_the_card_and_the_report_state_what_was_declared(document) -> None:
+    declared = {"assume_symmetric": True, "outcome": "binary", "visit_times": [46, 63]}
+    stated = json.loads(to_json(document))
+    stated["privacy"]["public_inputs"] |= declared
+    (public,) = (each for each in write_privacy_card(stated) if each.heading == "What was taken as public")
+    for words in ("curves lie symmetrically", "y is one of two values", "visits are scheduled at 46, 63"):
+        assert f"declared: {words}" in public.sentences[0]
+        assert words in render_report(stated)
+        assert words not in render_report(document)
+
+
 def test_the_guess_in_the_card_follows_from_mu(document) -> None:
     from scipy.stats import norm
 

@@ -21,7 +21,6 @@ class Room(NamedTuple):
     whitened: Any
     lanes: Any
     outer_lanes: Any
-    remainder_lanes: Any
     flags: Any
 
 
@@ -58,9 +57,9 @@ def room_for(size: int, harmonics: int, outer_size: int = 0) -> Room:
 def _new_room(size: int, harmonics: int, outer_size: int) -> tuple[Any, Room]:
     require(size >= 1 and harmonics >= 0 and outer_size >= 0, "room must have a size")
     width = 8 * (2 * harmonics + 1)
-    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * outer_size, 8, 8)
+    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * outer_size, 8)
     everything = aligned_zeros(sum(sizes))
     ends = itertools.accumulate(sizes)
     room = Room(*(everything[end - size : end] for end, size in zip(ends, sizes, strict=True)))
-    integers = {name: getattr(room, name).view(np.int64) for name in ("lanes", "outer_lanes", "remainder_lanes")}
+    integers = {name: getattr(room, name).view(np.int64) for name in ("lanes", "outer_lanes")}
     return everything, room._replace(**integers)
