@@ -66,6 +66,14 @@ def test_facts_about_a_binary_outcome_are_guesses_of_its_variance(capsys):
     assert told == pytest.approx(answers(capsys, *study, *by_hand)["forecast"]["total"])
 
 
+def test_it_says_where_its_forecasts_were_too_optimistic(capsys):
+    study = ["--n", 2000, "--m", 5, "--epsilon", 1, "--delta", "1e-6"]
+    said = " ".join(dpfda(capsys, "plan", *study, "--outcome", "binary", "--prevalence", 0.2).out.split())
+    assert "Too optimistic in this version" in said
+    assert "The local row is too optimistic" in said
+    assert "Too optimistic" not in dpfda(capsys, "plan", *study).out
+
+
 def test_the_sweep_over_epsilon_is_a_picture(capsys, tmp_path):
     (tmp_path / "sites.toml").write_text(SITES)
     for number, study in enumerate((STUDY, ["--sites-file", tmp_path / "sites.toml"])):
