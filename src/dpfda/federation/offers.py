@@ -14,11 +14,12 @@ from dpfda.federation.counter import Counter, write_counter
 from dpfda.federation.decisions import Decisions, Offer
 from dpfda.federation.folder import SiteFolder
 from dpfda.federation.keys import read_signing_key
+from dpfda.federation.ledger_record import check_against_log, check_pledges
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.promise import Promise, check_promise
 from dpfda.federation.seal import check_seal
 from dpfda.federation.site import refuse_seed
-from dpfda.federation.site_ledger import name_ledger, open_ledger
+from dpfda.federation.site_ledger import open_ledger
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,9 @@ def look_at_offer(folder: SiteFolder, words: str, *, simulation: bool = False) -
     check_seal(folder)
     decisions, policy = Decisions(folder), SitePolicy.load(folder.policy_path)
     refuse_seed(policy, simulation=simulation)
-    offer = decisions.find(words)
+    offer, audit = decisions.find(words), AuditLog(folder.audit)
+    check_pledges(audit, decisions.pledged())
+    check_against_log(open_ledger(policy), audit)
     return offer, check_promise(offer.terms, policy, decisions.site)
 
 
@@ -78,8 +81,7 @@ def approve_offer(folder: SiteFolder, offer: Offer, policy: SitePolicy, window: 
     missing = approvals.count_missing(terms.digest(), policy)
     if not missing:
         approvals.find_window(terms.digest(), policy)
-        decisions.accept(terms, name_ledger(open_ledger(policy)))
-        audit.append("decision", **facts, outcome="accepted")
+        decisions.accept(terms, open_ledger(policy))
     return missing
 
 
@@ -89,7 +91,6 @@ def decline_offer(folder: SiteFolder, words: str) -> Offer:
     offer = decisions.find(words)
     decisions.decline(offer.terms)
     Approvals(folder).withdraw(offer.terms)
-    AuditLog(folder.audit).append("decision", study=offer.study, terms=offer.terms.digest(), outcome="declined")
     return offer
 
 

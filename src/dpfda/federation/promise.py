@@ -36,6 +36,12 @@ class Promise:
     owner_notes: tuple[str, ...]
     begun: bool
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the site's own table that the study reads: those of the policy, and each covariate."""
+        own = tuple(f"{role} = {self.policy.data.get(role, role)}" for role in ("id", "x", "y"))
+        return (*own, *(covariate.name for covariate in self.terms.covariates))
+
 
 def check_promise(terms: StudyTerms, policy: SitePolicy, site: str) -> Promise:
     """Policy, data, ledger and one round on the data; nothing is spent, nothing leaves, nothing is written."""
@@ -104,6 +110,8 @@ def describe_promise(promise: Promise) -> list[str]:
         f"Taken as public: {terms.x} in {list(terms.domain)}, {terms.y} in {list(terms.y_bounds)}; values outside are left "
         "out or clamped.",
         *(f"  covariate {each.name}: {_describe_covariate(each)}" for each in terms.covariates),
+        f"Columns that are read here, by your policy: {', '.join(promise.columns)}. {terms.y} and {terms.x} are the "
+        "coordinator's words for them.",
         f"A round closes {terms.grace_seconds:g} s after the quorum ({terms.min_silos} of {len(terms.silos)} sites) has "
         f"answered, at the latest after {terms.round_seconds:g} s.",
         f"Terms (SHA-256): {terms.digest()}",

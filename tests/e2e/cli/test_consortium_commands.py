@@ -29,7 +29,7 @@ STUDY = (
 )
 POLICY = (
     '[data]\nsource = "visits.csv"\nid = "pid"\nx = "age"\ny = "hdl"\n[promise]\nepsilon = 1.0\ndelta = 1e-5\n'
-    "[budget]\nepsilon = 1.5\ndelta = 1e-5\n"
+    '[budget]\nepsilon = 1.5\ndelta = 1e-5\n[allow]\ncovariates = ["male"]\n'
 )
 
 

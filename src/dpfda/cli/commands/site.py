@@ -244,15 +244,18 @@ def log(
 ) -> None:
     """Every question, answer and refusal, with what it cost."""
     from dpfda.federation.audit_log import AuditLog
+    from dpfda.federation.decisions import Decisions
     from dpfda.federation.folder import SiteFolder
     from dpfda.federation.policy import SitePolicy
+    from dpfda.federation.site import check_ledger
     from dpfda.federation.site_ledger import open_ledger
 
     own = SiteFolder(folder)
     audit = AuditLog(own.audit)
     if verify:
-        count = audit.verify()
-        open_ledger(SitePolicy.load(own.policy_path)).verify()
+        count, ledger = audit.verify(), open_ledger(SitePolicy.load(own.policy_path))
+        ledger.verify()
+        check_ledger(ledger, audit, Decisions(own))
         if json_:
             ctx.obj.give_json({"lines": count, "whole": True})
         else:
