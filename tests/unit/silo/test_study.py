@@ -121,7 +121,7 @@ def test_shares_of_a_table_hold_every_row_once() -> None:
 def test_a_worker_s_part_travels_as_its_recipe_and_answers_with_exact_words() -> None:
     part, plan = Part(load), make_plan(ClippedGradient())
     assert part.__reduce__() == (Part, (load,))
-    assert facts_of(part) == (30, 1, None)
+    assert facts_of(part) == (30, 1, False, None)
     request = RowSum(partial(centred_shares, threshold=0.1), EntrywiseBound([0.5]))
     key = b"k" * 32
     seal = Seal(key, 0, lanes_of(part, key, 0))
