@@ -26,7 +26,7 @@ from dpfda.protocol.plans.registry import BUILDERS
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import ClippedGradient, EntrywiseGradient, LevelHistogram, ShareBelow
-from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms, plain_name
+from dpfda.protocol.terms import BUILDER, SCHEMA, CovariateTerms, SiloTerms, StudyTerms, plain_name
 
 N = 20
 MINE = SiloTerms("clinic", N, 1.0, 1e-5)
@@ -188,12 +188,44 @@ def test_a_value_forced_into_an_object_does_not_reach_a_plan() -> None:
             make_silo().join(terms, "run")
 
 
-@pytest.mark.parametrize("change", [{"schema": 1}, {"schema": 3}, {"builder": 2}, {"schema": True}, {"builder": 1.0}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"schema": other} for other in (SCHEMA - 1, SCHEMA + 1, float(SCHEMA), str(SCHEMA), True)),
+        *({"builder": other} for other in (BUILDER - 1, BUILDER + 1, float(BUILDER), str(BUILDER), True)),
+    ],
+)
 def test_another_version_is_refused(change) -> None:
     """Guard: the range `Fixed` of schema and builder."""
     fields = json.loads(honest_terms()[0].encode()) | change
     with pytest.raises(ProtocolError):
         StudyTerms.decode(ranges_json(fields))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"assume_symmetric": value} for value in (0, 1, None, "true", [True])),
+        *({"outcome": value} for value in ("", "Binary", "ordinal", None, 0, ["binary"])),
+        *({"visit_times": value} for value in (None, 0.5, "0.5", [True], ["0.5"], [[0.5]], [2.0], [0.5, 0.5])),
+        {"visit_times": [place / 64 for place in range(65)]},
+    ],
+)
+def test_declarations_have_ranges(change) -> None:
+    """Guard: the ranges of the three fields, and the domain that holds all times."""
+    fields = json.loads(honest_terms()[0].encode()) | change
+    with pytest.raises(ProtocolError):
+        StudyTerms.decode(ranges_json(fields))
+
+
+def test_declarations_change_neither_what_a_silo_is_asked_nor_its_price() -> None:
+    """Guard: `Assumptions` are read by coordinators alone; a wrong declaration cannot cost privacy."""
+    study = {"domain": (0.0, 1.0), "y_bounds": (-1.0, 1.0), "silos": (MINE,)}
+    declared = {"assume_symmetric": True, "outcome": "binary", "visit_times": (0.0, 0.5)}
+    plain, other = (make_plan(StudyTerms("adaptive", **study, **more)) for more in ({}, declared))
+    assert other.assumptions != plain.assumptions
+    assert (other.rounds, other.silos, other.scaling) == (plain.rounds, plain.silos, plain.scaling)
+    assert other.events(MINE.name) == plain.events(MINE.name)
 
 
 HOSTILE_NAMES = [
