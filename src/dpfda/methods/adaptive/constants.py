@@ -176,8 +176,8 @@ THIRD_ORDER_PARTS = (0.5, 0.12)
 
 # Local shapes: bends near an end, falling with this rate in x, or near one of these places, within this width (sd).
 # Cost: without local shapes the basis prototype had, for a peak at n = 2000, RMSE .0395 for .0302 and bands of 7.3 RMSEs for
-# 5.9; for a steep start at n = 5000, RMSE .0256 for .0205 and coverage .25 for 1. Order 1 in their place was no gain for peaks
-# and 4% worse for smooth curves. Other rates, widths and places were not measured.
+# 5.9; for a steep start at n = 5000, RMSE .0256 for .0205 and coverage .25 for 1. Order 1 in their place was no gain for
+# peaks and 4% worse for smooth curves. Other rates, widths and places were not measured.
 LAYER_RATE, PEAK_WIDTH, PEAK_PLACES = 15.0, 0.1, (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
 
 # For bases of cosines: the share of variance of curves whose ends are not level. Cost: not measured; watch
