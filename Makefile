@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system demo demo-federated test test-all test-bounds check format bench audit fuzz clean
+.PHONY: help setup setup-system demo demo-federated test test-r test-all test-bounds check format bench audit fuzz clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -18,11 +18,14 @@ $(STAMP): pyproject.toml constraints.txt
 
 setup: $(STAMP)  ## make .venv with everything
 
-setup-system:    ## Chromium and PostgreSQL for the tests that need them (Debian; only what is missing)
+R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-ggplot2
+
+setup-system:    ## Chromium, PostgreSQL and R for the tests that need them (Debian; only what is missing)
 	@missing=""; \
 	command -v chromium >/dev/null || missing="$$missing chromium"; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$$missing postgresql"; \
-	if [ -z "$$missing" ]; then echo "Chromium and PostgreSQL are there."; exit 0; fi; \
+	for package in $(R_PACKAGES); do dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
+	if [ -z "$$missing" ]; then echo "Chromium, PostgreSQL and R are there."; exit 0; fi; \
 	sudo=""; [ "$$(id -u)" = 0 ] || sudo=sudo; \
 	$$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends $$missing
 
@@ -36,6 +39,14 @@ test: setup      ## the test suite with the docstrings' examples (tests marked s
 	$(BIN)/python -m pytest -q -n 2 -m "not slow and not federation"
 	$(BIN)/python -m pytest -q -m "not slow and federation"
 	$(BIN)/python -m pytest -q -n 2 --doctest-modules src/dpfda
+	@if command -v R >/dev/null; then $(MAKE) --no-print-directory test-r; else echo "NOT RUN: the tests of r/dpfda (there is no R; make setup-system installs it)"; fi
+
+test-r:          ## R CMD check of r/dpfda with its tests against the golden results, without a network
+	rm -rf out/r && mkdir -p out/r/repo/src/contrib && touch out/r/repo/src/contrib/PACKAGES
+	echo 'options(repos = c(CRAN = "file://$(CURDIR)/out/r/repo"))' > out/r/Rprofile
+	cd out/r && R CMD build --no-manual $(CURDIR)/r/dpfda
+	cd out/r && R_PROFILE_USER=$(CURDIR)/out/r/Rprofile R CMD check --no-manual dpfda_*.tar.gz
+	@tail -3 out/r/dpfda.Rcheck/00check.log | grep "Status: OK"
 
 BOUNDED := tests/properties tests/redteam/test_kernels.py tests/audit/silo/test_locality.py \
 	tests/audit/silo/test_malicious_coordinator.py tests/audit/curves/test_fuzz_tables.py \
@@ -62,6 +73,7 @@ format: setup    ## let ruff fix and format
 
 bench: setup     ## all benchmarks; tables go to docs/
 	$(BIN)/python -m benchmarks.coverage
+	$(BIN)/python -m benchmarks.questions
 	$(BIN)/python -m benchmarks.utility --jobs 2
 	$(BIN)/python -m benchmarks.real_data
 	$(BIN)/python -m benchmarks.monte_carlo

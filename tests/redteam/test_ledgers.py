@@ -372,6 +372,49 @@ def test_what_is_not_known_counts_as_spent(tmp_path, with_copy) -> None:
         spend(restored, 5, run="next", fraction=1e-6)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_a_restored_ledger_can_be_lost_and_restored_again(tmp_path, known) -> None:
+    """Guard: a run of its own for each loss; a copy of a restored ledger must not be useless."""
+    ledger = Ledger.create(tmp_path / "first", EPSILON, DELTA)
+    spend(ledger, 0)
+    ledger.close()
+    takeover.restore(tmp_path / "second", copy=tmp_path / "first", spent=0.5 * BUDGET).close()
+    third = takeover.restore(tmp_path / "third", copy=tmp_path / "second", spent=0.7 * BUDGET if known else None)
+    assert third.spent().mu_squared == pytest.approx((0.7 if known else 1.0) * BUDGET)
+    third.verify()
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_a_run_does_not_go_on_in_a_restored_ledger(tmp_path, log) -> None:
+    """Guard: `Session.end`. A run costs its dearest part, so a round of another part, answered and forgotten, looks free."""
+
+    def answer(ledger: Ledger, part: int, question: str) -> bytes:
+        event = GaussianEvent((0.5 * BUDGET) ** 0.5, part=part)
+        ledger.begin("run", part, event, f"terms:{question}")
+        return ledger.commit("run", part, event, f"terms:{question}", lambda head: question.encode())
+
+    ledger = Ledger.create(tmp_path / "ledger", EPSILON, DELTA)
+    answer(ledger, 0, "q0")
+    ledger.close()
+    copy = copied(tmp_path / "ledger", "copy")
+    answer(ledger, 1, "q1")
+    shown = ledger.spent().mu_squared
+    ledger.close()
+    (tmp_path / "ledger").unlink()
+    restored = takeover.restore(tmp_path / "ledger", copy=copy, spent=shown if log else None)
+    before = restored.spent().mu_squared
+    for part, question in ((1, "q1 again"), (2, "q2"), (session.MOST_DEBITS - 1, "last")):
+        with pytest.raises(ProtocolError):
+            answer(restored, part, question)
+    assert restored.spent().mu_squared == before
+    assert restored.stored("run", 0, "terms:q0") == b"q0", "what was answered can be repeated"
+    restored.verify()
+    again = takeover.restore(tmp_path / "again", copy=tmp_path / "ledger", spent=before)
+    assert again.spent().mu_squared == before
+    with pytest.raises(ProtocolError, match="has ended"):
+        answer(again, 2, "q2")
+
+
 def test_a_real_ledger_of_version_0_1_is_taken_over_with_its_debits(tmp_path) -> None:
     """The file was written by version 0.1 (b5b9421): three answers in two parts, a lost draw, a finished study."""
     path = Path(shutil.copy(OLD, tmp_path / "ledger"))
@@ -418,6 +461,7 @@ def test_a_site_notices_an_older_ledger_by_its_log_and_restores_it(tmp_path, cap
 
     monkeypatch.chdir(tmp_path)
     path, audit = tmp_path / "ledger", AuditLog(tmp_path / "audit.jsonl")
+    audit.begin()
     ledger = Ledger.create(path, EPSILON, DELTA)
     spend(ledger, 0)
     ledger.close()
@@ -433,7 +477,7 @@ def test_a_site_notices_an_older_ledger_by_its_log_and_restores_it(tmp_path, cap
     declined = dpfda(capsys, "budget", "restore", "--ledger", path, "--copy", copy, "--log", audit.path)
     assert declined.code == 1
     assert not path.exists(), "a declined question changes nothing"
-    assert len(audit.lines()) == 1
+    assert len(audit.lines()) == 2
     restored = dpfda(capsys, "budget", "restore", "--ledger", path, "--copy", copy, "--log", audit.path, "--yes")
     assert restored.code == 0, restored.err
     assert Ledger.open(path).spent().mu_squared == pytest.approx(0.4 * BUDGET)

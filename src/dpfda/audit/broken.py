@@ -23,7 +23,7 @@ from dpfda.privacy.clipping import BoundedSum, EllipsoidBound, EntrywiseBound, S
 from dpfda.privacy.cones import CompanionBound
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import GRID, OpenDPNoise
-from dpfda.protocol.statistics import EntrywiseGradient, LevelHistogram
+from dpfda.protocol.statistics import ClippedGradient, EntrywiseGradient, LevelHistogram
 from dpfda.protocol.terms import SiloTerms
 from dpfda.silo import release_statistics, sums
 from dpfda.silo import silo as silo_module
@@ -100,13 +100,15 @@ def _clip_after_averaging() -> AbstractContextManager[Any]:
 
     def averaged(stated: BoundedSum, curves: Any, positions: range, question: Any) -> BoundedSum:
         rows = curve_gradients(curves.prepared(positions), question.plan.basis, question.iterate)
-        limit = stated.sensitivity.entries / 2
-        total = np.clip(np.nan_to_num(rows).mean(axis=0), -limit, limit) * len(rows)
+        limit, total = stated.sensitivity.entries[: rows.shape[1]] / 2, stated.total.copy()
+        total[: rows.shape[1]] = np.clip(np.nan_to_num(rows).mean(axis=0), -limit, limit) * len(rows)
         return BoundedSum(total, stated.sensitivity)
 
     def wrong(kinds: Any, curves: Any, positions: range, question: Any) -> list[BoundedSum]:
         return [
-            averaged(stated, curves, positions, question) if isinstance(kind, EntrywiseGradient) else stated
+            averaged(stated, curves, positions, question)
+            if isinstance(kind, EntrywiseGradient | ClippedGradient)
+            else stated
             for kind, stated in zip(kinds, right(kinds, curves, positions, question), strict=True)
         ]
 
@@ -292,6 +294,22 @@ def _rows_refuse() -> AbstractContextManager[Any]:
     return patch.object(Reading, "never_refuses", property(lambda self: False))
 
 
+@contextmanager
+def _any_file() -> Iterator[None]:
+    """As version 0.1 did: a site starts in a folder that somebody else has filled, a log configuration in it."""
+    try:
+        from dpfda.federation import folder
+    except ImportError:  # a library without the tools for consortia: there is nothing to break
+        yield
+        return
+
+    def known(path: str, *, is_folder: bool) -> bool:
+        return True
+
+    with patch.object(folder, "is_known_path", known):
+        yield
+
+
 BROKEN: dict[str, Break] = {
     "noise 30% too small": _too_small,
     "sensitivity C instead of 2C": _half_sensitivity,
@@ -316,4 +334,5 @@ BROKEN: dict[str, Break] = {
     "a ledger made on open": _ledger_made_on_open,
     "data changed between rounds": _unbound_data,
     "a refusal that depends on rows": _rows_refuse,
+    "a kit with a log config": _any_file,
 }

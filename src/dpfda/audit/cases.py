@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,6 +64,7 @@ def study_cases() -> list[Case]:
     return [
         Case("federated transcript, adaptive", _adaptive(), columns=1, n=40, silos=2),
         Case("federated transcript, published VCM", _published(COVARIATE), columns=2, n=40, silos=2),
+        Case("federated transcript, published full batch", _full_batch, columns=1, n=16, silos=2),
         Case("transcript, adaptive VCM", _adaptive(COVARIATE), columns=2, n=40),
         Case("transcript, quantile", _quantile, columns=1, n=20),
     ]
@@ -123,6 +125,10 @@ def _published(*covariates: CovariateTerms) -> Proposer:
     return lambda silos: StudyTerms(
         "published", DOMAIN, Y_BOUNDS, tuple(silos), covariates, basis="fourier", n_basis=_SIZE, constants=CONSTANTS
     )
+
+
+def _full_batch(silos: list[SiloTerms]) -> StudyTerms:
+    return dataclasses.replace(_published()(silos), variant="full-batch")
 
 
 def _adaptive(*covariates: CovariateTerms) -> Proposer:

@@ -62,6 +62,7 @@ def honest_terms() -> list[StudyTerms]:
     mine, other = SiloTerms(NAME, CURVES, EPSILON, DELTA, POINTS), SiloTerms("other", 40, 1.0, 1e-6)
     number, category = CovariateTerms("g", (-1.0, 1.0)), CovariateTerms("sex", None, ("f", "m"))
     domain, y_bounds, constants = (0.0, 1.0), (-2.0, 2.0), PublishedConstants(C_T=1.0)
+    given = PublishedConstants(T=5, weights=(1.0, 0.5), start=(0.5, 0.0, -0.1))
     return [
         StudyTerms("adaptive", domain, y_bounds, (mine,), n_basis=3, alpha=2.0),
         StudyTerms("adaptive", domain, y_bounds, (mine, other), (number, category), basis="fourier"),
@@ -80,6 +81,7 @@ def honest_terms() -> list[StudyTerms]:
             "published", domain, y_bounds, (mine,), (number,), n_basis=3, constants=constants, projection="cone"
         ),
         StudyTerms("published", domain, y_bounds, (mine, other), y_scale="none", constants=constants, basis="fourier"),
+        StudyTerms("published", domain, y_bounds, (mine, other), n_basis=3, constants=given, variant="full-batch"),
         StudyTerms("quantiles", domain, y_bounds, (mine,), levels=(0.1, 0.5)),
     ]
 

@@ -28,6 +28,7 @@ DEFAULTS: dict[str, Any] = {
     "ledger": None,
     "run": None,
     "method": "adaptive",
+    "variant": "sample-splitting",
     "basis": None,
     "n-basis": None,
     "alpha": None,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
-
 import numpy as np
 
 from dpfda.cli.terminal import Terminal
+from dpfda.report.chart import x_name
 from dpfda.report.document import Document
 from dpfda.report.formatting import describe_error, format_number, typical_half_width
 
@@ -19,7 +18,7 @@ def print_summary(document: Document, terminal: Terminal) -> None:
 
     study, functions = document["study"], document["functions"]
     table = Table(title=study["title"], title_justify="left", box=None, pad_edge=False, header_style="bold")
-    table.add_column(study["x_label"], justify="right")
+    table.add_column(study["x_label"].removesuffix(f" (days since {study['x_origin']})"), justify="right")
     for function in functions:
         name = study["y_label"] if study["model"] == "mean" else function["name"]
         table.add_column(name, justify="right")
@@ -29,12 +28,13 @@ def print_summary(document: Document, terminal: Terminal) -> None:
         table.add_row(*_row(document, int(place)))
     out = terminal.out
     out.print(table)
+    for sentence in document["warnings"]:
+        out.print(f"Warning: {sentence}", markup=False)
     out.print(_promise(document))
 
 
 def _row(document: Document, place: int) -> list[str]:
-    x, origin = document["grid"][place], document["study"]["x_origin"]
-    cells = [format_number(x) if origin is None else str(date.fromisoformat(origin) + timedelta(days=x))]
+    cells = [x_name(document["grid"][place], document["study"]["x_origin"])]
     for function in document["functions"]:
         cells.append(format_number(function["values"][place]))
         if function["low"] is not None:

@@ -35,6 +35,18 @@ class Terminal:
         if not self.quiet:
             sys.stderr.write(sentence + "\n")
 
+    def give_json(self, value: object) -> None:
+        """A result for programs, on stdout."""
+        import json
+
+        sys.stdout.write(json.dumps(value) + "\n")
+
+    def invite(self, link: str) -> None:
+        """A link on stdout, at once, with a sentence beside it."""
+        sys.stdout.write(link + "\n")
+        sys.stdout.flush()
+        self.say("Open this link in a browser on this computer; it works once. Ctrl-C ends the console.")
+
     def detail(self, sentence: str) -> None:
         """Say it with --verbose."""
         if self.verbose:

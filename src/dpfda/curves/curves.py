@@ -207,7 +207,7 @@ class Curves:
         from dpfda.curves.tables import frames
 
         ids, places = frame.get_column(id).to_numpy(), _numeric_column(frame, x)
-        values = _numeric_column(frame, y) if y_levels is None else frames.take_choices(frame, y, y_levels)
+        values = frames.take_values(frame, y, y_levels)
         if covariates is not None:
             made = frames.make_design(design, covariates)
             return cls.from_long(ids, places, values, frames.take_design(frame, made)).with_names(made.names)

@@ -46,6 +46,7 @@ from dpfda.protocol.terms import (
     MOST_BASIS,
     OUTCOMES,
     PROJECTIONS,
+    VARIANTS,
     Y_SCALES,
     CovariateTerms,
     SiloTerms,
@@ -87,6 +88,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         outcome: str | None = None,
         visit_times: Sequence[float] = (),
         outside: str = "drop",
+        variant: str = "sample-splitting",
         random_state: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -106,6 +108,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         self.outcome = outcome
         self.visit_times = visit_times
         self.outside = outside
+        self.variant = variant
         self.random_state = random_state
 
     def fit(
@@ -212,6 +215,9 @@ class CurveEstimator(FittedFunctions, Parameters):
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
         _validate.choice("projection", self.projection, PROJECTIONS)
         _validate.choice("outside", self.outside, OUTSIDE)
+        _validate.choice("variant", self.variant, VARIANTS)
+        if self.variant != "sample-splitting" and self.method != "published":
+            raise InvalidInput(f"variant={self.variant!r} is for method='published'; leave it out, or change method.")
         _validate.interval("domain", self.domain)
         _validate.interval("y_bounds", self.y_bounds)
         if self.alpha is not None:
@@ -288,7 +294,7 @@ class CurveEstimator(FittedFunctions, Parameters):
             f"NOT PRIVATE, for the data's owner only: {curves.n_points - inside:,} of {curves.n_points:,} points lie "
             "outside the domain and are left out (outside='refuse' would refuse them).",
             OwnerWarning,
-            5,
+            6,
         )
 
     def make_terms(self, silo_terms: Sequence[SiloTerms], *, columns: int, **labels: Any) -> StudyTerms:
@@ -320,7 +326,8 @@ class CurveEstimator(FittedFunctions, Parameters):
                 "visit_times": tuple(_validate.vector("visit_times", self.visit_times).tolist()),
             }
         if self.method == "published":
-            public |= {"y_scale": self.y_scale, "constants": self.constants, "projection": self.projection}
+            public |= {"y_scale": self.y_scale, "constants": self.constants}
+            public |= {"projection": self.projection, "variant": self.variant}
             _warn_of_assumed_points(silo_terms)
         return StudyTerms(
             self.method,

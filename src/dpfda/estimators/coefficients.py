@@ -25,7 +25,8 @@ class PrivateVaryingCoefficients(CurveEstimator):
     Parameters
     ----------
     epsilon, delta, domain, y_bounds, basis, n_basis, alpha, method, random_state
-        As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants, projection and outside.
+        As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants, projection, variant,
+        assume_symmetric, outcome, visit_times and outside.
     design_bounds : sequence of (low, high)
         PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
         the pair of column 0 may be left out. A single pair holds for every column but the intercept.
@@ -107,6 +108,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         outcome: str | None = None,
         visit_times: Sequence[float] = (),
         outside: str = "drop",
+        variant: str = "sample-splitting",
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -127,6 +129,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
             outcome=outcome,
             visit_times=visit_times,
             outside=outside,
+            variant=variant,
             random_state=random_state,
         )
         self.design_bounds = design_bounds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda._typing import Floats
@@ -36,7 +37,7 @@ class PrivateMean(CurveEstimator):
     y_scale : {"bounds", "none"}
         method="published" only: scale y to [0, 1] by `y_bounds`, or leave it as it is (the paper's simulations).
     constants : PublishedConstants, optional
-        The paper's tuning constants.
+        The paper's tuning constants, and T, weights and a^0.
     projection : {"ellipsoid", "cone", "none"}
         Data-free set on which iterates of method="published" are projected.
     assume_symmetric : bool
@@ -50,6 +51,9 @@ class PrivateMean(CurveEstimator):
     outside : {"drop", "refuse"}
         Points of raw curves with x outside the domain: left out, as a silo and the command line do, or refused. The owner
         is warned of them (`OwnerWarning`); a domain that misses every point is refused in any case.
+    variant : {"sample-splitting", "full-batch"}
+        method="published" only: a batch of curves for each round, as the paper prints it, or all curves in every round,
+        composed exactly: the same promise with far less noise, and silos of a single curve (local privacy) can take part.
     random_state : int, optional
         For simulations: predictable noise; the result is marked not private.
 
@@ -107,10 +111,11 @@ class PrivateMean(CurveEstimator):
     ) -> tuple[Floats, Floats]:
         """Lower and upper limits at x (201 points of the domain by default) for sampling AND privacy noise.
 
-        A simultaneous band holds the whole mean function with probability `level`; a pointwise one each value.
+        A simultaneous band holds the whole mean function with probability `level`; a pointwise one each value. A mean lies
+        within `y_bounds`, and so does its band.
         """
         low, high = self._bands(level, x, simultaneous)
-        return low[:, 0], high[:, 0]
+        return np.clip(low[:, 0], *self.limits_), np.clip(high[:, 0], *self.limits_)
 
     def _public_shape(self, coefficients: Floats) -> Floats:
         mean: Floats = coefficients[0]

@@ -176,6 +176,20 @@ class ConsortiumFolder:
         with self._changing():
             self._certify_server(Authority.open(self.ca, passphrase), str(self._facts()["host"]))
 
+    def retire(self, site: str) -> int:
+        """Shut out all certificates of a site but its newest, once it uses that; how many there were."""
+        with self._changing():
+            members = self.members()
+            if site not in members:
+                raise InvalidInput(f"No site {site!r} is enrolled.")
+            member = members[site]
+            older = member.certificates[:-1]
+            for text in older:
+                self.register.retire(read_certificate(text.encode()))
+            members[site] = Member(site, member.organisation, member.signing_key, member.certificates[-1:])
+            self._write_members(members)
+            return len(older)
+
     def revoke(self, site: str) -> int:
         """Shut a site out at once; how many certificates it had."""
         with self._changing():

@@ -30,7 +30,7 @@ FILES = (
     "audit.jsonl.head", "lock", "contact.json", "site.log", "site.log.1",
 )  # fmt: skip
 LEDGER_COMPANIONS = tuple(f"{LEDGER}{ending}" for ending in ("-wal", "-shm", "-journal"))  # SQLite's own
-RECORDS = ("terms", "acceptances")  # folders of <digest>.json
+RECORDS = ("terms", "acceptances", "approvals")  # folders of <digest>.json
 _RECORD = re.compile(r"[0-9a-f]{64}\.json")
 _LEFTOVER = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}")  # of an atomic write that a crash cut short
 _MOST_SHOWN = 20
@@ -81,7 +81,7 @@ class SiteFolder:
         self.seal = self.root / "seal.json"
         self.ledger, self.audit = self.root / LEDGER, self.root / "audit.jsonl"
         self.lock, self.contact, self.log = self.root / "lock", self.root / "contact.json", self.root / "site.log"
-        self.terms, self.acceptances = self.root / "terms", self.root / "acceptances"
+        self.terms, self.acceptances, self.approvals = (self.root / name for name in RECORDS)
         self.run = self.root / RUN
         self.work = self.run / "empty"  # where processes are started: libraries read settings from there
 

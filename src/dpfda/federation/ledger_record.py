@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from dpfda.errors import InvalidInput
+from dpfda.errors import InvalidInput, LedgerError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.privacy.ledger.ledger import Ledger, Position
 
@@ -34,8 +35,38 @@ def check_against_log(ledger: Ledger, audit: AuditLog) -> None:
         for line in audit.lines()
         if "ledger_head" in line
     ]
-    if positions:
-        ledger.check_position(next((known for known in reversed(positions) if known.id == ledger.id), positions[-1]))
+    own = [known for known in positions if known.id == ledger.id]
+    if positions:  # the furthest: of two processes the one that looked first may have written last
+        ledger.check_position(max(own, key=lambda known: known.debits) if own else positions[-1])
+
+
+def check_pledges(audit: AuditLog, pledges: Mapping[str, str]) -> None:
+    """Raise `LedgerError` unless each acceptance is the last decision on its terms that the log knows of.
+
+    A log that does not know it is an older one, or a new one; an acceptance that was withdrawn since may have been put back,
+    for instance by who got it when it held. `pledges` are the ledgers of accepted terms, by digest. An acceptance is noted
+    before it is signed.
+    """
+    known: dict[Any, Any] = {}
+    for line in audit.lines():
+        if line["event"] == "decision":
+            known[line.get("terms")] = line.get("ledger") if line.get("outcome") == "accepted" else None
+    for terms, ledger in pledges.items():
+        if known.get(terms) != ledger:
+            raise LedgerError(
+                f"The audit log does not show that the terms {terms[:16]} were accepted and not declined since, so it is "
+                "not this site's latest, or the acceptance is an older one: put the latest copy of both back; without one, "
+                "decline these terms, and make up for the ledger with dpfda budget restore."
+            )
+
+
+def check_pledge(ledger: Ledger, terms: str, pledged: str) -> None:
+    """Raise `LedgerError` if these terms were accepted at the expense of another ledger than the one at hand."""
+    if pledged != ledger.id:
+        raise LedgerError(
+            f"The terms {terms[:16]} were accepted with another ledger than the policy's: name that one in the policy, or "
+            "let the owner accept or decline them again with dpfda site accept or dpfda site decline."
+        )
 
 
 def note_new_ledger(ledger: Ledger, audit: AuditLog) -> None:

@@ -16,23 +16,26 @@ from dpfda._typing import Interval
 from dpfda.errors import InvalidInput
 from dpfda.federation import toml_tables as tables
 from dpfda.federation.files import write_json
+from dpfda.federation.keys import read_public_text
+from dpfda.federation.names import check_site_name
 from dpfda.federation.study import name_study
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import StudyTerms
 
 if TYPE_CHECKING:
-    from dpfda.curves.tables import Loaded, Source
+    from dpfda.curves.tables import Loaded, Reading, Source
 
-_TOP = ("data", "promise", "budget", "allow", "simulation")
+_TOP = ("data", "promise", "budget", "allow", "approval", "simulation")
 _HOW = ("separator", "decimal", "duplicates", "missing", "strip_units", "date_format", "y_levels", "fill_down")
 _DATA = ("source", "query", "sheet", "id", "x", "y", *_HOW)
 _ALLOW = ("methods", "models", "bases", "domain", "y_bounds", "covariates", "max_rounds", "max_basis", "studies")
 _LISTS = ("methods", "models", "bases", "covariates", "studies")
+_PLURALS = dict(zip(("method", "model", "basis", "covariate", "study"), _LISTS, strict=True))
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Which study terms the site accepts; None allows anything."""
+    """Which study terms the site accepts; None allows anything, but covariates are columns of the site and must be named."""
 
     methods: tuple[str, ...] | None = None
     models: tuple[str, ...] | None = None
@@ -50,7 +53,7 @@ class SitePolicy:
     """One site's policy.
 
     `epsilon`, `delta` are the most that one study may cost a patient; `total_epsilon`, `total_delta` the most that all
-    studies together may, as kept in the ledger.
+    studies together may, as kept in the ledger. `persons` people of `approvers` ({name: public key}) must sign each study.
     """
 
     data: Mapping[str, Any]
@@ -61,10 +64,13 @@ class SitePolicy:
     ledger: str
     allow: Allowed = field(default_factory=Allowed)
     seed: int | None = None
+    persons: int = 0
+    approvers: Mapping[str, str] = field(default_factory=dict)
 
     def save(self, path: Path) -> None:
         """A copy that only the owner can read: a database URL may hold a password."""
-        write_json(path, {**vars(self), "allow": vars(self.allow), "data": dict(self.data)})
+        write_json(path, {**vars(self), "allow": vars(self.allow), "data": dict(self.data),
+                          "approvers": dict(self.approvers)})  # fmt: skip
 
     @staticmethod
     def load(path: Path) -> SitePolicy:
@@ -119,15 +125,20 @@ class SitePolicy:
         Nothing that stands in rows refuses, since whether a site answers is seen outside. `n` is the number of subjects
         that the site has agreed to: so many curves there are, whatever the table holds.
         """
-        from dpfda.curves.tables import Covariate, Domain, Reading, load_curves
+        from dpfda.curves.tables import load_curves
+
+        return load_curves(self.source(), self.reading(terms), n=n)
+
+    def reading(self, terms: StudyTerms) -> Reading:
+        """How the site's table is read for these terms."""
+        from dpfda.curves.tables import Covariate, Domain, Reading
 
         options = {name: self.data[name] for name in ("id", "x", "y", *_HOW) if self.data.get(name) is not None}
         covariates = tuple(Covariate(each.name, each.bounds, each.levels) for each in terms.covariates)
         asked = {each.name for each in covariates}
         options["fill_down"] = tuple(name for name in options.get("fill_down", ()) if name in asked)
         options["one_design"] = terms.method == "published"
-        reading = Reading(Domain(*terms.domain), terms.y_bounds, covariates=covariates, rows="never refuse", **options)
-        return load_curves(self.source(), reading, n=n)
+        return Reading(Domain(*terms.domain), terms.y_bounds, covariates=covariates, rows="never refuse", **options)
 
     def objections(self, terms: StudyTerms, site: str) -> list[str]:
         """Why these terms may not run here, in sentences; empty if they may."""
@@ -151,10 +162,12 @@ def _find_objections(allow: Allowed, terms: StudyTerms) -> list[str]:
         ("model", terms.model, allow.models),
         ("basis", terms.basis, allow.bases),
         ("study", name_study(terms), allow.studies),
-        *(("covariate", each.name, allow.covariates) for each in terms.covariates),
+        *(("covariate", each.name, allow.covariates or ()) for each in terms.covariates),
     ):
         if listed is not None and value not in listed:
-            found.append(f"The policy does not allow the {word} {value!r}.")
+            found.append(
+                f"The policy does not allow the {word} {value!r}; what it allows stands in [allow] {_PLURALS[word]}."
+            )
     for word, inner, outer in (("domain", terms.domain, allow.domain), ("y_bounds", terms.y_bounds, allow.y_bounds)):
         if outer is not None and not (outer[0] <= inner[0] and inner[1] <= outer[1]):
             found.append(f"The study's {word} {list(inner)} is not within the policy's {list(outer)}.")
@@ -190,6 +203,7 @@ def read_policy(path: Path) -> SitePolicy:
         data, epsilon, delta, total_epsilon, total_delta,
         ledger=_choose_ledger(path.parent, data, budget),
         allow=_read_allowed(fields.get("allow", {})),
+        **_read_approval(fields.get("approval", {})),
         seed=None if "seed" not in simulation else _validate.integer("seed", simulation["seed"], minimum=0),
     )  # fmt: skip
 
@@ -218,6 +232,23 @@ def _read_allowed(table: Any) -> Allowed:
         if name in values:
             values[name] = _validate.integer(name, values[name])
     return Allowed(**values)
+
+
+def _read_approval(table: Any) -> dict[str, Any]:
+    """Who must sign: [approval] persons = 2, people = { name = "public key" }."""
+    values = tables.refuse_unknown_names("[approval]", table, ("persons", "people"))
+    people = tables.refuse_unknown_names("[approval] people", values.get("people", {}), values.get("people", {}))
+    for name, key in people.items():
+        check_site_name(name)
+        read_public_text(key)
+    if len(set(people.values())) != len(people):
+        raise InvalidInput("[approval] people: each person needs a key of their own; two of them are the same.")
+    persons = _validate.integer("persons", values.get("persons", 1 if people else 0), minimum=0)
+    if persons > len(people):
+        raise InvalidInput(
+            f"[approval] persons = {persons}, but people lists {len(people)}; list as many, with their keys."
+        )
+    return {"persons": persons, "approvers": people}
 
 
 def _resolve(folder: Path, location: str) -> str:

@@ -19,7 +19,7 @@ from dpfda.errors import ProtocolError
 from dpfda.federation.silo_service import Reply
 
 TICKET_BYTES = 16
-LONGEST_ROUND = 7 * 86_400.0  # seconds
+LONGEST_ROUND = 7 * 86_400.0  # seconds: that of terms, which a FLARE process never sees
 _ASK = struct.Struct(f"!{TICKET_BYTES}sd")
 _TICK = 0.25  # seconds between looks at who is connected; answers wake the round at once
 

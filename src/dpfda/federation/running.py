@@ -13,7 +13,7 @@ from dpfda.errors import DpfdaError, TransportError
 from dpfda.federation.carried import ANSWERED, ASK, INVITE, CarriedTransport
 from dpfda.federation.consortium import ConsortiumFolder
 from dpfda.federation.flare.launch import ended_politely, stop_process
-from dpfda.federation.flare.supervisor import start_server
+from dpfda.federation.flare.supervisor import listens, rotate_log, start_server
 from dpfda.federation.lock import Lock, read_lock
 from dpfda.federation.rounds import Closing
 from dpfda.federation.server_link import Answers, ServerLink, SiteContact
@@ -28,6 +28,8 @@ from dpfda.transports.checkpoint import CheckpointTransport
 
 _SHORTEST_ASK, _LONGEST_ASK = 2.0, 10.0  # seconds that one invitation stays open
 _TRIES = 3
+_TELL_EVERY = 0.2  # seconds
+_TO_END = 2.0  # seconds that the server gets to end by itself
 OnStatus = Callable[[Status], None]
 
 
@@ -36,13 +38,19 @@ class RunOptions:
     """How long to wait, in seconds.
 
     `for_sites`: until enough sites have joined; `for_late_sites`: for further ones then; `after_enough`: in a round, once
-    the minimum has answered; `in_all`: in a round, for the minimum.
+    the minimum has answered; `in_all`: in a round, for the minimum. The terms say the last two unless they are given here.
     """
 
     for_sites: float = 600.0
     for_late_sites: float = 20.0
-    after_enough: float = 5.0
-    in_all: float = 120.0
+    after_enough: float | None = None
+    in_all: float | None = None
+
+    def closing(self, terms: StudyTerms) -> Closing:
+        """When a round of these terms closes: by quorum or by deadline."""
+        grace = terms.grace_seconds if self.after_enough is None else self.after_enough
+        deadline = terms.round_seconds if self.in_all is None else self.in_all
+        return Closing(terms.min_silos, grace, deadline)
 
 
 class Server:
@@ -63,7 +71,7 @@ class Server:
     ) -> None:
         self._link.close()
         if self._process is not None:
-            stop_process(self._process)
+            stop_process(self._process, patience=_TO_END)
             self._process = None
 
     def ask(self, sites: Sequence[str], message: bytes, closing: Closing) -> Answers:
@@ -85,7 +93,8 @@ class Server:
         return self._process is not None
 
     def ensure(self) -> None:
-        """Start the server unless it runs."""
+        """Start the server unless it runs; keep its log short."""
+        rotate_log(self._consortium.log)
         if self._process is not None and self._process.poll() is not None:
             stop_process(self._process)
             self._process = None
@@ -95,9 +104,9 @@ class Server:
 
 @contextlib.contextmanager
 def running_link(consortium: ConsortiumFolder) -> Iterator[ServerLink | None]:
-    """A link to the server if one runs now; nothing is started."""
+    """A link to the server if one runs now and takes questions; nothing is started."""
     settings = consortium.settings()
-    if read_lock(settings.lock)[0] != "running":
+    if read_lock(settings.lock)[0] != "running" or not listens(settings.socket):
         yield None
         return
     link = ServerLink(settings.socket)
@@ -107,12 +116,25 @@ def running_link(consortium: ConsortiumFolder) -> Iterator[ServerLink | None]:
         link.close()
 
 
+def send_terms(folder: StudyFolder) -> list[str]:
+    """Hand a study's terms to the sites that are connected to a running server; their names."""
+    terms, consortium = folder.terms(), folder.consortium()
+    wire = StudyWire(consortium.questions(), terms)
+    with running_link(consortium) as link:
+        if link is None:
+            return []
+        connected = {name for name, contact in link.look().items() if contact.connected}
+        sites = [silo.name for silo in terms.silos if silo.name in connected]
+        if sites:
+            link.ask(sites, wire.write_invitation(terms, name_study(terms)), Closing(len(sites), 0.0, 2.0))
+        return sites
+
+
 class PatientTransport(CarriedTransport[StudyTerms, Query, Release]):
     """A transport that offers the terms again and again until enough sites have joined."""
 
     def __init__(self, server: Server, wire: StudyWire, options: RunOptions, note: Callable[..., None]) -> None:
-        closing = Closing(wire.terms.min_silos, options.after_enough, options.in_all)
-        super().__init__(server, wire, closing, note)
+        super().__init__(server, wire, options.closing(wire.terms), note)
         self._server, self._study_wire, self._options, self._note = server, wire, options, note
 
     def open(self, plan: StudyTerms, run: str) -> None:
@@ -150,6 +172,8 @@ class StudyRun:
     def __init__(self, folder: StudyFolder, options: RunOptions, on_status: OnStatus) -> None:
         self._folder, self._options, self._on_status = folder, options, on_status
         self.server: Server | None = None
+        self._told: tuple[str, ...] | None = None
+        self._told_at = 0.0
 
     def to_end(self) -> None:
         """Offer the terms, ask every round, keep the transcript. A second run of the same study is refused."""
@@ -190,5 +214,9 @@ class StudyRun:
             run_study(terms, CheckpointTransport(transport, folder.transcript), name_study(terms), advanced)
 
     def _tell(self, status: Status) -> None:
-        self._folder.status_file.write(status)
+        """Write the status: at once if anything but the number of rounds has changed, else a few times a second."""
+        now, state = time.monotonic(), status.describe_state()
+        if state != self._told or now - self._told_at > _TELL_EVERY:
+            self._folder.status_file.write(status)
+            self._told, self._told_at = state, now
         self._on_status(status)

@@ -42,6 +42,7 @@ class SiteContact:
     connected: bool
     last_hello: float | None = None
     clock_offset: float | None = None
+    certificate: str | None = None
 
 
 class ServerLink:

@@ -13,7 +13,14 @@ from dpfda.federation.lock import Lock
 from dpfda.federation.site import check_ready
 
 
-def serve_site(folder: SiteFolder, say: Callable[[str], None], *, simulation: bool = False) -> None:
+def serve_site(
+    folder: SiteFolder,
+    say: Callable[[str], None],
+    *,
+    simulation: bool = False,
+    metrics_port: int | None = None,
+    rehearsals: bool = True,
+) -> None:
     """Serve until SIGINT or SIGTERM."""
     with Lock(folder.lock):  # nobody else starts or cleans up meanwhile
         wipe(folder.run)
@@ -24,7 +31,7 @@ def serve_site(folder: SiteFolder, say: Callable[[str], None], *, simulation: bo
     options = ["--simulation"] if simulation else []
     command = make_command("dpfda.federation.silo_main", str(folder.root), *options)
     try:
-        Supervisor(folder, command, say).run(stop)
+        Supervisor(folder, command, say, metrics_port=metrics_port, rehearsals=rehearsals).run(stop)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

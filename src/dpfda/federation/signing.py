@@ -27,7 +27,11 @@ from dpfda.errors import ProtocolError
 TERMS, ACCEPTANCE, QUERY, ANSWER = "terms", "acceptance", "query", "answer"
 REQUEST, PAPERS = "request", "papers"  # of enrolment
 DECLINE, SEAL = "decline", "seal"  # a site's own records
-KINDS = (TERMS, ACCEPTANCE, QUERY, ANSWER, REQUEST, PAPERS, DECLINE, SEAL)
+APPROVAL, COUNTER = "approval", "counter"  # of a person; of a site that would accept other numbers
+REHEARSAL, REHEARSED = "rehearsal", "rehearsed"  # questions and answers that no silo with data ever opens or signs
+KINDS = (
+    TERMS, ACCEPTANCE, QUERY, ANSWER, REQUEST, PAPERS, DECLINE, SEAL, APPROVAL, COUNTER, REHEARSAL, REHEARSED,
+)  # fmt: skip
 VERSION = 1
 MAX_DOCUMENT = 1_000_000
 MAX_HEADER = 2_000
@@ -125,6 +129,12 @@ def sign_message(kind: str, subject: Subject, payload: bytes, key: Ed25519Privat
     _check_subject(subject)
     header = encode_canonically({"kind": kind, "v": VERSION, **subject.fields()})
     return _LENGTH.pack(len(header)) + header + key.sign(_signed_bytes(kind, header, payload)) + payload
+
+
+def peek_kind(data: bytes) -> str:
+    """What kind a message claims to be: to send it the right way, never to be believed."""
+    fields = parse_canonically(_split(data)[0], MAX_HEADER)
+    return str(fields.get("kind")) if isinstance(fields, dict) else ""
 
 
 def peek_subject(kind: str, data: bytes) -> Subject:

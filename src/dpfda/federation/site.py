@@ -9,6 +9,7 @@ outside, every refusal looks the same.
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,16 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.federation.approvals import Approvals, Window
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.folder import SiteFolder
-from dpfda.federation.ledger_record import check_against_log, record_position
+from dpfda.federation.ledger_record import check_against_log, check_pledge, check_pledges, record_position
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.seal import check_seal
 from dpfda.federation.signed import INVITATION
 from dpfda.federation.signing import Subject
 from dpfda.federation.site_ledger import open_ledger
 from dpfda.federation.study import name_study
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import StudyTerms
@@ -45,6 +48,7 @@ class _Open:
     terms: StudyTerms
     silo: Silo
     stamp: Stamp
+    window: Window
 
 
 class Site:
@@ -55,6 +59,7 @@ class Site:
         self._audit = AuditLog(folder.audit)
         self._open: dict[str, _Open] = {}
         self._said: Counter[tuple[Any, ...]] = Counter()
+        self._noted = ""  # the head of the ledger in the last line that has one
 
     def answer(self, subject: Subject, payload: bytes) -> bytes:
         """Answer one question, or raise; an error never leaves the silo's process."""
@@ -100,6 +105,7 @@ class Site:
             known = self._open_study(subject.terms, stamp)
         if subject.run != name_study(known.terms):
             raise ProtocolError("These terms stand for one run, and this is another.")
+        known.window.check(time.time())
         return known
 
     def _open_study(self, digest: str, stamp: Stamp) -> _Open:
@@ -111,28 +117,35 @@ class Site:
         objections = policy.objections(terms, decisions.site)
         if objections:
             raise ProtocolError(" ".join(objections))
+        window = Approvals(self._folder).find_window(digest, policy)
+        window.check(time.time())
 
         def note(found: str) -> None:
             self._note("data", terms=digest, study=name_study(terms), outcome="loaded", notes=found)
 
+        ledger, pledged = open_ledger(policy), decisions.pledged_for(digest)
+        check_pledge(ledger, digest, pledged)
+        check_pledges(self._audit, {digest: pledged})
+        check_against_log(ledger, self._audit)
         silo = open_silo(policy, terms, decisions.site, note)
-        check_against_log(silo.ledger, self._audit)
         silo.join(terms, name_study(terms))
         while len(self._open) >= _MOST_STUDIES:
             del self._open[next(iter(self._open))]  # it can be opened again; the ledger has its state
-        self._open[digest] = _Open(terms, silo, stamp)
+        self._open[digest] = _Open(terms, silo, stamp, window)
         return self._open[digest]
 
     def _stamp(self, digest: str) -> Stamp:
         """Changes when the policy, its seal, the terms, the decision or the papers change."""
         folder, name = self._folder, f"{digest}.json"
-        paths = (folder.policy_path, folder.seal, folder.address_path, folder.terms / name, folder.acceptances / name)
-        return tuple(map(_stamp_file, paths))
+        records = (folder.terms / name, folder.acceptances / name, folder.approvals / name)
+        return tuple(map(_stamp_file, (folder.policy_path, folder.seal, folder.address_path, *records)))
 
     def _note(self, event: str, **facts: Any) -> None:
         """Write a line to the site's log, unless it says what many before it said.
 
         Refusals about terms that nobody accepted are alike if their errors are of one kind, whatever the coordinator wrote.
+        A line with a state of the ledger that the log may not know is always written: no answer leaves before its debit is
+        noted, also if noting it failed at first.
         """
         outcome, terms, reason = facts["outcome"], facts.get("terms"), str(facts.get("reason"))
         if outcome == "refused" and not (self._folder.acceptances / f"{terms}.json").exists():
@@ -141,8 +154,10 @@ class Site:
         if key not in self._said and len(self._said) >= _MOST_KINDS and outcome == "refused":
             return
         self._said[key] += 1
-        if self._said[key] <= _MOST_ALIKE:
+        head = facts.get("ledger_head", self._noted)
+        if self._said[key] <= _MOST_ALIKE or head != self._noted:
             self._audit.append(event, **facts)
+            self._noted = head
 
 
 def refuse_seed(policy: SitePolicy, *, simulation: bool) -> None:
@@ -179,12 +194,21 @@ def check_ready(folder: SiteFolder, *, simulation: bool) -> SitePolicy:
     refuse_seed(policy, simulation=simulation)
     ledger = open_ledger(policy)
     ledger.verify()
-    check_against_log(ledger, AuditLog(folder.audit))
+    check_ledger(ledger, AuditLog(folder.audit), decisions)
     for offer in decisions.offers():
         objections = policy.objections(offer.terms, decisions.site) if offer.decision == "accepted" else []
         if objections:
             raise InvalidInput(f"The policy does not allow {offer.study}, which was accepted: " + " ".join(objections))
     return policy
+
+
+def check_ledger(ledger: Ledger, audit: AuditLog, decisions: Decisions) -> None:
+    """The ledger against all that the site's own records say of it: its log, and every acceptance that it pays for."""
+    pledges = decisions.pledged()
+    check_pledges(audit, pledges)
+    for terms, pledged in pledges.items():
+        check_pledge(ledger, terms, pledged)
+    check_against_log(ledger, audit)
 
 
 def _stamp_file(path: Path) -> tuple[int, int, int] | None:

@@ -63,6 +63,10 @@ class Status:
         """The run is over."""
         self.phase, self.message = phase, message
 
+    def describe_state(self) -> tuple[str, ...]:
+        """What a person would notice, apart from the number of rounds."""
+        return (self.phase, self.message, *(f"{name} {site['state']}" for name, site in self.sites.items()))
+
     @property
     def absent(self) -> list[str]:
         """Sites that did not answer the last question."""
@@ -79,7 +83,7 @@ class StatusFile:
         """Not synced: the transcript is what counts."""
         status.updated = time.time()
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_json(self._path, asdict(status), sync=False)
+        write_json(self._path, asdict(status), sync="nothing")
 
     def read(self) -> Status | None:
         """The last status, or None before the first run."""

@@ -23,7 +23,7 @@ from dpfda.protocol.terms import OUTCOMES, CovariateTerms, SiloTerms, StudyTerms
 DECLARATIONS = ("assume_symmetric", "outcome", "visit_times")
 _TOP = (
     "consortium", "name", "model", "domain", "y_bounds", "x", "y", "basis", "n_basis", "alpha", "method", "constants",
-    "covariates", "min_sites", "max_rounds", "sites", *DECLARATIONS,
+    "variant", "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites", *DECLARATIONS,
 )  # fmt: skip
 _SITE = ("name", "n", "epsilon", "delta", "points_per_curve")
 _COVARIATE = ("bounds", "levels")
@@ -50,6 +50,7 @@ def make_estimator(terms: StudyTerms) -> Any:
     public: dict[str, Any] = {
         "domain": terms.domain, "y_bounds": terms.y_bounds, "basis": terms.basis, "n_basis": terms.n_basis,
         "alpha": terms.alpha, "method": terms.method, "constants": terms.constants,
+        "variant": terms.variant,
         "assume_symmetric": terms.assume_symmetric, "visit_times": terms.visit_times,
         "outcome": None if terms.outcome == OUTCOMES[0] else terms.outcome,
     }  # fmt: skip

@@ -57,6 +57,8 @@ class StudyFolder:
     def true_status(self) -> Status | None:
         """The same, corrected if the run that wrote it is gone without a word."""
         found = self.status()
+        if found is not None:
+            found.done = max(found.done, self.rounds_done())
         if found is not None and found.phase in UNDER_WAY and read_lock(self.lock)[0] != "running":
             found.end("killed", "The run ended without a word; nothing is lost: run dpfda study resume.")
         return found

@@ -13,6 +13,7 @@ from dpfda._typing import Floats
 from dpfda.errors import InvalidInput, TransportError
 from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.methods.adaptive.error_parts import ErrorParts
+from dpfda.methods.adaptive.sites import SiteLaw
 from dpfda.methods.published import PublishedCoordinator
 from dpfda.methods.quantiles import QuantileCoordinator
 from dpfda.protocol.messages import Query, Release
@@ -48,7 +49,8 @@ COORDINATORS.update(published=PublishedCoordinator, adaptive=AdaptiveCoordinator
 class Outcome:
     """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private.
 
-    `heads` holds the head that the last release of each silo carries: it shows an older ledger later.
+    `notices` are sentences that a reader of the result must see. `heads` holds the head that the last release of each
+    silo carries: it shows an older ledger later.
     """
 
     coefficients: Floats
@@ -56,6 +58,8 @@ class Outcome:
     private: bool
     errors: ErrorParts | None = None
     heads: Mapping[str, str] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
+    sites: SiteLaw | None = None
 
 
 def make_coordinator(terms: StudyTerms) -> Coordinator:
@@ -83,4 +87,6 @@ def run_study(
         private = private and all(release.private for release in releases.values())
         if on_round is not None:
             on_round(index + 1, len(plan.rounds))
-    return Outcome(coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts, heads)
+    notices, sites = tuple(getattr(coordinator, "notices", ())), getattr(coordinator, "sites", None)
+    known = coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts
+    return Outcome(*known, heads, notices, sites)

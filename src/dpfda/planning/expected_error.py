@@ -4,7 +4,7 @@
 seen at m points with noise, have gradients of a known covariance; the plan says at which multiple of their median length
 they are clipped and what each round may spend, which gives the noise; the Sobolev prior that the method fits shrinks both.
 The result is split into bias (what the basis cannot show and what shrinkage takes away), sampling (few curves, few points)
-and privacy. It is a forecast, not a bound: within a factor 2 on the benchmark grid when the guesses are right.
+and privacy. It is a forecast, not a bound: docs/planner.md compares it with measured errors.
 
 No function here takes data. `spread`, `noise_sd` and `signal` are ASSUMPTIONS: left out, each is 0.12 of the half width of
 `y_bounds`, which is too optimistic where curves fill their bounds. Give them from earlier studies where you can.
@@ -135,8 +135,8 @@ def expected_error(
 
     Notes
     -----
-    No data are involved, so nothing is spent. A forecast, not a bound: within a factor 2 on the benchmark grid when the
-    guesses are right.
+    No data are involved, so nothing is spent. A forecast, not a bound: docs/planner.md compares it with measured
+    errors. It is too small for binary and skewed outcomes and under local privacy.
 
     Examples
     --------

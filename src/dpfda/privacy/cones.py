@@ -28,7 +28,6 @@ from dpfda.privacy.exact import Grid, sum_slack
 
 Array = NDArray[np.float64]
 
-_PIECE = 128  # rows that are added one after the other
 _ROUNDING = 1e-9  # relative; far more than the roundings of the few operations it covers
 
 

@@ -109,12 +109,17 @@ class Plan:
     projection: Projection = Projection()
     alpha: float = 2.0
     assumptions: Assumptions = Assumptions()
+    first: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         names = [silo.name for silo in self.silos]
         if len(set(names)) != len(names):
             raise InvalidInput("silos must have different names; give each Silo its own name=.")
         self._check_parts()
+        if self.first and len(self.first) != self.n_coefficients * self.basis.size:
+            raise InvalidInput(
+                f"start must hold {self.n_coefficients * self.basis.size} coefficients, {self.basis.size} for each function."
+            )
         for statistic in {statistic for planned in self.rounds for statistic in planned.statistics}:
             statistic.check(self.dimensions)
         for silo in self.silos:
@@ -225,8 +230,8 @@ class Plan:
         return max((place.stop for _, place in self._places[index]), default=0)
 
     def start(self) -> NDArray[np.float64]:
-        """The first iterate, B^0 = 0."""
-        return np.zeros(self.shape)
+        """The first iterate, B^0 = 0 unless the terms give another."""
+        return np.array(self.first).reshape(self.shape) if self.first else np.zeros(self.shape)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able description, for digests and readers; nothing reads it back."""

@@ -12,12 +12,14 @@ import math
 import numbers
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from dpfda.errors import InvalidInput
 
+MOST_SILOS, MOST_COEFFICIENTS, MOST_ROUNDS = 1000, 1000, 1000
 LETTERS = "A-Za-z0-9\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u00ff"  # with the letters of Latin-1: column names of real tables
 NARROW = r"[A-Za-z0-9][A-Za-z0-9_-]*"  # may become part of a file's name or of a run's
 WIDE = r"[A-Za-z0-9][A-Za-z0-9 ,._-]*"
@@ -219,9 +221,14 @@ def limit(allowed: Range, **options: Any) -> Any:
     return dataclasses.field(metadata={"range": allowed}, **options)
 
 
-def ranges_of(kind: type[Any]) -> dict[str, Range]:
+_RANGES: dict[type[Any], Mapping[str, Range]] = {}  # studies of hundreds of sites ask a hundred thousand times
+
+
+def ranges_of(kind: type[Any]) -> Mapping[str, Range]:
     """The range of every field; a field without one is an error in the program."""
-    return {field.name: field.metadata["range"] for field in dataclasses.fields(kind)}
+    if kind not in _RANGES:
+        _RANGES[kind] = MappingProxyType({field.name: field.metadata["range"] for field in dataclasses.fields(kind)})
+    return _RANGES[kind]
 
 
 def check_fields(instance: Any) -> None:

@@ -47,6 +47,12 @@ class Scaling:
         in_user_y[0, 0] += self.y_shift
         return in_user_y
 
+    def from_user_units(self, coefficients: Floats) -> Floats:
+        """The inverse of `to_user_units`."""
+        in_user_y = np.array(coefficients, dtype=np.float64)
+        in_user_y[0, 0] -= self.y_shift
+        return np.asarray(np.linalg.solve(self.mixing(), in_user_y))
+
 
 def symmetric_scaling(y_bounds: Pair, design_bounds: tuple[Pair, ...]) -> Scaling:
     """y and, where there is an intercept to take the shifts, design columns to [-1, 1] around the middle of their bounds."""

@@ -18,6 +18,9 @@ from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.ranges import (
     COLUMN,
     LEVEL,
+    MOST_COEFFICIENTS,
+    MOST_ROUNDS,
+    MOST_SILOS,
     NARROW,
     WIDE,
     Ends,
@@ -40,12 +43,13 @@ from dpfda.protocol.scaling import INTERCEPT, Pair
 SCHEMA = 3  # of the fields below
 BUILDER = 2  # of the plan builders: terms of another one make another plan
 MOST_BYTES = 2**18
-MOST_CURVES, MOST_SILOS, MOST_COLUMNS, MOST_LEVELS = 2**30, 1000, 64, 32
-MOST_BASIS, MOST_COEFFICIENTS, MOST_ROUNDS = 200, 1000, 1000
+MOST_CURVES, MOST_COLUMNS, MOST_LEVELS, MOST_BASIS = 2**30, 64, 32, 200
+LONGEST_ROUND = 7 * 86_400.0  # seconds
 BASES = ("cosine", "fourier", "fourier-extension", "free-ends", "bspline")
 OUTCOMES = ("any", "binary", "count", "positive", "score")
 MOST_VISITS = 64
 Y_SCALES, PROJECTIONS = ("bounds", "none"), ("ellipsoid", "cone", "none")
+VARIANTS = ("sample-splitting", "full-batch")
 INDICATOR: Pair = (0.0, 1.0)
 SILO_NAME = Text(WIDE, 100)
 
@@ -101,9 +105,11 @@ class CovariateTerms:
 class StudyTerms:
     """What everybody may know of a study, and all that decides its plan.
 
-    `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants` and `projection` belong to the
-    published method, and so does `y_scale`. `assume_symmetric`, `outcome` and `visit_times` are declarations to the default
+    `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants`, `projection`, `variant` and
+    `y_scale` belong to the published method. `assume_symmetric`, `outcome` and `visit_times` are declarations to the default
     method: what it may take for granted. A wrong one costs accuracy, never privacy.
+    A round closes `grace_seconds` after `min_silos` have answered, at the latest `round_seconds` after it was opened: with
+    86400 sites may answer within a day.
     """
 
     method: str = limit(Text(NARROW, 63))
@@ -122,12 +128,15 @@ class StudyTerms:
     assume_symmetric: bool = limit(Flag(), default=False)
     outcome: str = limit(Word(OUTCOMES), default="any")
     visit_times: tuple[float, ...] = limit(Several(Real(-1e15, 1e15), 0, MOST_VISITS), default=())
+    variant: str = limit(Word(VARIANTS), default="sample-splitting")
     levels: tuple[float, ...] = limit(Several(Real(1e-6, 1 - 1e-6), 0, MOST_LEVELS), default=())
     name: str = limit(Text(NARROW, 63), default="study")
     x: str = limit(Text(COLUMN, 63), default="x")
     y: str = limit(Text(COLUMN, 63), default="y")
     min_silos: int = limit(Whole(1, MOST_SILOS), default=1)
     max_rounds: int = limit(Whole(1, MOST_ROUNDS), default=MOST_ROUNDS)
+    round_seconds: float = limit(Real(1.0, LONGEST_ROUND), default=120.0)
+    grace_seconds: float = limit(Real(0.0, LONGEST_ROUND), default=5.0)
     schema: int = limit(Fixed(SCHEMA), default=SCHEMA)
     builder: int = limit(Fixed(BUILDER), default=BUILDER)
 

@@ -8,12 +8,13 @@ import math
 from datetime import datetime
 from typing import Any
 
-from dpfda.report.chart import draw_chart, leaves_the_picture, x_name
+from dpfda.report.chart import draw_chart, find_sparse, leaves_the_picture, x_name
 from dpfda.report.document import Document
 from dpfda.report.formatting import SOURCES, describe_error, format_number, format_small, typical_half_width
 from dpfda.report.privacy_card import write_privacy_card
 
 _TABLE_ROWS = 21
+_LEVELS = (0.8, 0.9, 0.95, 0.99)  # that the page offers
 _SURPRISE = 4.0  # twice the distance
 
 
@@ -29,6 +30,11 @@ def render_report(document: Document) -> str:
     return template.render(
         style=_trusted((assets / "report.css").read_text(encoding="utf-8")),
         script=_trusted((assets / "report.js").read_text(encoding="utf-8")),
+        questions=_trusted((assets / "questions.js").read_text(encoding="utf-8")),
+        ask=_trusted((assets / "ask.js").read_text(encoding="utf-8")),
+        covariates=document["model"]["covariates"],
+        effects=[name for name in document["model"]["columns"] if name not in ("mean", "intercept")],
+        levels=sorted({*_LEVELS, document["study"]["level"]}),
         data=_trusted(embedded_json(document)),
         document=document,
         study=document["study"],
@@ -56,29 +62,31 @@ def _trusted(text: str) -> Any:
 
 
 def _charts(document: Document) -> list[dict[str, Any]]:
-    functions, study = document["functions"], document["study"]
+    functions = document["functions"]
     size = {"width": 880, "height": 400} if len(functions) == 1 else {"width": 520, "height": 330}
     return [
         {
             "svg": _trusted(draw_chart(document, index, **size)),
-            "caption": _caption(function["name"], index, study),
+            "caption": _caption(function["name"], document),
             "half_width": typical_half_width(function),
             "is_cut": leaves_the_picture(function),
+            "is_sparse": bool(find_sparse(document["grid"], function)),
         }
         for index, function in enumerate(functions)
     ]
 
 
-def _caption(name: str, index: int, study: dict[str, Any]) -> str:
+def _caption(name: str, document: Document) -> str:
+    study, covariates = document["study"], document["model"]["covariates"]
     if study["model"] == "mean":
         return ""
     if name.startswith("mean at "):
         return f"{study['y_label']} at {name.removeprefix('mean at ')}"
     category, _, level = name.partition(": ")
-    levels = {each["name"]: each["levels"] for each in study["covariates"] if each["levels"]}
+    levels = {each["name"]: each["levels"] for each in covariates if each["levels"]}
     if category in levels:
         return f"{category}: {level} instead of {levels[category][0]}"
-    if any(each["name"] == name and list(each["bounds"] or ()) == [0, 1] for each in study["covariates"]):
+    if any(each["name"] == name and list(each["bounds"] or ()) == [0, 1] for each in covariates):
         return f"{name}: 1 instead of 0"
     return f"Change of {study['y_label']} for one more unit of {name}"
 

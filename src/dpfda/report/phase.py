@@ -63,6 +63,43 @@ def draw_phase_diagram(setting: Setting, against: Against = "m") -> Figure:
     return figure
 
 
+def draw_phase_panels(setting: Setting) -> Figure:
+    """The rate over epsilon in the three ranges of m that the paper tells apart: sparse, between, dense (its phase figure).
+
+    n and S are the study's; m is a typical member of each range, the study's own m where it belongs.
+    """
+    from matplotlib.figure import Figure
+
+    curves = setting.S * setting.n
+    first, second = curves ** (1 / (2 * setting.alpha)), curves ** (1 / setting.alpha)
+    ranges = (
+        ("sparse: m below (Sn)^(1/2α)", (1.0, first)),
+        ("between", (first, second)),
+        ("dense: m above (Sn)^(1/α)", (second, second**2)),
+    )
+    figure = Figure(figsize=(12.6, 4.4), dpi=130, layout="constrained")
+    for axes, (title, (low, high)) in zip(figure.subplots(1, 3, sharey=True), ranges, strict=True):
+        typical = setting.m if low <= setting.m <= high else math.sqrt(low * high)
+        _draw_panel(axes, dataclasses.replace(setting, m=max(1.0, typical)), title)
+    figure.suptitle("Terms of the minimax rate over the budget (up to constants and logarithms)", fontsize=11)
+    return figure
+
+
+def _draw_panel(axes: Any, setting: Setting, title: str) -> None:
+    epsilon = np.geomspace(1e-3, 10, 200) / math.sqrt(setting.n)
+    names, logs = _log_terms(dataclasses.replace(setting, n=setting.n), "epsilon", np.array([setting.n]), epsilon)
+    for name, values in zip(names, logs[:, :, 0], strict=True):
+        style = "-" if "dense" in name else "--"
+        axes.plot(epsilon, np.exp(values), style, color="#c03a2b" if name.startswith("private") else "#1b6ca8", lw=1.2,
+                  label=name)  # fmt: skip
+    ruler = np.exp(logs[:, :, 0].max(axis=0))
+    axes.plot(epsilon, ruler, color="black", lw=2.4, alpha=0.35, label="the larger of them: the rate")
+    axes.set(xscale="log", yscale="log", xlabel="budget ε", ylabel="rate", title=f"{title} (m = {setting.m:.3g})")
+    axes.title.set_fontsize(10)
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, fontsize=7)
+
+
 def _value(setting: Setting, variable: str) -> float:
     return float(getattr(setting, variable))
 

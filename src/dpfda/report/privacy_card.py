@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from dpfda.report.chart import x_name
 from dpfda.report.formatting import format_number, format_small
 
 _OUTCOMES = {
@@ -52,7 +53,7 @@ def _write_who(document: dict[str, Any]) -> Section:
         "Who is protected",
         (
             f"Each of the {subjects:,} subjects, with all of their measurements together"
-            + (" and their covariates" if document["study"]["covariates"] else "")
+            + (" and their covariates" if document["model"]["covariates"] else "")
             + ": the whole record counts as one, however many rows it has.",
             "Two subjects are two units: a pair of relatives has, as a pair, half the protection (twice the epsilon).",
         ),
@@ -77,9 +78,11 @@ def _write_meaning(privacy: dict[str, Any]) -> Section:
 
 
 def _write_public_inputs(document: dict[str, Any]) -> Section:
-    study, public = document["study"], dict(document["privacy"]["public_inputs"])
+    public, origin = dict(document["privacy"]["public_inputs"]), document["study"]["x_origin"]
+    if origin is not None and "domain" in public:
+        public["domain"] = " to ".join(x_name(end, origin) for end in public["domain"])
     facts = [_write_fact(name, value) for name, value in public.items() if name != "design_bounds"]
-    for covariate in study["covariates"]:
+    for covariate in document["model"]["covariates"]:
         known = _format_value(covariate["bounds"]) if covariate["bounds"] else ", ".join(covariate["levels"])
         facts.append(f"{covariate['name']}: {known}")
     return Section(

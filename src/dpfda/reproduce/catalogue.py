@@ -15,12 +15,13 @@ from dpfda.curves import datasets
 from dpfda.errors import InvalidInput
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.reproduce.cells import MEANS, Cell, Method
+from dpfda.reproduce.readings import OURS, READINGS
 from dpfda.reproduce.real_data import RealCell
 
-CONSTANTS = tuple(field.name for field in dataclasses.fields(PublishedConstants))
+CONSTANTS = ("C_R", "C_T", "C_r", "rho", "eta", "C_alpha")
 ROOT_OF_N = "n^(1/alpha)"  # the paper's m of the dense regime
-_CELL_KEYS = ("n", "m", "mean", "d", "alpha", "delta", "seed", "S", "total", "profile")
-_METHOD_KEYS = ("n_basis", "width")
+_CELL_KEYS = ("n", "m", "mean", "d", "alpha", "delta", "seed", "S", "total", "profile", "process_sd", "between")
+_METHOD_KEYS = ("n_basis", "width", "reading")
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,23 @@ class Point:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What one configuration asks for."""
+    """What one configuration asks for.
+
+    `reading` is that of its published method; an experiment of `parts` has the points of all of them, and maybe its own.
+    """
 
     name: str
     title: str
     source: str
     points: tuple[Point, ...]
     quick: bool
+    reading: str = OURS
+    parts: tuple[Experiment, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The name that files have."""
+        return self.name if self.reading == OURS else f"{self.name}-{self.reading}"
 
 
 def list_experiments() -> list[str]:
@@ -50,25 +61,79 @@ def list_experiments() -> list[str]:
 
 
 def load_experiment(
-    name: str, *, quick: bool = False, swan: str | None = None, adaptive_at_most: int | None = None
+    name: str,
+    *,
+    quick: bool = False,
+    swan: str | None = None,
+    adaptive_at_most: int | None = None,
+    reading: str = OURS,
 ) -> Experiment:
     """The experiment called `name`; `swan` is the user's own copy of the paper's data.
 
-    `adaptive_at_most` caps the repetitions of the default method, which takes nearly all of the time.
+    `adaptive_at_most` caps the repetitions of the default method, which takes nearly all of the time. With a `reading` other
+    than ours the published method is read that way, and the default method is left out.
     """
+    _validate.choice("--reading", reading, list(READINGS))
     settings = _read_config(_validate.choice("experiment", name, list_experiments()))
     if quick:
         settings = merge_tables(settings, settings.get("quick", {}))
     if adaptive_at_most is not None and "adaptive" in settings["methods"]:
         cap = min(settings["methods"]["adaptive"]["repetitions"], _validate.integer("repetitions", adaptive_at_most))
         settings = merge_tables(settings, {"methods": {"adaptive": {"repetitions": cap}}})
+    if reading != OURS:
+        methods = _read_otherwise(settings["methods"], reading)
+        settings = {**settings, "methods": methods, "sweep": _keep_sweeps(settings.get("sweep", {}), methods)}
     points: list[Point] = []
+    parts: list[Experiment] = []
+    if "readings" in settings:
+        parts = [
+            load_experiment(part, quick=quick, swan=swan, reading=one)
+            for one in settings["readings"]["names"]
+            for part in settings["readings"]["experiments"]
+        ]
+        budgets = settings["readings"].get("epsilon", {})
+        parts = [_only_published(part, budgets.get(part.name)) for part in parts]
+        points.extend(point for part in parts for point in part.points)
     if "sweep" in settings:
         for sweep, axes in settings["sweep"].items():
             points.extend(_make_points(sweep, axes, settings))
     if "real" in settings:
         points.extend(_make_real_points(settings, swan))
-    return Experiment(name, settings["title"], settings["source"], tuple(points), quick)
+    return Experiment(name, settings["title"], settings["source"], tuple(points), quick, reading, tuple(parts))
+
+
+def _read_otherwise(methods: Mapping[str, Any], reading: str) -> dict[str, Any]:
+    """The tables of the published method, read otherwise, and of least squares."""
+    chosen = READINGS[reading]
+    changes = {"reading": reading} if chosen.eta is None else {"reading": reading, "eta": chosen.eta}
+    kept = {name: table for name, table in methods.items() if name == "nonprivate"}
+    return {"published": {**methods["published"], **changes}, **kept}
+
+
+def _keep_sweeps(sweeps: Mapping[str, Any], methods: Mapping[str, Any]) -> dict[str, Any]:
+    """The sweeps that have a method left."""
+    kept = {}
+    for name, axes in sweeps.items():
+        wanted = [method for method in axes.get("methods", methods) if method in methods]
+        if wanted:
+            kept[name] = {**axes, "methods": wanted}
+    return kept
+
+
+def _only_published(part: Experiment, epsilons: Sequence[float] | None) -> Experiment:
+    """Without the default method and the variant, which no reading changes; readings but ours maybe with other budgets."""
+    points = []
+    for point in part.points:
+        methods = tuple(method for method in point.cell.methods if method.name in ("published", "nonprivate"))
+        if epsilons is not None and part.reading != OURS:
+            budgets = tuple(map(float, epsilons))
+            methods = tuple(
+                dataclasses.replace(method, epsilons=budgets) if method.name == "published" else method
+                for method in methods
+            )
+        if any(method.name == "published" for method in methods):
+            points.append(dataclasses.replace(point, cell=dataclasses.replace(point.cell, methods=methods)))
+    return dataclasses.replace(part, points=tuple(points))
 
 
 def merge_tables(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -120,7 +185,10 @@ def _make_cell(chosen: Mapping[str, Any], methods: tuple[Method, ...]) -> Cell:
 
 
 def _make_method(name: str, table: Mapping[str, Any], chosen: Mapping[str, Any]) -> Method:
+    reading = "full-batch" if name == "full-batch" else chosen.get("reading", table.get("reading", OURS))
     constants = {key: chosen.get(key, table.get(key)) for key in CONSTANTS}
+    if READINGS[reading].eta is not None:
+        constants["eta"] = chosen.get("eta", READINGS[reading].eta)
     given = {key: float(value) for key, value in constants.items() if value is not None}
     low, high = table.get("y_bounds", (-4.0, 5.0))
     middle, half = (low + high) / 2, (high - low) / 2 * chosen.get("width", 1.0)
@@ -131,7 +199,8 @@ def _make_method(name: str, table: Mapping[str, Any], chosen: Mapping[str, Any])
         basis=table.get("basis", "fourier"),
         n_basis=chosen.get("n_basis", table.get("n_basis")),
         y_bounds=(middle - half, middle + half),
-        constants=PublishedConstants(**given),
+        constants=dataclasses.replace(PublishedConstants(), **given),  # type: ignore[arg-type]
+        reading=reading,
     )
 
 

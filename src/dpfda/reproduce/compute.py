@@ -13,14 +13,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from dpfda.reproduce.catalogue import Experiment, Point
-from dpfda.reproduce.cells import Cell, Method, run_cell
-from dpfda.reproduce.real_data import RealCell, run_real
+from dpfda.reproduce.cells import Cell, Method, run_methods
+from dpfda.reproduce.readings import READINGS
+from dpfda.reproduce.real_data import RealCell, run_real_methods
 from dpfda.reproduce.results import Results
 from dpfda.reproduce.store import Arrays, Store, adaptive_code, digest
 
 Progress = Callable[[float, float], None]
 
-_ADAPTIVE_FIT, _PER_POINT, _FEWEST = 0.02, 3e-7, 2.0  # rough seconds, for the progress bar and the order of work
+# rough seconds, for the progress bar and the order of work
+_ADAPTIVE_FIT, _PER_POINT, _PER_GRADIENT, _FEWEST = 0.02, 3e-7, 5e-9, 2.0
 
 
 def find_missing(experiments: Sequence[Experiment], store: Store, only: Collection[str] | None = None) -> list[Point]:
@@ -28,9 +30,22 @@ def find_missing(experiments: Sequence[Experiment], store: Store, only: Collecti
 
     `only` names the methods that are wanted; the others are left for a later run.
     """
-    cells = {digest(_design(point)): point for experiment in experiments for point in experiment.points}
-    missing = [part for point in cells.values() if (part := _find_missing_part(point, store, only)) is not None]
-    return sorted(missing, key=_estimate_seconds, reverse=True)
+    missing: dict[str, Point] = {}
+    for point in (point for experiment in experiments for point in experiment.points):
+        part = _find_missing_part(point, store, only)
+        if part is not None:
+            data = digest(_design(_with_methods(point, ())))
+            missing[data] = _merge(missing.get(data, part), part)
+    return sorted(missing.values(), key=_estimate_seconds, reverse=True)
+
+
+def _with_methods(point: Point, methods: Iterable[Method]) -> Point:
+    return dataclasses.replace(point, cell=dataclasses.replace(point.cell, methods=tuple(methods)))
+
+
+def _merge(first: Point, second: Point) -> Point:
+    """The methods of two points with the same data: their data are simulated once."""
+    return _with_methods(first, dict.fromkeys((*first.cell.methods, *second.cell.methods)))
 
 
 def _find_missing_part(point: Point, store: Store, only: Collection[str] | None) -> Point | None:
@@ -39,7 +54,7 @@ def _find_missing_part(point: Point, store: Store, only: Collection[str] | None)
         for method in point.cell.methods
         if (only is None or method.name in only) and store.read(_key(point, method)) is None
     )
-    return dataclasses.replace(point, cell=dataclasses.replace(point.cell, methods=methods)) if methods else None
+    return _with_methods(point, methods) if methods else None
 
 
 def compute_missing(
@@ -55,8 +70,8 @@ def compute_missing(
     total, done = sum(map(_estimate_seconds, missing)) or 1.0, 0.0
     progress(done, total)
     for point, result in _compute_all(missing, jobs):
-        for method in point.cell.methods:
-            store.write(_key(point, method), _select_method(point, method, result))
+        for method, arrays in zip(point.cell.methods, result, strict=True):
+            store.write(_key(point, method), arrays)
         done += _estimate_seconds(point)
         progress(done, total)
 
@@ -67,13 +82,7 @@ def run_all(experiments: Sequence[Experiment], store: Store, *, jobs: int, progr
     return [Results(one, [_read_or_compute(store, point) for point in one.points]) for one in experiments]
 
 
-def _select_method(point: Point, method: Method, result: Arrays) -> Arrays:
-    """The arrays of one method, and those that do not belong to any."""
-    rest = [one.name for one in point.cell.methods if one != method]
-    return {name: array for name, array in result.items() if name.split()[0] not in rest}
-
-
-def _compute_all(points: Sequence[Point], jobs: int) -> Iterable[tuple[Point, Arrays]]:
+def _compute_all(points: Sequence[Point], jobs: int) -> Iterable[tuple[Point, list[Arrays]]]:
     """Results as they come. A cell that fails stops nothing else; at the end the first failure is raised."""
     failed: list[tuple[Point, Exception]] = []
     for point, result in _attempt_all(points, jobs):
@@ -86,7 +95,7 @@ def _compute_all(points: Sequence[Point], jobs: int) -> Iterable[tuple[Point, Ar
         raise RuntimeError(f"{len(failed)} cells failed; the first is {point.sweep} at {point.coordinates}.") from error
 
 
-def _attempt_all(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, Arrays | Exception]]:
+def _attempt_all(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, list[Arrays] | Exception]]:
     if jobs == 1 or sum(map(_estimate_seconds, points)) < _FEWEST:
         for point in points:
             yield point, _attempt(point)
@@ -104,7 +113,7 @@ def _attempt_all(points: Sequence[Point], jobs: int) -> Iterator[tuple[Point, Ar
             raise
 
 
-def _attempt(point: Point) -> Arrays | Exception:
+def _attempt(point: Point) -> list[Arrays] | Exception:
     """The results of a cell, or its error: other cells are not affected, and the first error is raised at the end."""
     try:
         return _compute(point)
@@ -125,8 +134,11 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _compute(point: Point) -> Arrays:
-    return run_real(point.cell) if isinstance(point.cell, RealCell) else run_cell(point.cell)
+def _compute(point: Point) -> list[Arrays]:
+    """The arrays of each method of a cell."""
+    if isinstance(point.cell, RealCell):
+        return run_real_methods(point.cell)
+    return [{method.name: one} for method, one in zip(point.cell.methods, run_methods(point.cell), strict=True)]
 
 
 def _read_or_compute(store: Store, point: Point) -> Arrays:
@@ -134,7 +146,7 @@ def _read_or_compute(store: Store, point: Point) -> Arrays:
     found = {}
     for method in point.cell.methods:
         arrays = store.read(_key(point, method))
-        found.update(_compute(_find_missing_part(point, store, [method.name]) or point) if arrays is None else arrays)
+        found.update(_compute(_with_methods(point, [method]))[0] if arrays is None else arrays)
     return found
 
 
@@ -144,7 +156,7 @@ def _design(point: Point) -> dict[str, Any]:
 
 def _key(point: Point, method: Method) -> dict[str, Any]:
     """What a method's result at a cell depends on; for the default method also on its code, which still changes."""
-    key = _design(dataclasses.replace(point, cell=dataclasses.replace(point.cell, methods=(method,))))
+    key = _design(_with_methods(point, (method,)))
     return {**key, "code": adaptive_code()} if method.name == "adaptive" else key
 
 
@@ -160,7 +172,9 @@ def _estimate_method_seconds(cell: Cell | RealCell, method: Method) -> float:
     if method.name == "adaptive":
         per_fit = _ADAPTIVE_FIT * (1 + cell.d / 2) * (0.5 + 0.5 * len(cell.profile)) + 2e-7 * curves * cell.m
         return method.repetitions * len(method.epsilons) * per_fit
-    return method.repetitions * curves * (cell.m * _PER_POINT + 3e-8 * len(method.epsilons) * (cell.d + 1) ** 2)
+    passes = 30 if READINGS[method.reading].reuse else 1
+    gradients = passes * len(method.epsilons) * (cell.d + 1) ** 2
+    return method.repetitions * curves * (cell.m * _PER_POINT + _PER_GRADIENT * gradients)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import dataclasses
 import io
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,9 @@ from dpfda.reproduce import catalogue
 from dpfda.reproduce.claims.claim import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim
 from dpfda.reproduce.claims.judge import judge_claims
 from dpfda.reproduce.figures.draw import draw_experiment
+from dpfda.reproduce.readings_table import compare_readings
 from dpfda.reproduce.real_data import RealCell
-from dpfda.reproduce.results import Results
+from dpfda.reproduce.results import METHODS, Results
 
 FIGURES, TABLES = "figures", "tables"
 _KINDS = ("png", "svg")
@@ -42,13 +43,13 @@ class Run:
 
 def write_all(folder: Path, results: Sequence[Results], run: Run) -> list[Path]:
     """Write everything; returns the files, the summary last. Some experiments alone leave the summary of all as it is."""
-    names = [one.experiment.name for one in results]
+    names = [one.experiment.label for one in results]
     which = "" if set(names) == set(catalogue.list_experiments()) else "-" + "-".join(names)
     written: list[Path] = []
     claims: list[Claim] = []
     for one in results:
         written += _figures(folder, one)
-        written.append(_write(folder / TABLES / f"{one.experiment.name}.csv", _table(one)))
+        written.append(_write(folder / TABLES / f"{one.experiment.label}.csv", _table(one)))
         claims += judge_claims(one)
     rows = [dataclasses.asdict(claim) for claim in claims]
     written.append(
@@ -69,7 +70,7 @@ def _figures(folder: Path, results: Results) -> list[Path]:
     from matplotlib import rc_context
 
     figure = draw_experiment(results)
-    paths = [folder / FIGURES / f"{results.experiment.name}.{kind}" for kind in _KINDS]
+    paths = [folder / FIGURES / f"{results.experiment.label}.{kind}" for kind in _KINDS]
     paths[0].parent.mkdir(parents=True, exist_ok=True)
     for path in paths:
         with rc_context({"svg.hashsalt": results.experiment.name}):
@@ -82,19 +83,25 @@ def _table(results: Results) -> str:
     """One row for each point, method and budget."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("sweep", "coordinates", "method", "epsilon", "repetitions", "mean", "standard_error", "median"))
+    numbers = ("repetitions", "mean", "standard_error", "median")
+    writer.writerow(("sweep", "coordinates", "method", "epsilon", *numbers, "reading"))
+    for part in (*results.parts, results):
+        writer.writerows((*row, part.experiment.reading) for row in _table_rows(part))
+    return text.getvalue()
+
+
+def _table_rows(results: Results) -> Iterator[tuple[object, ...]]:
     for one in results.series:
         where = " ".join(f"{key}={_plain(value)}" for key, value in one.coordinates.items())
         numbers = (f"{value:.6g}" for value in (one.mean, one.standard_error, float(np.median(one.errors))))
-        writer.writerow((one.sweep, where, one.method, f"{one.epsilon:g}", one.errors.size, *numbers))
+        yield one.sweep, where, one.method, f"{one.epsilon:g}", one.errors.size, *numbers
     for point, found in results.real:
         for method in point.cell.methods:
             distances = found[f"{method.name} distance"]
             for epsilon, column in zip(method.epsilons, distances.T, strict=True):
                 error = column.std(ddof=1) / np.sqrt(column.size)
                 row = (f"{column.mean():.6g}", f"{error:.6g}", f"{np.median(column):.6g}")
-                writer.writerow((point.sweep, "distance", method.name, f"{epsilon:g}", column.size, *row))
-    return text.getvalue()
+                yield point.sweep, "distance", method.name, f"{epsilon:g}", column.size, *row
 
 
 def _plain(value: object) -> str:
@@ -112,7 +119,7 @@ def summary(results: Sequence[Results], claims: Sequence[Claim], run: Run) -> st
         _conditions(),
         _count(claims),
         "## Claims",
-        *(_section(one, [claim for claim in claims if claim.experiment == one.experiment.name]) for one in results),
+        *(_section(one, judge_claims(one)) for one in results),
         "## Repetitions",
         _repetitions(results),
     ]
@@ -126,33 +133,40 @@ def _has_own_data(results: Sequence[Results]) -> bool:
 
 
 def _conditions() -> str:
-    constants = ", ".join(f"{field.name} = {getattr(PublishedConstants(), field.name):g}"
-                          for field in dataclasses.fields(PublishedConstants))  # fmt: skip
+    constants = ", ".join(f"{name} = {getattr(PublishedConstants(), name):g}" for name in catalogue.CONSTANTS)
     return (
         "Simulated data as in the paper: Matern process, noise sd 0.5, uniform design, delta = 1e-3; error is the squared "
         "L2 error. Data are shared by all budgets and methods; noise is drawn afresh. The Matern process is a truncated "
         "expansion (24 Chebyshev nodes, 16 terms) with a covariance error below 1e-9. "
         f"Published method: {constants}. eta and C_alpha are NOT printed in the paper: they were chosen once, and their "
-        "effect is shown under `sensitivity` and `dense`. The default method (`adaptive`) has the public y-bounds [-4, 5] "
-        "and no constants to tune."
+        "effect is shown under `sensitivity` and `dense`. The paper prints neither its ranges of C_T and rho nor from where "
+        "on an effect is small: ranges and thresholds are ours. Where it prints two things, `published` is reading A; "
+        "`readings` has every claim under every reading. `full-batch` is `variant='full-batch'` of the published method. "
+        "The default method (`adaptive`) has the public y-bounds [-4, 5] and no constants to tune."
     )
 
 
 def _count(claims: Sequence[Claim]) -> str:
     lines = ["| method | holds | in part | does not hold | undecided |", "|---|---|---|---|---|"]
-    for method in ("published", "adaptive"):
-        counts = Counter(claim.verdict for claim in claims if claim.method == method and claim.verdict != SHOWN)
-        lines.append(f"| {method} | {counts[HOLDS]} | {counts[PARTLY]} | {counts[FAILS]} | {counts[UNDECIDED]} |")
+    own = [claim for claim in claims if claim.experiment != "readings"]
+    rows = {method: [claim for claim in own if claim.method == method] for method in METHODS}
+    for claim in claims:
+        if claim.experiment == "readings":
+            rows.setdefault(f"published, reading {claim.reading}", []).append(claim)
+    for name, members in rows.items():
+        counts = Counter(claim.verdict for claim in members if claim.verdict != SHOWN)
+        if members:
+            lines.append(f"| {name} | {counts[HOLDS]} | {counts[PARTLY]} | {counts[FAILS]} | {counts[UNDECIDED]} |")
     return "\n".join(lines)
 
 
 def _section(results: Results, claims: Sequence[Claim]) -> str:
     one = results.experiment
     lines = [
-        f"### {one.name}: {one.title}",
-        f"{one.source}. Table: [`{TABLES}/{one.name}.csv`]({TABLES}/{one.name}.csv)",
-        f"![{one.title}]({FIGURES}/{one.name}.png)",
-        "\n".join(_rows(claims)),
+        f"### {one.label}: {one.title}",
+        f"{one.source}. Table: [`{TABLES}/{one.label}.csv`]({TABLES}/{one.label}.csv)",
+        f"![{one.title}]({FIGURES}/{one.label}.png)",
+        *(compare_readings(claims) if results.parts else ["\n".join(_rows(claims))]),
     ]
     return "\n\n".join(lines)
 
@@ -167,12 +181,12 @@ def _rows(claims: Sequence[Claim]) -> list[str]:
 
 def _repetitions(results: Sequence[Results]) -> str:
     lines = [
-        "| experiment | cells | " + " | ".join(("published", "adaptive", "nonprivate")) + " |",
-        "|---|---|---|---|---|",
+        "| experiment | cells | " + " | ".join((*METHODS, "nonprivate")) + " |",
+        "|---|---|---|---|---|---|",
     ]
     for one in results:
         counts = {method.name: method.repetitions for point in one.experiment.points for method in point.cell.methods}
-        cells = [str(counts.get(name, "-")) for name in ("published", "adaptive", "nonprivate")]
+        cells = [str(counts.get(name, "-")) for name in (*METHODS, "nonprivate")]
         kind = " (real data)" if any(isinstance(point.cell, RealCell) for point in one.experiment.points) else ""
         lines.append(f"| {one.experiment.name}{kind} | {len(one.experiment.points)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

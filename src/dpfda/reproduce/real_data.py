@@ -7,6 +7,7 @@ nobody is dropped for the values of y. The reference is least squares, the limit
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.reproduce.adaptive_runs import AdaptiveRuns, prepare_sums
 from dpfda.reproduce.cells import Method
 from dpfda.reproduce.published_runs import Moments, PublishedRuns, curve_moments
+from dpfda.reproduce.readings import READINGS
 from dpfda.silo.prepared import prepare
 
 _SILO, GRID_POINTS = "silo-1", 101
@@ -61,25 +63,35 @@ class RealCell:
 
 def run_real(cell: RealCell) -> dict[str, Floats]:
     """Distances to the training curve, and curves of repeated mechanisms on all data, by method."""
-    curves, found = cell.load(), {}
+    return {name: array for arrays in run_real_methods(cell) for name, array in arrays.items()}
+
+
+def run_real_methods(cell: RealCell) -> list[dict[str, Floats]]:
+    """The same, one by one; what belongs to no method is in each."""
+    curves, found = cell.load(), []
     rng = np.random.default_rng([cell.seed, 7])
     repetitions = max(method.repetitions for method in cell.methods)
     splits = [rng.permutation(curves.n) for _ in range(repetitions)]
     for method in cell.methods:
-        found[f"{method.name} distance"] = _distances(cell, method, curves, splits[: method.repetitions])
-        found[f"{method.name} curves"] = _repeat_mechanism(cell, method, curves)
-    found["reference"] = _reference(cell, curves)
-    found["n"] = np.array([float(curves.n)])
+        arrays = {
+            f"{method.name} distance": _distances(cell, method, curves, splits[: method.repetitions]),
+            f"{method.name} curves": _repeat_mechanism(cell, method, curves),
+            "reference": _reference(cell, curves),
+            "n": np.array([float(curves.n)]),
+        }
+        found.append(arrays)
     return found
 
 
 def _make_plan(cell: RealCell, method: Method, n: int, epsilon: float) -> Plan:
     silos = (SiloTerms(_SILO, n, epsilon, cell.delta, cell.m),)
-    constants = method.constants if method.name == "published" else None
+    public: dict[str, Any] = (
+        {} if method.name == "adaptive" else {"constants": method.constants, "variant": method.variant}
+    )
     return make_plan(
         StudyTerms(
-            method.name, cell.domain, cell.y_bounds, silos,
-            basis=method.basis, n_basis=method.n_basis, constants=constants,
+            method.terms_name, cell.domain, cell.y_bounds, silos,
+            basis=method.basis, n_basis=method.n_basis, **public,
         )
     )  # fmt: skip
 
@@ -106,22 +118,18 @@ def _private_curves(cell: RealCell, method: Method, curves: Curves, seeds: list[
     fitted = []
     for index, epsilon in enumerate(method.epsilons):
         plan = _make_plan(cell, method, curves.n, epsilon)
-        coefficients = _coefficients(plan, curves, [cell.seed + 100_000 * index + seed for seed in seeds])
+        coefficients = _coefficients(plan, method, curves, [cell.seed + 100_000 * index + seed for seed in seeds])
         grid = plan.basis.evaluate_unit(np.linspace(0, 1, GRID_POINTS))
         fitted.append([(grid @ plan.scaling.to_user_units(one).T)[:, 0] for one in coefficients])
     return np.array(fitted)
 
 
-def _coefficients(plan: Plan, curves: Curves, seeds: list[int]) -> list[Floats]:
+def _coefficients(plan: Plan, method: Method, curves: Curves, seeds: list[int]) -> list[Floats]:
     if plan.method == "adaptive":
         runs, sums = AdaptiveRuns(plan), prepare_sums(plan, [curves])
         return [runs.run(sums, seed) for seed in seeds]
-    published = PublishedRuns.of([plan])
-    once = curve_moments(prepare(curves, plan.basis, plan.scaling), plan.basis)
-    moments = Moments(
-        np.broadcast_to(once.matrices, (len(seeds), *once.matrices.shape)),
-        np.broadcast_to(once.vectors, (len(seeds), *once.vectors.shape)),
-    )
+    published = PublishedRuns.of([plan], [READINGS[method.reading]], [method.constants.eta])
+    moments = Moments.stack([curve_moments(prepare(curves, plan.basis, plan.scaling), plan.basis)])
     normals = np.stack([published.draw(np.random.default_rng(seed)) for seed in seeds])
     return [one.reshape(plan.shape) for one in published.run([moments], normals)[:, 0]]
 

@@ -13,6 +13,8 @@ from dpfda.reproduce.catalogue import Experiment, Point
 from dpfda.reproduce.real_data import RealCell
 from dpfda.reproduce.store import Arrays
 
+METHODS = ("published", "full-batch", "adaptive")
+
 
 @dataclass(frozen=True)
 class Series:
@@ -42,7 +44,13 @@ class Results:
         self.experiment = experiment
         self.series: list[Series] = []
         self.real: list[tuple[Point, Arrays]] = []
-        for point, arrays in zip(experiment.points, found, strict=True):
+        self.parts: list[Results] = []
+        start = 0
+        for part in experiment.parts:
+            stop = start + len(part.points)
+            self.parts.append(Results(part, found[start:stop]))
+            start = stop
+        for point, arrays in zip(experiment.points[start:], found[start:], strict=True):
             if isinstance(point.cell, RealCell):
                 self.real.append((point, arrays))
             else:
@@ -57,6 +65,12 @@ class Results:
             and epsilon in (None, one.epsilon)
             and all(one.coordinates.get(key) == value for key, value in coordinates.items())
         ]
+
+    @property
+    def methods(self) -> list[str]:
+        """The private methods that were run, in the order of RESULTS.md."""
+        found = {one.method for one in self.series}
+        return [method for method in METHODS if method in found]
 
     def epsilons(self, sweep: str, method: str) -> list[float]:
         """The budgets of a method in a sweep."""

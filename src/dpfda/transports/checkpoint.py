@@ -41,7 +41,8 @@ class Transcript:
         messages = [release.encode() for release in releases.values()]
         header = {"round": query.round, "query": query.digest(), "sizes": [len(message) for message in messages]}
         body = _MAGIC + json.dumps(header).encode() + b"\n" + b"".join(messages)
-        _write_whole(self._path(query.round), body + hashlib.sha256(body).digest())
+        # its name need not outlive a power cut: a round that is missing is asked again, and answered from records
+        _write_whole(self._path(query.round), body + hashlib.sha256(body).digest(), sync_name=False)
 
     def recorded(self, query: Query) -> dict[str, Release] | None:
         """The answers of one round, if they are on record and were answers to this very question."""
@@ -53,15 +54,6 @@ class Transcript:
             raise ProtocolError(f"The record of round {query.round} belongs to another question; use a fresh folder.")
         releases = [Release.decode(message) for message in messages]
         return {release.silo: release for release in releases}
-
-    def last(self, silo: str, before: int) -> Release | None:
-        """The last recorded release of a silo before a round."""
-        for index in reversed(range(before)):
-            for message in _read(self._path(index))[1]:
-                release = Release.decode(message)
-                if release.silo == silo:
-                    return release
-        return None
 
     def answers(self) -> dict[str, int]:
         """How many rounds each silo answered."""
@@ -83,6 +75,7 @@ class CheckpointTransport:
         self._inner = inner
         self._folder = folder
         self._transcript = Transcript(folder)
+        self._latest: dict[str, Release] = {}  # of each silo, as far as this process has seen
 
     def open(self, terms: StudyTerms, run: str) -> None:
         """Bind the folder to these terms; ask the silos only if rounds are left."""
@@ -95,16 +88,18 @@ class CheckpointTransport:
         """Replay or ask."""
         known = self._transcript.recorded(query)
         if known is not None:
+            self._latest.update(known)
             return known
         releases = self._inner.gather(query)
         for name, release in releases.items():
-            earlier = self._transcript.last(name, query.round)
+            earlier = self._latest.get(name)
             if earlier is not None and release.private and not release.follows(earlier):  # a simulation may begin anew
                 raise TransportError(
                     f"The ledger of silo {name!r} is older than the record of this study; its owner must find the right one "
                     "or use `dpfda budget restore`. The answer was not recorded."
                 )
         self._transcript.record(query, releases)
+        self._latest.update(releases)
         return releases
 
 
@@ -154,13 +149,15 @@ def _read(path: Path) -> tuple[str, list[bytes]]:
     return str(header["query"]), messages
 
 
-def _write_whole(path: Path, content: bytes) -> None:
+def _write_whole(path: Path, content: bytes, *, sync_name: bool = True) -> None:
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
+    if not sync_name:
+        return
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -35,9 +35,9 @@ class InProcessTransport:
         if missing:
             raise TransportError(f"The terms name silos that are not connected: {', '.join(missing)}.")
         self._members = [self._silos[name] for name in names]
-        message = terms.encode()
+        received = StudyTerms.decode(terms.encode())  # frozen, and each silo makes its plan from the bytes again
         for silo in self._members:
-            silo.join(StudyTerms.decode(message), run)
+            silo.join(received, run)
 
     def gather(self, query: Query) -> Mapping[str, Release]:
         """Ask all silos of the terms, in their order."""

@@ -20,7 +20,9 @@ def is_private(name: object) -> bool:
 
 def defined(tree: ast.Module) -> set[str]:
     """Private names that a module makes: functions, classes, variables, attributes of its objects."""
-    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    names = {
+        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
     names |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     names |= {
         node.attr

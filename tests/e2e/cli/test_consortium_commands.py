@@ -9,6 +9,9 @@ from cli_helpers import dpfda, visits
 
 pytest.importorskip("nvflare", reason="the extra dpfda[federated] is not installed")
 
+from dpfda.cli.new_app import new_app
+from dpfda.cli.site.deciding import add_commands
+from dpfda.cli.study_result import describe_study
 from dpfda.errors import InvalidInput
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.folder import SiteFolder
@@ -26,7 +29,7 @@ STUDY = (
 )
 POLICY = (
     '[data]\nsource = "visits.csv"\nid = "pid"\nx = "age"\ny = "hdl"\n[promise]\nepsilon = 1.0\ndelta = 1e-5\n'
-    "[budget]\nepsilon = 1.5\ndelta = 1e-5\n"
+    '[budget]\nepsilon = 1.5\ndelta = 1e-5\n[allow]\ncovariates = ["male"]\n'
 )
 
 
@@ -66,6 +69,11 @@ def test_from_keys_to_an_accepted_study(enrolled, capsys):
     assert "unbroken" in dpfda(capsys, "site", "log", "north", "--verify").out
     assert json.loads(dpfda(capsys, "study", "status", "hdl.toml", "--json").out) == {"phase": "not begun"}
     assert "not begun" in dpfda(capsys, "study", "status", "hdl.toml").out
+    early = dpfda(capsys, "study", "result", "hdl.toml", "--json", "early.json")
+    assert (early.code, "there is no result yet; give: dpfda study run hdl.toml" in early.err) == (2, True)
+    again = dpfda(capsys, "site", "policy", "north", "site.toml", "--new-ledger")
+    assert (again.code, "leave out --new-ledger" in again.err) == (2, True)
+    assert dpfda(capsys, "site", "inbox", "north", "--add", "nowhere.json").code == 2
 
 
 def test_members_are_listed_renewed_and_revoked(enrolled, capsys):
@@ -122,3 +130,48 @@ def test_names(check, good, bad):
     for value in bad:
         with pytest.raises(InvalidInput):
             check(value)
+
+
+def test_decisions_are_commands_of_the_site():
+    app = new_app(group=True)
+    add_commands(app)
+    assert [command.callback.__name__ for command in app.registered_commands] == [
+        "check", "accept", "decline", "counter", "approver",
+    ]  # fmt: skip
+
+
+def test_a_steward_checks_counters_and_approves_with_a_second_person(enrolled, capsys):
+    (enrolled / "ada.pass").write_text("a personal passphrase\n")
+    lines = []
+    for name in ("ada", "bob"):
+        ran = dpfda(capsys, "site", "approver", name, "--key", f"{name}.key", "--passphrase-file", "ada.pass")
+        assert ran.code == 0, ran.err
+        lines.append(ran.out.strip())
+    (enrolled / "site.toml").write_text(
+        POLICY + "[approval]\npersons = 2\n[approval.people]\n" + "\n".join(lines) + "\n"
+    )
+    assert dpfda(capsys, "site", "policy", "north", "site.toml", "--new-ledger").code == 0
+    dpfda(capsys, "study", "propose", "hdl.toml")
+    dpfda(capsys, "site", "inbox", "north", "--add", "hdl.study/terms.json")
+    checked = dpfda(capsys, "site", "check", "north", "hdl")
+    assert "subjects per level of male" in checked.out
+    assert "outside the guarantee" in checked.err
+    assert "ok    column hdl (y): found" in checked.out
+    ran = dpfda(capsys, "site", "accept", "north", "hdl", "--yes")
+    assert (ran.code, "give --person and --key" in ran.err) == (2, True)
+    ran = dpfda(capsys, "site", "accept", "north", "hdl", "--yes", "--until", "tomorrow")
+    assert (ran.code, "--until must be a day" in ran.err) == (2, True)
+    for name, words in (("ada", "1 more of ada, bob must sign"), ("bob", "Accepted. It holds through 2099-06-30.")):
+        person = ("--person", name, "--key", f"{name}.key", "--passphrase-file", "ada.pass", "--until", "2099-06-30")
+        ran = dpfda(capsys, "site", "accept", "north", "hdl", "--yes", *person)
+        assert ran.code == 0, ran.err
+        assert words in ran.err
+    (row,) = json.loads(dpfda(capsys, "site", "inbox", "north", "--json").out)
+    assert (row["decision"], row["dates"], row["waits"]) == ("accepted", "through 2099-06-30", "(2 of 2 signed)")
+    assert "(2 of 2 signed)" in dpfda(capsys, "site", "inbox", "north").out
+    ran = dpfda(capsys, "site", "counter", "north", "hdl", "--epsilon", "0.5", "--until", "2099-01-31")
+    assert ran.code == 0, ran.err
+    ran = dpfda(capsys, "study", "counter", "hdl.toml", "north.counter", "--output", "hdl-2.toml", "--json")
+    assert json.loads(ran.out)["dates"] == "through 2099-01-31"
+    assert dpfda(capsys, "study", "counter", "hdl.toml", "site.toml", "--output", "hdl-3.toml").code == 2
+    assert describe_study(Decisions(SiteFolder(enrolled / "north")).find("hdl").terms).source == "1 sites"

@@ -38,9 +38,48 @@ def answers(capsys, *arguments):
 def test_text_has_every_answer(capsys):
     ran = dpfda(capsys, "plan", *STUDY, "--error", 3)
     assert ran.code == 0
-    for words in ("Forecast of the typical distance", "Regime in theory", "What helps most", "The price of privacy", "local",
-                  "For a typical distance of 3", "epsilon ="):  # fmt: skip
+    for words in ("Forecast of the typical distance", "Of the squared error", "Which model, which budget", "no privacy",
+                  "local: every subject alone", "For a typical distance of 3", "epsilon ="):  # fmt: skip
         assert words in ran.out
+    assert "Theorem" not in ran.out
+    more = dpfda(capsys, "plan", *STUDY, "--verbose").out
+    for words in ("Regime in theory", "Theorem 2.2", "Theorem 3", "Price of privacy by the rate"):
+        assert words in more
+
+
+def test_a_width_is_a_typical_distance_in_other_words(capsys):
+    target = answers(capsys, *STUDY, "--target-width", 5)["target"]
+    assert target["typical_distance"] == pytest.approx(5 / (2 * 1.959964))
+    same = answers(capsys, *STUDY, "--error", target["typical_distance"])["target"]
+    assert (same["epsilon"], same["n"]) == (target["epsilon"], target["n"])
+    by_budget = answers(
+        capsys, "--n", 500, "--m", 6, "--epsilon", target["epsilon"], "--delta", "1e-5", "--y-bounds", "0:150"
+    )
+    assert by_budget["forecast"]["typical_distance"] == pytest.approx(target["typical_distance"], rel=0.02)
+
+
+def test_facts_about_a_binary_outcome_are_guesses_of_its_variance(capsys):
+    study = ["--n", 2000, "--m", 5, "--epsilon", 1, "--delta", "1e-6"]
+    facts = ["--outcome", "binary", "--prevalence", 0.2, "--correlation", 0.25]
+    told = answers(capsys, *study, *facts)["forecast"]["total"]
+    by_hand = ["--spread", 0.2, "--noise", 0.12**0.5, "--signal", 0.07]
+    assert told == pytest.approx(answers(capsys, *study, *by_hand)["forecast"]["total"])
+
+
+def test_it_says_where_its_forecasts_were_too_optimistic(capsys):
+    study = ["--n", 2000, "--m", 5, "--epsilon", 1, "--delta", "1e-6"]
+    said = " ".join(dpfda(capsys, "plan", *study, "--outcome", "binary", "--prevalence", 0.2).out.split())
+    assert "Too optimistic in this version" in said
+    assert "The local row is too optimistic" in said
+    assert "Too optimistic" not in dpfda(capsys, "plan", *study).out
+
+
+def test_the_sweep_over_epsilon_is_a_picture(capsys, tmp_path):
+    (tmp_path / "sites.toml").write_text(SITES)
+    for number, study in enumerate((STUDY, ["--sites-file", tmp_path / "sites.toml"])):
+        target = tmp_path / f"sweep-{number}.png"
+        assert dpfda(capsys, "plan", *study, "--sweep", target, "--error", 2).code == 0
+        assert target.read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_wanted_error_is_reached_by_what_is_answered(capsys):
@@ -85,7 +124,8 @@ def test_privacy_has_its_price(capsys):
     price = answers(capsys, *STUDY, "--sites", 5)["price"]
     rates = price["by_rate"]
     assert rates["none"] == 1 < rates["cdp"] < rates["fdp"] < rates["ldp"]
-    assert 1 < price["by_forecast"]["cdp"] < price["by_forecast"]["fdp"]
+    forecast = price["by_forecast"]
+    assert forecast["none"] == 1 < forecast["cdp"] < forecast["fdp"] < forecast["ldp"]
 
 
 def test_unequal_sites_from_a_file(capsys, tmp_path):
@@ -97,7 +137,10 @@ def test_unequal_sites_from_a_file(capsys, tmp_path):
     assert sum(weights.values()) == pytest.approx(1)
     assert found["study"]["S"] == 2
     assert 0 < found["unequal"]["lower"] <= found["unequal"]["upper"]
-    ran = dpfda(capsys, "plan", "--sites-file", path, "--error", 3)
+    without = {row["site"]: row["error_times"] for row in found["unequal"]["without"]}
+    assert without["north"] > without["south"] >= 1
+    ran = dpfda(capsys, "plan", "--sites-file", path, "--error", 3, "--verbose")
+    assert "epsilon = 0.3" in ran.out
     for words in ("Theorems 4.2 and 5.1", "the budget of every site times", "the subjects of every site times"):
         assert words in " ".join(ran.out.split())
 
@@ -113,7 +156,7 @@ def test_an_error_below_what_sampling_allows_has_no_budget(capsys):
     ("name", "start"), [("phase.png", b"\x89PNG"), ("phase.svg", b"<?xml"), ("phase.pdf", b"%PDF")]
 )
 def test_pictures(capsys, tmp_path, name, start):
-    for against in ("m", "epsilon"):
+    for against in ("m", "epsilon", "panels"):
         target = tmp_path / against / name
         assert dpfda(capsys, "plan", *STUDY, "--picture", target, "--against", against).code == 0
         assert target.read_bytes().startswith(start)
@@ -126,6 +169,11 @@ def test_pictures(capsys, tmp_path, name, start):
         ([*STUDY, "--picture", "phase.gif"], "must end in"),
         ([*STUDY, "--against", "n", "--picture", "phase.png"], "--against must be one of"),
         ([*STUDY, "--error", -1], "--error must be greater than 0"),
+        ([*STUDY, "--target-width", -1], "--target-width must be greater than 0"),
+        ([*STUDY, "--error", 1, "--target-width", 1], "give one of them"),
+        ([*STUDY, "--outcome", "binary"], "prevalence must be given"),
+        ([*STUDY, "--outcome", "ordinal"], "outcome must be one of"),
+        ([*STUDY, "--sweep", "budget.gif"], "must end in"),
         (["--sites-file", "nowhere.toml"], "There is no file"),
         (["--sites-file", "sites.toml", "--n", 3], "leave those options out"),
         (["--n", 500, "--m", 0, "--epsilon", 1, "--delta", "1e-5"], "--m must lie between"),
@@ -178,7 +226,7 @@ def test_the_delta_of_the_lower_bound_is_shown(capsys, tmp_path):
     assert large["largest_delta"] == small["largest_delta"]
     assert answers(capsys, *STUDY, "--sites", 5)["theory"]["delta_condition"]["source"] == "Theorem 5.2"
     assert answers(capsys, *STUDY, "--covariates", 2)["theory"]["delta_condition"]["source"] == "Corollary 1"
-    assert "is not proved there" in dpfda(capsys, "plan", *STUDY[:6], "--delta", "1e-3").out
+    assert "is not proved there" in dpfda(capsys, "plan", *STUDY[:6], "--delta", "1e-3", "--verbose").out
     (tmp_path / "sites.toml").write_text(SITES)
     unequal = answers(capsys, "--sites-file", tmp_path / "sites.toml")["theory"]["delta_condition"]
     assert unequal["source"] == "Theorem 5.1"

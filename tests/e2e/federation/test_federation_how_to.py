@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("nvflare")
 
-from world import environment
+from world import environment, wait_until
 
 from dpfda.cli.commands.federate_demo import free_port
 
@@ -25,9 +25,12 @@ SUBJECTS = {"north": 400, "middle": 300, "south": 200}
 
 
 def block(language, beginning):
-    """The one code block of the page that begins so."""
+    """The one code block of the page that is this or, if there is none, that begins so."""
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    (found,) = [text for name, text in blocks if name == language and text.startswith(beginning)]
+    texts = [text for name, text in blocks if name == language]
+    (found,) = {text for text in texts if text.strip() == beginning} or {
+        text for text in texts if text.startswith(beginning)
+    }
     return found
 
 
@@ -52,21 +55,39 @@ def write_visits(path, n, seed):
 
 
 def enrol(root, coordinator, name, seed):
-    owner, rename = root / f"owner-{name}", lambda line: line.replace("north", name)
-    owner.mkdir()
-    write_visits(owner / "visits.csv", SUBJECTS[name], seed)
-    typed("dpfda site enrol", owner, change=rename)
-    shutil.copy(owner / f"{name}.request", coordinator)
+    steward, rename = root / f"steward-{name}", lambda line: line.replace("north", name)
+    steward.mkdir()
+    write_visits(steward / "visits.csv", SUBJECTS[name], seed)
+    typed("dpfda site enrol north --site north", steward, change=rename)
+    shutil.copy(steward / f"{name}.request", coordinator)
     spelled = typed("dpfda consortium sign", coordinator, change=rename)
-    shutil.copy(coordinator / f"{name}.papers", owner)
-    shown = typed("dpfda site take", owner, "y\n", rename)
+    shutil.copy(coordinator / f"{name}.papers", steward)
+    shown = typed("dpfda site take", steward, "y\n", rename)
     compared = re.findall(r"(?:CA|coordinator):\s+([0-9a-f ]+)", shown)
     assert len(compared) == 2
     assert all(" ".join(digits.split()) in " ".join(spelled.split()) for digits in compared)
     policy = block("toml", "[data]")
-    (owner / "site.toml").write_text(policy.replace("epsilon = 1.0", "epsilon = 2.0") if name == "south" else policy)
-    typed("dpfda site policy", owner, change=rename)
-    return owner, rename
+    (steward / "site.toml").write_text(policy.replace("epsilon = 1.0", "epsilon = 2.0") if name == "south" else policy)
+    typed("dpfda site policy", steward, change=rename)
+    return steward, rename
+
+
+def started(beginning, folder, change=lambda line: line):
+    """A command of the page that stays in the foreground."""
+    words = change(block("", beginning)).split()
+    with (folder / "run.said").open("a") as said:
+        return subprocess.Popen([*COMMAND, *words[1:]], cwd=folder, stderr=said)
+
+
+def renew(coordinator, steward):
+    """The section on certificates, by its commands."""
+    typed("dpfda site enrol north", steward)
+    shutil.copy(steward / "north.request", coordinator)
+    typed("dpfda consortium renew", coordinator)
+    shutil.copy(coordinator / "north.papers", steward)
+    typed("dpfda site take", steward)
+    assert wait_until(lambda: "There is a new certificate" in (steward / "run.said").read_text(), 60, 0.5)
+    assert "1 older certificates of north are retired" in typed("dpfda consortium retire", coordinator)
 
 
 @pytest.mark.slow
@@ -79,16 +100,20 @@ def test_the_page_works_as_written(tmp_path):
         port = f" --port {free_port()} --listen 127.0.0.1"  # that of the page may be taken here
         typed("dpfda consortium init", coordinator, change=lambda line: line + port)
         try:
+            running.append(started("dpfda consortium serve", coordinator))
             for seed, name in enumerate(SUBJECTS):
                 stewards[name] = enrol(tmp_path, coordinator, name, seed)
-                words = stewards[name][1](block("", "dpfda site run")).split()
-                running.append(
-                    subprocess.Popen([*COMMAND, *words[1:]], cwd=stewards[name][0], stderr=subprocess.DEVNULL)
+                running.append(started("dpfda site run", *stewards[name]))
+            assert wait_until(lambda: typed("dpfda consortium status", coordinator).count(" connected") == 3, 60, 1.0)
+            assert "connected to its server" in typed("dpfda site status north", stewards["north"][0])
+            proposed = typed("dpfda study propose", coordinator).replace("\n", " ")
+            assert "Sent to north, middle, south" in proposed
+            assert "north: 0 rounds" not in typed("dpfda study rehearse", coordinator)
+            for steward, rename in stewards.values():
+                assert "outside the guarantee" in typed(
+                    "dpfda site inbox north\ndpfda site check", steward, change=rename
                 )
-            assert "lipid.study/terms.json" in typed("dpfda study propose", coordinator).replace("\n", "")
-            for owner, rename in stewards.values():
-                shutil.copy(coordinator / "lipid.study" / "terms.json", owner)
-                assert "are about to promise" in typed("dpfda site inbox", owner, "y\n", rename)
+                assert "are about to promise" in typed("dpfda site accept", steward, "y\n", rename)
             began = time.monotonic()
             typed("dpfda study run", coordinator)
             print(f"the study itself took {time.monotonic() - began:.0f} s")
@@ -98,8 +123,9 @@ def test_the_page_works_as_written(tmp_path):
             typed("dpfda study result", coordinator)
             assert (coordinator / "lipid.html").stat().st_size > 1000
             assert (coordinator / "lipid.json").exists()
-            assert "unbroken" in typed("dpfda site status", stewards["north"][0])
+            assert "unbroken" in typed("dpfda site status north\ndpfda site log", stewards["north"][0])
+            renew(coordinator, stewards["north"][0])
         finally:
             for process in running:
                 process.send_signal(signal.SIGINT)
-            assert [process.wait(30) for process in running] == [0, 0, 0]
+            assert [process.wait(30) for process in running] == [0, 0, 0, 0]

@@ -363,8 +363,8 @@ def test_a_site_listens_nowhere_and_the_server_at_one_port(world):
             listening = [each for each in process.net_connections("inet") if each.status == psutil.CONN_LISTEN]
             assert listening == []
         assert site.silo().net_connections("inet") == [], "the silo has no network"
-        sockets = [path for path in site.folder.run.iterdir() if path.is_socket()]
-        assert [(path.name, path.stat().st_mode & 0o777) for path in sockets] == [("silo.sock", 0o600)]
+        sockets = {path.name: path.stat().st_mode & 0o777 for path in site.folder.run.iterdir() if path.is_socket()}
+        assert sockets == {"silo.sock": 0o600, "rehearsal.sock": 0o600}
     connections = psutil.Process(world.server.pid).net_connections("inet")
     assert {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN} == {world.port}
     assert world.settings.socket.stat().st_mode & 0o777 == 0o600

@@ -15,6 +15,7 @@ from dpfda.reproduce import catalogue
 from dpfda.reproduce.claims.claim import FAILS, HOLDS
 from dpfda.reproduce.claims.judge import judge_claims
 from dpfda.reproduce.compute import run_all
+from dpfda.reproduce.readings import READINGS
 from dpfda.reproduce.store import Store
 
 DIRECTIONS = {
@@ -29,6 +30,10 @@ DIRECTIONS = {
     "sensitivity": ("A larger C_R raises the error", "The effect of C_R is smaller for larger eps"),
     "federated": ("Error falls with S", "Splitting 2000 subjects"),
     "covariates": ("Error grows with the number d", "Error falls with n", "Error falls with S"),
+    "readings": (
+        "mean-1: Error falls as eps grows",
+        "sensitivity: The effect of C_R is smaller for larger eps",
+    ),
     "real-data": ("Distance to the non-private curve", "The 90% band", "Single private curves"),
 }
 NOT_REPRODUCED = {
@@ -55,4 +60,19 @@ def test_the_quick_version_shows_the_claims(name, tmp_path):
             assert [row.verdict for row in found] == [verdict] * len(found), found
     refuted = [row for row in rows if row.method == "adaptive" and row.verdict == FAILS]
     assert refuted == []
-    assert all(row.why for row in rows if row.method == "published" and row.verdict == FAILS)
+    if name == "readings":
+        _check_readings(rows)
+    else:
+        assert all(row.why for row in rows if row.method == "published" and row.verdict == FAILS)
+
+
+def _check_readings(rows):
+    """What tells the readings apart, with wide margins."""
+    sizes = {row.reading: float(row.measured) for row in rows if row.claim.startswith("(size)")}
+    assert 3 < sizes["A"] < 7
+    assert 0.7 < sizes["F"] < 1.5
+    assert sizes["literal"] > 100
+    assert sizes["full-batch"] < 0.15
+    private = {row.reading for row in rows if "DP as claimed" in row.claim and row.verdict == HOLDS}
+    assert private == {"A", "B", "F", "literal", "full-batch"}
+    assert {row.reading for row in rows} == set(READINGS)

@@ -9,13 +9,14 @@ import pytest
 
 from dpfda import Curves
 from dpfda.cli import example_fit
-from dpfda.cli.plan.answers import PlannedStudy, answer, average_sites
+from dpfda.cli.plan.answers import answer, average_sites
 from dpfda.cli.plan.sentences import print_answers
 from dpfda.cli.summary import print_summary
 from dpfda.cli.terminal import Terminal
 from dpfda.curves.datasets import get_dataset_info
 from dpfda.curves.simulated import simulate_mean
 from dpfda.estimators import PrivateMean
+from dpfda.planning.planned_study import PlannedStudy
 from dpfda.protocol.terms import SiloTerms
 from dpfda.report.document import BudgetChange, StudyDescription, make_result_document
 
@@ -46,7 +47,12 @@ def test_equal_sites_that_stand_for_unequal_ones_keep_their_sums() -> None:
 def test_answers_are_told_in_sentences(capsys: pytest.CaptureFixture[str]) -> None:
     print_answers(answer(STUDY, error=0.5), Terminal(), units="mg/dl")
     told = capsys.readouterr().out
-    for words in ("1,000 subjects", "What helps most", "The price of privacy", "For a typical distance of 0.5"):
+    for words in (
+        "1,000 subjects",
+        "Of the squared error",
+        "Which model, which budget",
+        "For a typical distance of 0.5",
+    ):
         assert words in told
 
 

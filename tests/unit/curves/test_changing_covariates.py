@@ -188,7 +188,7 @@ def test_a_blank_covariate_drops_the_row_and_the_owner_reads_which_one_dropped_h
 
 
 def test_blanks_are_filled_down_in_the_order_of_x_by_name_only(tmp_path) -> None:
-    curves = load(FEW, tmp_path, reading(DOSE, fill_down=("dose",))).curves
+    curves = load(FEW, tmp_path, reading(DOSE, fill_down="dose")).curves
     assert curves.counts.tolist() == [3, 1, 0]
     assert curves.point_design[:, 1].tolist() == [5, 5, 5, 7]
 

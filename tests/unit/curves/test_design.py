@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpfda import Curves, InvalidInput
 from dpfda.curves.tables.design import Design
 from dpfda.curves.tables.formula import Factor, Formula, parse_formula
-from dpfda.curves.tables.frames import make_design, take_choices, take_design
+from dpfda.curves.tables.frames import make_design, take_design, take_values
 
 FACTS = {"male": (0, 1), "bmi": {"bounds": (10, 70), "reference": 25}, "arm": ["A", "B", "C"], "age": (20, 80)}
 
@@ -121,7 +121,7 @@ def test_categories_that_are_numbers_are_named_by_their_digits() -> None:
     [
         ({"arm": ["A", "b", "C"]}, "No row of 'arm' is 'b', but row 1 is 'B'"),
         ({"arm": ["x", "z"]}, "No row of 'arm' has a level"),
-        ({"arm": (0, 1)}, "'arm' holds texts; give its public levels"),
+        ({"arm": (0, 1)}, "arm must be numeric, got text; give its public levels"),
         ({"height": (0, 1)}, "design names the column 'height'"),
         ({"male": "01"}, "covariate 'male' needs"),
         ({}, "covariates must map names"),
@@ -137,6 +137,10 @@ def test_a_yes_no_column_has_two_known_values() -> None:
 
     frame = nw.from_native(pd.DataFrame(ROWS))
     with pytest.raises(InvalidInput, match="the value 'yes'"):
-        take_choices(frame, "ok", ("no", "Yes"))
+        take_values(frame, "ok", ("no", "Yes"))
     with pytest.raises(InvalidInput, match="two different values"):
-        take_choices(frame, "ok", ("no", "no"))
+        take_values(frame, "ok", ("no", "no"))
+    with pytest.raises(
+        InvalidInput, match="ok must be numeric, got text; give both values of a yes/no column as y_levels"
+    ):
+        take_values(frame, "ok", None)

@@ -41,6 +41,15 @@ def root(made):
     return made
 
 
+def test_a_name_that_is_not_the_requests_is_refused_unless_it_is_meant(root):
+    consortium, request = ConsortiumFolder(root / "lipids"), request_enrolment(root / "beta", "beta")
+    with pytest.raises(InvalidInput, match="of the site 'beta', but --site says 'betta'"):
+        consortium.sign(request, "betta", "clinic", PASSPHRASE)
+    assert "betta" not in consortium.members()
+    consortium.sign(request, "second", "clinic", PASSPHRASE, rename=True)
+    assert "second" in consortium.members()
+
+
 def test_a_site_is_enrolled_once_and_renewed_with_overlap(root):
     consortium, site = ConsortiumFolder(root / "lipids"), SiteFolder(root / "alpha")
     request = write_request(site, "alpha")

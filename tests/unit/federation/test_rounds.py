@@ -322,3 +322,19 @@ def test_too_few_acceptances_end_before_the_first_question():
     with pytest.raises(TransportError, match=r"b \(not believed\), c \(absent\)"):
         transport.open(["a", "b", "c"], "run")
     assert len(link.asked) == 1
+
+
+def test_quorum_and_deadline_are_those_of_the_terms():
+    from dpfda.federation import rounds
+    from dpfda.federation.running import RunOptions
+    from dpfda.protocol import terms
+
+    assert rounds.LONGEST_ROUND == terms.LONGEST_ROUND
+    stated = tuple(terms.SiloTerms(name, 100, 1.0, 1e-5) for name in "abc")
+    study = terms.StudyTerms(
+        "adaptive", (0.0, 1.0), (0.0, 1.0), stated, min_silos=2, round_seconds=86_400, grace_seconds=60
+    )
+    assert RunOptions().closing(study) == Closing(2, 60.0, 86_400.0)
+    assert RunOptions(after_enough=1.0, in_all=9.0).closing(study) == Closing(2, 1.0, 9.0)
+    again = terms.StudyTerms.decode(study.encode())
+    assert (again.round_seconds, again.grace_seconds) == (86_400.0, 60.0)

@@ -109,6 +109,19 @@ def test_a_study_of_changing_covariates_gives_the_bits_of_one_process_from_the_t
     assert_array_equal(one, other)
 
 
+def test_a_policy_names_columns_that_are_there_and_a_ledger_is_made_once(tmp_path):
+    (tmp_path / "site.toml").write_text(POLICY + BUDGET)
+    policy = read_policy(tmp_path / "site.toml")
+    (tmp_path / "t.csv").write_text("i,x,yy\n1,.1,1\n")
+    with pytest.raises(InvalidInput, match=r"\[data\] y names the column 'y', which t.csv lacks"):
+        policy.check_columns()
+    (tmp_path / "t.csv").write_text("i,x,y\n1,.1,1\n")
+    policy.check_columns()
+    create_ledger(policy).close()
+    with pytest.raises(InvalidInput, match="leave out --new-ledger to use it"):
+        create_ledger(policy)
+
+
 def test_a_policy_survives_its_copy(tmp_path):
     path = tmp_path / "site.toml"
     path.write_text(POLICY + BUDGET + "[allow]\ndomain = [0, 1]\nmethods = ['published']\n")
@@ -209,7 +222,8 @@ def test_a_study_without_a_basis_has_that_of_its_method(method, basis, tmp_path)
 
 def test_the_log_notices_every_change(tmp_path):
     log = AuditLog(tmp_path / "audit.jsonl")
-    for index in range(5):
+    log.begin()
+    for index in range(4):
         log.append("query", round=index, outcome="released")
     assert log.verify() == 5
     whole = log.path.read_text()
@@ -224,8 +238,43 @@ def test_the_log_notices_every_change(tmp_path):
         with pytest.raises(LedgerError):
             log.verify()
     log.path.write_text(whole + '{"torn')
+    assert log.verify() == 5, "what a crash tore was never written"
     log.append("query", round=5)
     assert log.verify() == 6
+
+
+@pytest.mark.parametrize("older", [1, 2, 4])
+def test_a_power_cut_may_leave_an_older_head_and_no_other(tmp_path, older):
+    """The head's content is synced and its name is not: what is left is a whole head, of this line or an earlier one."""
+    log, heads = AuditLog(tmp_path / "audit.jsonl"), {}
+    log.begin()
+    head = tmp_path / "audit.jsonl.head"
+    for index in range(2, 6):
+        heads[index - 1] = head.read_bytes()
+        log.append("query", round=index, outcome="released")
+    head.write_bytes(heads[older])
+    assert log.verify() == 5
+    log.append("query", round=6, outcome="released")
+    assert log.verify() == 6
+    for damaged in (b"", b"{}", b'{"lines": "x"}', b"[]"):
+        head.write_bytes(damaged)
+        with pytest.raises(LedgerError, match="altered"):
+            log.verify()
+
+
+def test_a_log_is_begun_once_and_never_by_writing(tmp_path):
+    log = AuditLog(tmp_path / "audit.jsonl")
+    for use in (log.lines, log.verify, lambda: log.append("query")):
+        with pytest.raises(LedgerError, match="is missing"):
+            use()
+    assert not log.path.exists()
+    log.begin()
+    log.append("query")
+    log.begin()
+    assert [line["event"] for line in log.lines()] == ["log", "query"]
+    log.path.write_bytes(b"")
+    with pytest.raises(LedgerError, match="is missing"):
+        log.append("query")
 
 
 def test_a_checkpoint_replays_and_goes_on(tmp_path):

@@ -24,3 +24,10 @@ def test_half_widths_hold_the_stated_share_of_random_curves() -> None:
     assert held / 4000 == pytest.approx(0.9, abs=0.02)
     assert np.abs(at_points / 4000 - 0.9).max() < 0.03
     np.testing.assert_allclose(joint / pointwise * 1.6448536, critical_value(basis, covariance, 0.9), rtol=1e-6)
+
+
+def test_a_covariance_of_more_functions_makes_a_band_of_all_of_them() -> None:
+    basis, points = make_basis("cosine", 3), np.array([0.0, 0.5])
+    longer = np.diag([1e-4] * 3 + [1e-2] * 4)
+    wide, narrow = (half_widths(basis, c, points, 0.95, simultaneous=False) for c in (longer, longer[:3, :3]))
+    assert (wide > 3 * narrow).all()

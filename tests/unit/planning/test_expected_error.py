@@ -83,7 +83,7 @@ def test_bias_is_what_the_basis_cannot_show():
     terms = {**TERMS, "epsilon": 8.0, "basis": "cosine", "signal": step}
     few, many = (expected_error(10**6, 20, **terms, n_basis=r).bias for r in (2, 12))
     assert few > 4 * many > 0
-    assert few < 0.25
+    assert few < 0.5  # the variance of the step, and what is thought of its tail
 
 
 def test_equal_silos_are_the_same_as_their_terms():

@@ -14,7 +14,7 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-from dpfda.report.chart import choose_ticks, choose_y_range, leaves_the_picture
+from dpfda.report.chart import choose_ticks, choose_y_range, find_sparse, leaves_the_picture
 from dpfda.report.document import BudgetChange, StudyDescription, make_result_document, read_document, to_json
 from dpfda.report.formatting import describe_error, format_number, format_small, typical_half_width
 from dpfda.report.html import render_report
@@ -162,6 +162,23 @@ def test_a_band_that_is_wide_in_one_place_does_not_hide_the_curve() -> None:
         bottom, top = choose_y_range(each)
         assert -6 < bottom < -4
         assert 6 < top < 8
+
+
+def test_places_with_few_data_are_marked(document) -> None:
+    import copy
+
+    low, high = [-1.0] * 10, [1.0] * 10
+    grid = [float(place) for place in range(10)]
+    wide = {"low": [*low[:6], -9.0, -9.0, -9.0, None], "high": [*high[:6], 9.0, 9.0, 9.0, None]}
+    assert find_sparse(grid, wide) == [(6.0, 9.0)]
+    assert find_sparse(grid, {"low": low, "high": high}) == []
+    assert find_sparse(grid, {"low": None, "high": None}) == []
+    marked = copy.deepcopy(document)
+    for side, end in (("low", -50.0), ("high", 50.0)):
+        marked["functions"][0][side][:20] = [end] * 20
+    html = render_report(marked)
+    assert 'class="sparse"' in html
+    assert "few data: the band is more than twice as wide" in html
 
 
 @pytest.mark.parametrize("content", ["", "{}", "<html></html>", '{"schema": "dpfda-result/99"}', "[1]"])

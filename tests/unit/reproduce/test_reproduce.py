@@ -14,6 +14,7 @@ import pytest
 from dpfda.errors import InvalidInput
 from dpfda.reproduce import catalogue
 from dpfda.reproduce import compute as computing
+from dpfda.reproduce.cells import run_methods
 from dpfda.reproduce.compute import find_missing, run_all
 from dpfda.reproduce.document import Run, write_all
 from dpfda.reproduce.store import Store
@@ -26,10 +27,11 @@ def nothing(done, total):
 
 @pytest.mark.parametrize("quick", [False, True])
 def test_every_configuration_can_be_read_and_has_both_methods(quick):
-    assert len(catalogue.list_experiments()) == 9
+    assert len(catalogue.list_experiments()) == 10
     for name in catalogue.list_experiments():
         points = catalogue.load_experiment(name, quick=quick).points
-        assert {method.name for point in points for method in point.cell.methods} >= {"published", "adaptive"}
+        wanted = {"published"} if name == "readings" else {"published", "adaptive"}
+        assert {method.name for point in points for method in point.cell.methods} >= wanted
 
 
 def test_the_paper_s_axes_are_in_the_configurations():
@@ -50,12 +52,11 @@ def test_an_unknown_experiment_is_refused():
 
 
 def small(monkeypatch):
-    """The sensitivity experiment with two repetitions of the published method only."""
-    raw = catalogue._read_config("sensitivity")
-    raw["methods"]["published"]["repetitions"] = 3
-    raw["sweep"] = {name: axes for name, axes in raw["sweep"].items() if axes["methods"] == ["published"]}
+    """The experiment on mu_1 with three repetitions of the published method only."""
+    raw = catalogue._read_config("mean-1")
+    raw["methods"] = {"published": raw["methods"]["published"] | {"repetitions": 3}}
     monkeypatch.setattr(catalogue, "_read_config", lambda name: raw)
-    return catalogue.load_experiment("sensitivity")
+    return catalogue.load_experiment("mean-1")
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
@@ -101,7 +102,9 @@ def test_methods_can_be_computed_one_after_the_other(tmp_path):
     points = tuple(point for point in experiment.points if len(point.cell.profile) <= 3)
     experiment = dataclasses.replace(experiment, points=points)
     store = Store(tmp_path / "staged")
-    computing.compute_missing([experiment], store, jobs=1, progress=nothing, only=["published", "nonprivate"])
+    computing.compute_missing(
+        [experiment], store, jobs=1, progress=nothing, only=["published", "full-batch", "nonprivate"]
+    )
     assert {method.name for point in find_missing([experiment], store) for method in point.cell.methods} == {"adaptive"}
     staged = run_all([experiment], store, jobs=1, progress=nothing)[0]
     at_once = run_all([experiment], Store(tmp_path / "once"), jobs=1, progress=nothing)[0]
@@ -118,6 +121,17 @@ def test_results_of_the_default_method_do_not_outlive_its_code(tmp_path, monkeyp
     changed = {method.name: computing._key(point, method) for method in point.cell.methods}
     assert {name for name in keys if keys[name] != changed[name]} == {"adaptive"}
     assert store.read(changed["adaptive"]) is None
+
+
+def test_points_with_the_same_data_are_computed_together_and_each_method_has_the_same_result_alone(tmp_path):
+    experiment = catalogue.load_experiment("sensitivity", quick=True, reading="F")
+    assert len(experiment.points) > 20
+    (merged,) = find_missing([experiment], Store(tmp_path))
+    methods = [dataclasses.replace(method, repetitions=3) for method in merged.cell.methods[::7]]
+    together = run_methods(dataclasses.replace(merged.cell, methods=tuple(methods)))
+    for method, errors in zip(methods, together, strict=True):
+        alone = run_methods(dataclasses.replace(merged.cell, methods=(method,)))[0]
+        assert np.allclose(alone, errors, rtol=1e-9)
 
 
 def test_a_damaged_result_is_computed_again(tmp_path):
@@ -176,6 +190,7 @@ def test_directions_have_their_level():
 PARENT = """
 import multiprocessing, os, time
 from concurrent.futures import ProcessPoolExecutor
+from dpfda.reproduce.cells import run_methods
 from dpfda.reproduce.compute import _end_with_parent
 
 if __name__ == "__main__":

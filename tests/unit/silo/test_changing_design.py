@@ -12,14 +12,16 @@ from kernel_sums import Packed, Sums, pack
 from dpfda.basis import BSpline, Cosine, Fourier, FreeEnds
 from dpfda.curves.curves import Curves
 from dpfda.estimators.least_squares import least_squares
+from dpfda.privacy.cones import HistogramsBound
 from dpfda.protocol.scaling import Scaling
-from dpfda.protocol.statistics import LARGEST_COVARIATE
+from dpfda.protocol.statistics import COVARIATE_CELLS, DEGREES, CovariateMoments, Dimensions
 from dpfda.silo import chunked_sums
 from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
 from dpfda.silo.kernels.changing_curves import longest_changing_as_points
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves, curve_gradients, prepare
-from dpfda.silo.release_statistics import weighted_products
+from dpfda.silo.release_statistics import find_covariate_cells, weighted_products
+from dpfda.silo.sums import PlaceCounts, RowSum
 
 BASES = [Fourier(5), Cosine(6), FreeEnds(5), BSpline(6)]
 SCALING = Scaling((-1.0, 1.0), ((1.0, 1.0), (-1.0, 1.0), (-1.0, 1.0)))
@@ -107,16 +109,34 @@ def test_prepared_rows_are_those_of_the_points_that_stay() -> None:
     assert prepared.design.tolist() == [[1, 0.5], [1, 1]]
 
 
-def test_covariate_moments_are_means_over_the_points_of_a_curve() -> None:
+def test_products_are_means_over_the_points_of_a_curve() -> None:
     curves = oracle.changing_curves(np.random.default_rng(6), 30, 3, 1, 9)
     centre, scale = np.array([0.0, 0.1, -0.2]), np.array([1.0, 0.8, 1.1])
-    found = weighted_products(curves, intercept=True, centre=centre, scale=scale).reshape(30, -1, 4)
-    first, second = (each[1:] for each in np.triu_indices(3))
-    for row, (u, _, design) in zip(found, oracle.pieces(curves), strict=True):
-        units = np.clip((design - centre) / scale, -LARGEST_COVARIATE, LARGEST_COVARIATE)
-        waves = np.cos(np.arange(4) * np.arccos(np.clip(1 - 2 * np.asarray(u), -1, 1))[:, None])
-        wanted = ((units[:, first] * units[:, second])[:, :, None] * waves[:, None, :]).mean(axis=0)
-        np.testing.assert_allclose(row, wanted, atol=1e-13)
+    first, second = np.triu_indices(3)
+    expected = []
+    for u, _, rows in oracle.pieces(curves):
+        units, degrees = (rows - centre) / scale, np.cos(np.outer(np.arccos(1 - 2 * u), np.arange(DEGREES)))
+        products = (units[:, first] * units[:, second])[:, 1:]
+        expected.append((products[:, :, None] * degrees[:, None, :]).mean(axis=0).ravel())
+    rows = weighted_products(curves, True, centre, scale)
+    np.testing.assert_allclose(rows, expected, atol=1e-13)
+    bound, sums = CovariateMoments().bound(Dimensions(3, Cosine(3))), sums_of_prepared(curves, Cosine(3))
+    request = RowSum(lambda some: weighted_products(some, True, centre, scale), bound)
+    total = bound.total(sums.words(request, range(30)), 30).total
+    np.testing.assert_allclose(total, bound.clip(np.array(expected)).sum(axis=0), atol=1e-12)
+
+
+def test_a_curve_is_counted_once_by_the_mean_of_its_covariate() -> None:
+    curves = oracle.changing_curves(np.random.default_rng(8), 40, 3, 0, 9)
+    means = [rows.mean(axis=0)[1:] if len(rows) else None for _, _, rows in oracle.pieces(curves)]
+    expected = np.array([[-1, -1] if mean is None else 1 + np.floor((mean + 1) * 8) for mean in means])
+    cells = find_covariate_cells(curves, True)
+    inside = (np.array([[0.0, 0.0] if mean is None else mean for mean in means]) ** 2 < 1).all(axis=1)
+    np.testing.assert_array_equal(cells[inside], expected[inside])
+    bound, sums = HistogramsBound(2, COVARIATE_CELLS), sums_of_prepared(curves, Cosine(3))
+    counts = bound.total(sums.words(PlaceCounts(lambda some: find_covariate_cells(some, True), bound), range(40)), 40)
+    filled = int((np.diff(curves.offsets) > 0).sum())
+    assert counts.total.reshape(2, -1).sum(axis=1).tolist() == [filled, filled]
 
 
 def test_what_is_kept_as_points_depends_on_public_numbers_only() -> None:

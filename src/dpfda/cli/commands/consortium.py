@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,11 @@ _Request = Annotated[Path, typer.Argument(help="The request that the site sent."
 _Passphrase = Annotated[
     Path | None, typer.Option("--passphrase-file", help="A file with the CA's passphrase; asked for if left out.")
 ]
+_Metrics = Annotated[
+    int | None, typer.Option("--metrics", help="Serve public counters for Prometheus at this port of 127.0.0.1.")
+]
+_Site = Annotated[str, typer.Argument(help="The site's name.", metavar="SITE")]
+_Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 _Output = Annotated[Path | None, typer.Option("--output", help="Where to write the papers; SITE.papers if left out.")]
 
 
@@ -34,6 +39,7 @@ def init(
     port: Annotated[int, typer.Option("--port", help="The one port that must be open here.")] = 8102,
     listen: Annotated[str, typer.Option("--listen", help="The address to listen at.")] = "0.0.0.0",
     passphrase_file: _Passphrase = None,
+    json_: _Json = False,
 ) -> None:
     """Make the consortium's CA, the coordinator's signing key and the server's key."""
     from dpfda.federation.flare.launch import require_flare
@@ -44,7 +50,10 @@ def init(
     secret = _read_passphrase(passphrase_file, new=True)
     with ctx.obj.waiting("Making keys"):
         made = ConsortiumFolder.create(folder, name, host, port, secret, listen)
-    show_fingerprints(made.fingerprints(), ctx.obj)
+    if json_:
+        ctx.obj.give_json({"consortium": name, "folder": str(folder), "fingerprints": made.fingerprints()})
+    else:
+        show_fingerprints(made.fingerprints(), ctx.obj)
     ctx.obj.say(
         "Read these to each site's owner by telephone when they take their papers. Keep the passphrase and a copy of "
         f"{folder} in a safe place: without them no site can be enrolled or renewed."
@@ -62,6 +71,7 @@ def sign(
     output: _Output = None,
     passphrase_file: _Passphrase = None,
     rename: Annotated[bool, typer.Option("--rename", help="Enrol it under another name than it gave itself.")] = False,
+    json_: _Json = False,
 ) -> None:
     """Enrol a site: sign its certificate and write the papers to send back. Nothing in them is secret."""
     from dpfda.federation.consortium import ConsortiumFolder
@@ -69,9 +79,8 @@ def sign(
     made, data = ConsortiumFolder(folder), request.read_bytes()
     secret = _read_passphrase(passphrase_file)
     papers, fingerprint = made.sign(data, site, organisation, secret, days, rename=rename)
-    _write_papers(
-        papers, output or Path(f"{site}.papers"), made.fingerprints() | {f"key of {site}": fingerprint}, ctx.obj
-    )
+    known = made.fingerprints() | {f"key of {site}": fingerprint}
+    _write_papers(papers, output or Path(f"{site}.papers"), known, ctx.obj, json_)
 
 
 @app.command(epilog=example("dpfda consortium renew lipids north.request"))
@@ -84,6 +93,7 @@ def renew(
     days: Annotated[int, typer.Option("--days", help="How long the certificate lasts.", min=1, max=3650)] = 365,
     output: _Output = None,
     passphrase_file: _Passphrase = None,
+    json_: _Json = False,
 ) -> None:
     """Renew a site's certificate, or the server's own; the old one stays valid until it ends, nobody else is touched."""
     from dpfda.federation.consortium import ConsortiumFolder
@@ -93,26 +103,41 @@ def renew(
     secret = _read_passphrase(passphrase_file)
     if data is None:
         made.renew_server(secret)
+        if json_:
+            ctx.obj.give_json({"renewed": "server"})
         ctx.obj.say("The server's certificate is renewed; it is used from the server's next start on.")
         return
     papers, fingerprint = made.renew(data, secret, days)
     site = EnrolmentRequest.read(data).site
-    _write_papers(
-        papers, output or Path(f"{site}.papers"), made.fingerprints() | {f"key of {site}": fingerprint}, ctx.obj
-    )
+    known = made.fingerprints() | {f"key of {site}": fingerprint}
+    _write_papers(papers, output or Path(f"{site}.papers"), known, ctx.obj, json_)
 
 
 @app.command(epilog=example("dpfda consortium revoke lipids north"))
 def revoke(
     ctx: typer.Context,
     folder: _Folder,
-    site: Annotated[str, typer.Argument(help="The site's name.", metavar="SITE")],
+    site: _Site,
+    json_: _Json = False,
 ) -> None:
     """Shut a site out at once; the others do not notice."""
     from dpfda.federation.consortium import ConsortiumFolder
 
     count = ConsortiumFolder(folder).revoke(site)
+    if json_:
+        ctx.obj.give_json({"site": site, "revoked": count})
     ctx.obj.say(f"{site} is revoked ({count} certificates); a running server refuses it from now on.")
+
+
+@app.command(epilog=example("dpfda consortium retire lipids north"))
+def retire(ctx: typer.Context, folder: _Folder, site: _Site, json_: _Json = False) -> None:
+    """End the overlap of a renewal: only the newest certificate of a site stays enrolled."""
+    from dpfda.federation.consortium import ConsortiumFolder
+
+    count = ConsortiumFolder(folder).retire(site)
+    if json_:
+        ctx.obj.give_json({"site": site, "retired": count})
+    ctx.obj.say(f"{count} older certificates of {site} are retired; its newest stays.")
 
 
 @app.command("list", epilog=example("dpfda consortium list lipids", "dpfda consortium list lipids --json"))
@@ -122,54 +147,61 @@ def list_(
     json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """Every enrolled site, its certificates' last days, and whether it is connected now."""
-    import json
-
-    from rich.table import Table
-
     from dpfda.federation.consortium import ConsortiumFolder
-    from dpfda.federation.running import running_link
+    from dpfda.federation.consortium_status import list_sites
 
-    made = ConsortiumFolder(folder)
-    with running_link(made) as link:
-        contacts = {} if link is None else link.look()
-    rows = []
-    for member in made.members().values():
-        contact = contacts.get(member.name)
-        state = "no server runs" if not contacts else "connected" if contact and contact.connected else "not connected"
-        rows.append(
-            {
-                "site": member.name,
-                "organisation": member.organisation,
-                "certificates end": member.ends(),
-                "state": state,
-            }
-        )
+    rows = list_sites(ConsortiumFolder(folder))
     if json_:
-        typer.echo(json.dumps(rows))
+        ctx.obj.give_json(rows)
         return
-    table = Table(box=None, header_style="bold")
-    for name in ("site", "organisation", "certificates end", "state"):
-        table.add_column(name)
-    for row in rows:
-        ends = ", ".join(row["certificates end"])
-        table.add_row(str(row["site"]), str(row["organisation"]), ends, str(row["state"]))
-    ctx.obj.out.print(table if rows else "no site is enrolled yet")
+    _show_sites(rows, ctx.obj)
+
+
+@app.command(epilog=example("dpfda consortium status lipids", "dpfda consortium status lipids --json"))
+def status(ctx: typer.Context, folder: _Folder, json_: _Json = False) -> None:
+    """Whether the server runs, who is connected, and which certificates end soon."""
+    from dpfda.federation.consortium import ConsortiumFolder
+    from dpfda.federation.consortium_status import read_consortium_status
+
+    found = read_consortium_status(ConsortiumFolder(folder))
+    if json_:
+        ctx.obj.give_json(found)
+        return
+    words = {
+        "running": f"runs (process {found['pid']})",
+        "ended": "does not run",
+        "killed": "was killed",
+        "never": "never ran",
+    }
+    out = ctx.obj.out
+    out.print(
+        f"Consortium {found['consortium']}: the server at {found['address']} {words[found['server']]}.", markup=False
+    )
+    ends = ", ".join(f"{name} {day}" for name, day in found["certificates"].items())
+    out.print(f"Certificates end: {ends}.", markup=False)
+    _show_sites(found["sites"], ctx.obj)
+    for sentence in found["sentences"]:
+        out.print(sentence, markup=False)
 
 
 @app.command(epilog=example("dpfda consortium serve lipids"))
-def serve(ctx: typer.Context, folder: _Folder) -> None:
+def serve(ctx: typer.Context, folder: _Folder, metrics: _Metrics = None) -> None:
     """Keep the server running between studies, until you press Ctrl-C. `study run` starts one by itself if none runs."""
+    import contextlib
     import time
 
     from dpfda.federation.flare.launch import ended_politely, require_flare
 
     require_flare()
     from dpfda.federation.consortium import ConsortiumFolder
+    from dpfda.federation.consortium_status import serve_metrics
     from dpfda.federation.running import Server
 
     made = ConsortiumFolder(folder)
     address = made.address()
-    with ended_politely(), Server(made) as server:
+    with ended_politely(), Server(made) as server, contextlib.ExitStack() as stack:
+        if metrics is not None:
+            stack.enter_context(serve_metrics(made, metrics))
         if not server.is_own:
             ctx.obj.say("The server of this consortium is already running.")
             return
@@ -182,15 +214,47 @@ def serve(ctx: typer.Context, folder: _Folder) -> None:
             ctx.obj.say("The server has stopped.")
 
 
+@app.command(epilog=example("dpfda consortium console lipids --studies ."))
+def console(
+    ctx: typer.Context,
+    folder: _Folder,
+    studies: Annotated[Path, typer.Option("--studies", help="The folder of the studies' TOML files.")] = Path(),
+    port: Annotated[int, typer.Option("--port", help="A port of 127.0.0.1; any free one if left out.")] = 0,
+) -> None:
+    """Open a local web page: sites, proposals with a forecast, rounds, results. Only for this computer."""
+    from dpfda.cli.console.serving import require_console, serve_console
+
+    require_console()
+    from dpfda.cli.console.coordinator import CoordinatorPages
+    from dpfda.federation.consortium import ConsortiumFolder
+
+    pages = CoordinatorPages(ConsortiumFolder(folder), studies)
+    serve_console(pages.routes, port, ctx.obj.invite)
+
+
+def _show_sites(rows: list[dict[str, Any]], terminal: Terminal) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold")
+    for name in ("site", "organisation", "certificates end", "state"):
+        table.add_column(name)
+    for row in rows:
+        table.add_row(row["site"], row["organisation"], ", ".join(row["certificates end"]), row["state"])
+    terminal.out.print(table if rows else "no site is enrolled yet")
+
+
 def show_fingerprints(fingerprints: dict[str, str], terminal: Terminal) -> None:
     """In groups of four, for reading aloud."""
     for name, digits in fingerprints.items():
         terminal.out.print(f"{name}:\n  {digits}", markup=False)
 
 
-def _write_papers(papers: bytes, path: Path, fingerprints: dict[str, str], terminal: Terminal) -> None:
+def _write_papers(papers: bytes, path: Path, known: dict[str, str], terminal: Terminal, as_json: bool) -> None:
     path.write_bytes(papers)
-    show_fingerprints(fingerprints, terminal)
+    if as_json:
+        terminal.give_json({"papers": str(path), "fingerprints": known})
+    else:
+        show_fingerprints(known, terminal)
     terminal.say(f"Wrote {path}: send it to the site. Its owner compares the fingerprints with you, then takes it.")
 
 

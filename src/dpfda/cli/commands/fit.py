@@ -56,6 +56,7 @@ def fit(
     levels: options.Levels = None,
     fill_down: options.FillDown = None,
     method: options.Method = None,
+    variant: options.Variant = None,
     basis: options.Basis = None,
     n_basis: options.NBasis = None,
     alpha: options.Alpha = None,

@@ -15,6 +15,8 @@ _EXAMPLES = example(
     "dpfda plan --n 500 --m 6 --epsilon 1 --delta 1e-5 --y-bounds 0:150 --error 3",
     "dpfda plan --n 300 --m 8 --sites 5 --epsilon 0.5 --delta 1e-5 --picture phase.png",
     "dpfda plan --sites-file sites.toml --m 6 --json -",
+    "dpfda plan --n 2000 --m 5 --epsilon 1 --delta 1e-6 --outcome binary --prevalence 0.2 --target-width 0.05",
+    "dpfda plan --n 300 --m 8 --sites 5 --epsilon 1 --delta 1e-5 --sweep budget.png --verbose",
 )
 _UNITS = "the width of y_bounds"
 
@@ -33,74 +35,66 @@ def plan(
     spread: Annotated[float | None, typer.Option("--spread", help="Guess: sd of subjects around the mean.")] = None,
     noise: Annotated[float | None, typer.Option("--noise", help="Guess: sd of one measurement.")] = None,
     signal: Annotated[float | None, typer.Option("--signal", help="Guess: sd of the mean around its level.")] = None,
-    domain: Annotated[str | None, typer.Option("--domain", help="Public range of x, for --visit-times.")] = None,
-    assume_symmetric: Annotated[
-        bool, typer.Option("--assume-symmetric", help="Declare that curves lie symmetrically around their mean.")
-    ] = False,
-    outcome: Annotated[
-        str | None,
-        typer.Option(
-            "--outcome", help="Declare what y is: binary, count, positive or score. The forecast is the same."
-        ),
-    ] = None,
-    visit_times: Annotated[
-        str | None,
-        typer.Option(
-            "--visit-times", help="Public times of visits: 0,6,12,24 with --domain. The forecast is the same."
-        ),
-    ] = None,
     sites_file: Annotated[str | None, typer.Option("--sites-file", help="TOML with unequal [[site]] tables.")] = None,
+    outcome: Annotated[
+        str,
+        typer.Option("--outcome", help="symmetric, binary (with --prevalence) or skewed (with --level, --variation)."),
+    ] = "symmetric",
+    prevalence: Annotated[
+        float | None, typer.Option("--prevalence", help="PUBLIC share of ones of a binary y.")
+    ] = None,
+    level: Annotated[float | None, typer.Option("--level", help="PUBLIC mean of a skewed y.")] = None,
+    variation: Annotated[
+        float | None, typer.Option("--variation", help="PUBLIC sd of a skewed y over its mean.")
+    ] = None,
+    correlation: Annotated[
+        float, typer.Option("--correlation", help="Guess: of two visits of one subject, for --outcome.")
+    ] = 0.3,
     error: Annotated[
         float | None, typer.Option("--error", help="Target for the typical distance, in units of y.")
     ] = None,
+    target_width: Annotated[
+        float | None, typer.Option("--target-width", help="Target for the width of a pointwise 95% band.")
+    ] = None,
     json_file: Annotated[str | None, typer.Option("--json", help="Write the answers as JSON; - for stdout.")] = None,
     picture: Annotated[str | None, typer.Option("--picture", help="Phase diagram: .png, .svg or .pdf.")] = None,
-    against: Annotated[str, typer.Option("--against", help="Second axis of the picture: m or epsilon.")] = "m",
+    sweep: Annotated[str | None, typer.Option("--sweep", help="Error over epsilon: .png, .svg or .pdf.")] = None,
+    against: Annotated[
+        str, typer.Option("--against", help="Second axis of the picture: m, epsilon, or panels: three ranges of m.")
+    ] = "m",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
 ) -> None:
-    """Regime, what helps most, price of privacy, forecast error, budget or subjects needed. Spends nothing."""
+    """Which privacy model, which epsilon, how many sites and subjects, for the precision you need. Spends nothing.
+
+    With --verbose also the regimes, rates and bounds of the theory.
+    """
     from dpfda.cli.outputs import check_target
     from dpfda.cli.plan.answers import answer
     from dpfda.cli.plan.sentences import print_answers
+    from dpfda.planning.outcomes import guess_outcome
 
-    for target in (json_file, picture):
+    for target in (json_file, picture, sweep):
         if target not in (None, "-"):
             check_target(str(target), overwrite)
     given = {"n": n, "m": m, "S": sites, "epsilon": epsilon, "delta": delta, "alpha": alpha, "d": covariates}
-    guesses = {"spread": spread, "noise_sd": noise, "signal": signal}
-    declared = _declarations(assume_symmetric, outcome, domain, visit_times)
-    study = _study(given, guesses, y_bounds, sites_file, declared)
-    found = answer(study, error)
-    _write(study, found, json_file, picture, against)
+    facts = guess_outcome(outcome, prevalence=prevalence, level=level, variation=variation, correlation=correlation)
+    typed = {"spread": spread, "noise_sd": noise, "signal": signal}
+    guesses = {**dict.fromkeys(typed), **facts, **{name: value for name, value in typed.items() if value is not None}}
+    study = _study(given, guesses, y_bounds, sites_file)
+    found = answer(study, error, target_width, outcome)
+    units = _UNITS if y_bounds is None and sites_file is None and outcome == "symmetric" else "y"
+    _write(found, json_file)
+    _draw(study, found, {"picture": picture, "sweep": sweep}, against, units)
     if json_file != "-":
-        print_answers(found, ctx.obj, units=_UNITS if y_bounds is None and sites_file is None else "y")
+        print_answers(found, ctx.obj, units=units, verbose=ctx.obj.verbose)
 
 
-def _declarations(symmetric: bool, outcome: str | None, domain: str | None, visit_times: str | None) -> dict[str, Any]:
-    """What the default method may take for granted, if anything is declared."""
-    from dpfda import _validate
-    from dpfda.cli.parsing import parse_domain, parse_visit_times
-    from dpfda.errors import InvalidInput
-    from dpfda.protocol.terms import OUTCOMES
-
-    declared: dict[str, Any] = {"assume_symmetric": True} if symmetric else {}
-    if outcome is not None:
-        declared["outcome"] = _validate.choice("--outcome", outcome, OUTCOMES[1:])
-    if visit_times is not None:
-        if domain is None:
-            raise InvalidInput("--visit-times must come with --domain, as in --domain 0:24 --visit-times 0,6,12,24.")
-        within = parse_domain(domain)
-        declared |= {"domain": within.interval, "visit_times": parse_visit_times(visit_times, within)}
-    return declared
-
-
-def _study(
-    given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_file: str | None, declared: dict[str, Any]
-) -> Any:
+def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_file: str | None) -> Any:
     from dpfda import _validate
     from dpfda.cli.parsing import parse_interval
-    from dpfda.cli.plan.answers import PlannedStudy, average_sites, read_sites
+    from dpfda.cli.plan.answers import average_sites, read_sites
     from dpfda.errors import InvalidInput
+    from dpfda.planning.planned_study import PlannedStudy
 
     sites: Any = ()
     if sites_file is not None:
@@ -134,29 +128,42 @@ def _study(
         y_bounds=(0.0, 1.0) if y_bounds is None else parse_interval("y-bounds", y_bounds),
         guesses=tuple((name, float(value)) for name, value in guesses.items() if value is not None),
         sites=sites,
-        declared=tuple(declared.items()),
     )
 
 
-def _write(study: Any, found: dict[str, Any], json_file: str | None, picture: str | None, against: str) -> None:
+def _write(found: dict[str, Any], json_file: str | None) -> None:
     import json
 
-    from dpfda import _validate
-    from dpfda.cli.outputs import FIGURE_ENDINGS, write_whole
-    from dpfda.errors import InvalidInput
+    from dpfda.cli.outputs import write_whole
 
-    _validate.choice("--against", against, ("m", "epsilon"))
-    if picture is not None:
-        if not picture.lower().endswith(FIGURE_ENDINGS):
-            raise InvalidInput(f"--picture {picture} must end in {', '.join(FIGURE_ENDINGS)}.")
-        from dpfda.report.figures import encode_figure
-        from dpfda.report.phase import draw_phase_diagram
-
-        figure = draw_phase_diagram(study.setting, "epsilon" if against == "epsilon" else "m")
-        write_whole(picture, encode_figure(figure, Path(picture).suffix[1:].lower()))
     if json_file is not None:
         text = json.dumps(found, indent=1) + "\n"
         if json_file == "-":
             typer.echo(text, nl=False)
         else:
             write_whole(json_file, text.encode())
+
+
+def _draw(study: Any, found: dict[str, Any], files: dict[str, str | None], against: str, units: str) -> None:
+    """The phase diagram and the sweep over epsilon, where they are asked for."""
+    from dpfda import _validate
+    from dpfda.cli.outputs import FIGURE_ENDINGS, write_whole
+    from dpfda.errors import InvalidInput
+
+    _validate.choice("--against", against, ("m", "epsilon", "panels"))
+    for option, name in files.items():
+        if name is None:
+            continue
+        if not name.lower().endswith(FIGURE_ENDINGS):
+            raise InvalidInput(f"--{option} {name} must end in {', '.join(FIGURE_ENDINGS)}.")
+        from dpfda.report.budget_sweep import draw_budget_sweep
+        from dpfda.report.figures import encode_figure
+        from dpfda.report.phase import draw_phase_diagram, draw_phase_panels
+
+        if option == "sweep":
+            figure = draw_budget_sweep(study, found.get("target", {}).get("typical_distance"), units)
+        elif against == "panels":
+            figure = draw_phase_panels(study.setting)
+        else:
+            figure = draw_phase_diagram(study.setting, "epsilon" if against == "epsilon" else "m")
+        write_whole(name, encode_figure(figure, Path(name).suffix[1:].lower()))

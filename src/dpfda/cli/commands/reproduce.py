@@ -22,10 +22,11 @@ app = new_app()
 _EXAMPLES = example(
     "dpfda reproduce all --quick",
     "dpfda reproduce dense sensitivity --out out/some",
+    "dpfda reproduce dense --reading C,F",
     "dpfda reproduce real-data --swan swan.csv",
     "dpfda reproduce all --only published,nonprivate",
 )
-METHODS = ("published", "adaptive", "nonprivate")
+METHODS = ("published", "full-batch", "adaptive", "nonprivate")
 FULL, QUICK = "results", "out/results-quick"
 
 
@@ -45,6 +46,13 @@ def reproduce(
     adaptive_repetitions: Annotated[
         int | None, typer.Option("--adaptive-repetitions", help="Maximum number of repetitions of the default method.")
     ] = None,
+    reading: Annotated[
+        str,
+        typer.Option(
+            "--reading",
+            help="How the published algorithm is read: A (default), B, C, C-eta-0.1, F, literal, full-batch.",
+        ),
+    ] = "A",
     only: Annotated[
         str | None,
         typer.Option(
@@ -65,9 +73,13 @@ def reproduce(
             typer.echo(f"{name:<12} {catalogue.load_experiment(name).title}")
         return
     wanted = catalogue.list_experiments() if "all" in names else list(dict.fromkeys(names))
+    readings = list(dict.fromkeys(each.strip() for each in reading.split(",")))
+    if readings != ["A"]:
+        wanted = [name for name in wanted if name != "readings"]  # it has all of them
     experiments = [
-        catalogue.load_experiment(name, quick=quick, swan=swan, adaptive_at_most=adaptive_repetitions)
+        catalogue.load_experiment(name, quick=quick, swan=swan, adaptive_at_most=adaptive_repetitions, reading=one)
         for name in wanted
+        for one in readings
     ]
     folder = Path(out or (QUICK if quick else FULL))
     jobs = _validate.integer("--jobs", jobs)

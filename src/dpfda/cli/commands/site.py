@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dpfda.cli.new_app import example, new_app
-from dpfda.cli.terminal import Terminal
-
-if TYPE_CHECKING:
-    from dpfda.federation.decisions import Offer
-    from dpfda.federation.promise import Promise
-    from dpfda.protocol.terms import StudyTerms
+from dpfda.cli.site.deciding import add_commands
 
 app = new_app(group=True)
 
 _Folder = Annotated[Path, typer.Argument(help="The site's own folder.", metavar="FOLDER")]
-_Study = Annotated[str, typer.Argument(help="The study's name or id, as the inbox shows it.", metavar="STUDY")]
 _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 _Simulation = Annotated[bool, typer.Option("--simulation", help="Allow a seed: results are NOT PRIVATE.")]
+_Metrics = Annotated[
+    int | None, typer.Option("--metrics", help="Serve public counters for Prometheus at this port of 127.0.0.1.")
+]
 _Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
@@ -37,6 +34,7 @@ def enrol(
     folder: _Folder,
     site: Annotated[str | None, typer.Option("--site", help="The site's name; known already when renewing.")] = None,
     output: Annotated[Path | None, typer.Option("--output", help="Where to write the request.")] = None,
+    json_: _Json = False,
 ) -> None:
     """Make this site's keys, which never leave, and the request for the coordinator; for a renewal, a new request."""
     from dpfda.federation.flare.launch import require_flare
@@ -60,7 +58,10 @@ def enrol(
     target = output or Path(f"{name}.request")
     target.write_bytes(request)
     key = fingerprint_key(EnrolmentRequest.read(request).signing_key)
-    ctx.obj.out.print(f"key of {name}:\n  {key}", markup=False)
+    if json_:
+        ctx.obj.give_json({"request": str(target), "site": name, "key": key})
+    else:
+        ctx.obj.out.print(f"key of {name}:\n  {key}", markup=False)
     ctx.obj.say(f"Wrote {target}: send it to the coordinator. Nothing in it is secret; the keys stay in {folder}.")
 
 
@@ -70,6 +71,7 @@ def take(
     folder: _Folder,
     papers: Annotated[Path, typer.Argument(help="The papers from the coordinator.", metavar="PAPERS")],
     yes: _Yes = False,
+    json_: _Json = False,
 ) -> None:
     """Take the coordinator's papers, after you compared the fingerprints by telephone."""
     from dpfda.cli.commands.consortium import show_fingerprints
@@ -77,11 +79,15 @@ def take(
     from dpfda.federation.folder import SiteFolder
 
     def confirm(fingerprints: dict[str, str]) -> bool:
-        show_fingerprints(fingerprints, ctx.obj)
+        if not json_:
+            show_fingerprints(fingerprints, ctx.obj)
         return yes or typer.confirm("Did the coordinator read you the same by telephone?")
 
     taken = take_papers(SiteFolder(folder), papers.read_bytes(), confirm)
     address = taken.address
+    if json_:
+        ctx.obj.give_json({"consortium": address.consortium, "server": f"{address.host}:{address.port}",
+                           "fingerprints": taken.fingerprints()})  # fmt: skip
     ctx.obj.say(f"Enrolled in {address.consortium}; the server is {address.host}:{address.port}.")
 
 
@@ -94,6 +100,7 @@ def policy(
         bool, typer.Option("--new-ledger", help="Make the ledger: once for each data set, on purpose.")
     ] = False,
     simulation: _Simulation = False,
+    json_: _Json = False,
 ) -> None:
     """Set what this site allows: data, promise, total budget, acceptable terms. It holds from the next question on."""
     from dpfda.federation.audit_log import AuditLog
@@ -111,6 +118,9 @@ def policy(
     rules.save(own.policy_path)
     write_seal(own)
     AuditLog(own.audit).append("policy", outcome="set", epsilon=rules.epsilon, delta=rules.delta)
+    if json_:
+        budget = {"ledger": rules.ledger_shown, "epsilon": ledger.epsilon, "delta": ledger.delta}
+        ctx.obj.give_json(budget)
     ctx.obj.say(f"Ledger {rules.ledger_shown}: total budget epsilon = {ledger.epsilon:g}, delta = {ledger.delta:g}.")
 
 
@@ -121,14 +131,13 @@ def inbox(
     add: Annotated[Path | None, typer.Option("--add", help="Terms that came as a file.")] = None,
     json_: _Json = False,
 ) -> None:
-    """What the coordinator has offered, and what you decided."""
-    import json
-
+    """What the coordinator has offered, what it costs, and what you decided."""
     from rich.table import Table
 
     from dpfda.federation.audit_log import AuditLog
     from dpfda.federation.decisions import Decisions
     from dpfda.federation.folder import SiteFolder
+    from dpfda.federation.offers import describe_offers
     from dpfda.federation.study import name_study
 
     own = SiteFolder(folder)
@@ -137,69 +146,33 @@ def inbox(
         terms, new = decisions.keep(add.read_bytes())
         if new:
             AuditLog(own.audit).append("offer", study=name_study(terms), terms=terms.digest(), outcome="kept")
-    offers = decisions.offers()
+    rows = describe_offers(own)
     if json_:
-        typer.echo(json.dumps([{"study": offer.study, "decision": offer.decision} for offer in offers]))
+        ctx.obj.give_json(rows)
         return
     table = Table(box=None, header_style="bold")
     for name in ("study", "what", "subjects here", "epsilon", "delta", "decision"):
         table.add_column(name)
-    for offer in offers:
-        mine = offer.terms.silo(decisions.site)
-        table.add_row(
-            *map(_plain, (offer.study, f"{offer.terms.model} of {offer.terms.y} over {offer.terms.x}", f"{mine.n:,}")),
-            f"{mine.epsilon:g}", f"{mine.delta:g}", offer.decision,
-        )  # fmt: skip
-    ctx.obj.out.print(table if offers else "nothing has been offered")
+    for row in rows:
+        words = (row["study"], row["what"], f"{row['n']:,}", f"{row['epsilon']:g}", f"{row['delta']:g}")
+        decision = " ".join(word for word in (row["decision"], row["dates"], row["waits"]) if word)
+        table.add_row(*map(_plain, (*words, decision)))
+    ctx.obj.out.print(table if rows else "nothing has been offered")
 
 
-@app.command(epilog=example("dpfda site accept north lipid"))
-def accept(
-    ctx: typer.Context, folder: _Folder, study: _Study, yes: _Yes = False, simulation: _Simulation = False
-) -> None:
-    """Check the terms against your policy, data and ledger, see what you are about to promise, and sign it."""
-    from dpfda.federation.audit_log import AuditLog
-    from dpfda.federation.decisions import Decisions
-    from dpfda.federation.folder import SiteFolder
-    from dpfda.federation.policy import SitePolicy
-    from dpfda.federation.promise import check_promise
-    from dpfda.federation.seal import check_seal
-    from dpfda.federation.site import refuse_seed
-    from dpfda.federation.site_ledger import name_ledger, open_ledger
-
-    own = SiteFolder(folder)
-    check_seal(own)
-    decisions, rules = Decisions(own), SitePolicy.load(own.policy_path)
-    refuse_seed(rules, simulation=simulation)
-    offer = decisions.find(study)
-    with ctx.obj.waiting("Checking the terms, the data and the ledger"):
-        promise = check_promise(offer.terms, rules, decisions.site)
-    _show_promise(offer, promise, ctx.obj)
-    if not yes and not typer.confirm("Do you accept these terms?"):
-        ctx.obj.say("Nothing was accepted, and nothing was changed.")
-        raise typer.Exit(1)
-    decisions.accept(offer.terms, name_ledger(open_ledger(rules)))
-    AuditLog(own.audit).append("decision", study=offer.study, terms=offer.terms.digest(), outcome="accepted")
-    ctx.obj.say(f"Accepted. A running site answers from now on; otherwise start it: dpfda site run {folder}")
-
-
-@app.command(epilog=example("dpfda site decline north lipid"))
-def decline(ctx: typer.Context, folder: _Folder, study: _Study) -> None:
-    """Decline a study, or withdraw from one that you accepted: nothing more is answered from now on."""
-    from dpfda.federation.audit_log import AuditLog
-    from dpfda.federation.decisions import Decisions
-    from dpfda.federation.folder import SiteFolder
-
-    own = SiteFolder(folder)
-    decisions = Decisions(own)
-    offer = decisions.find(study)
-    decisions.decline(offer.terms)
-    AuditLog(own.audit).append("decision", study=offer.study, terms=offer.terms.digest(), outcome="declined")
-    ctx.obj.say(f"Declined {_plain(offer.study)}.")
+add_commands(app)
 
 
 @app.command(epilog=example("dpfda site run north"))
-def run(ctx: typer.Context, folder: _Folder, simulation: _Simulation = False) -> None:
+def run(
+    ctx: typer.Context,
+    folder: _Folder,
+    simulation: _Simulation = False,
+    metrics: _Metrics = None,
+    rehearsals: Annotated[
+        bool, typer.Option("--rehearsals/--no-rehearsals", help="Let the coordinator rehearse on made-up data.")
+    ] = True,
+) -> None:
     """Answer the coordinator until you press Ctrl-C. Refuses to start if anything in the folder is not dpfda's."""
     from dpfda.federation.flare.launch import require_flare
 
@@ -214,14 +187,30 @@ def run(ctx: typer.Context, folder: _Folder, simulation: _Simulation = False) ->
     )
     if simulation:
         ctx.obj.say("NOT PRIVATE if the policy has a seed: this is a simulation.")
-    serve_site(own, ctx.obj.say, simulation=simulation)
+    serve_site(own, ctx.obj.say, simulation=simulation, metrics_port=metrics, rehearsals=rehearsals)
+
+
+@app.command(epilog=example("dpfda site console north"))
+def console(
+    ctx: typer.Context,
+    folder: _Folder,
+    port: Annotated[int, typer.Option("--port", help="A port of 127.0.0.1; any free one if left out.")] = 0,
+    simulation: _Simulation = False,
+) -> None:
+    """Open a local web page: inbox, decisions, budget, rounds, log. Only for this computer; the link works once."""
+    from dpfda.cli.console.serving import require_console, serve_console
+
+    require_console()
+    from dpfda.cli.console.steward import StewardPages
+    from dpfda.federation.folder import SiteFolder
+
+    pages = StewardPages(SiteFolder(folder), simulation=simulation)
+    serve_console(pages.routes, port, ctx.obj.invite)
 
 
 @app.command(epilog=example("dpfda site status north"))
 def status(ctx: typer.Context, folder: _Folder, json_: _Json = False) -> None:
     """Whether it runs and hears its server, what was promised, spent and answered."""
-    import json
-
     from rich.table import Table
 
     from dpfda.federation.folder import SiteFolder
@@ -229,11 +218,13 @@ def status(ctx: typer.Context, folder: _Folder, json_: _Json = False) -> None:
 
     found = read_site_status(SiteFolder(folder))
     if json_:
-        typer.echo(json.dumps(found))
+        ctx.obj.give_json(found)
         return
     out = ctx.obj.out
     out.print(f"Site {_plain(found['site'])}: {found['process']}; {found['contact']}", markup=False)
     out.print(found["ledger"], markup=False)
+    for sentence in filter(None, (found["certificate"]["sentence"], *found["notes"])):
+        out.print(sentence, markup=False)
     table = Table(box=None, header_style="bold")
     for name in ("study", "decision", "released", "replayed", "refused", "last"):
         table.add_column(name, justify="right" if name in ("released", "replayed", "refused") else "left")
@@ -249,71 +240,36 @@ def log(
     ctx: typer.Context,
     folder: _Folder,
     verify: Annotated[bool, typer.Option("--verify", help="Check the chain of hashes and the ledger.")] = False,
-    last: Annotated[int, typer.Option("--last", help="How many lines to show.")] = 20,
+    last: Annotated[int, typer.Option("--last", help="How many lines to show.", min=1)] = 20,
+    json_: _Json = False,
 ) -> None:
     """Every question, answer and refusal, with what it cost."""
     from dpfda.federation.audit_log import AuditLog
+    from dpfda.federation.decisions import Decisions
     from dpfda.federation.folder import SiteFolder
     from dpfda.federation.policy import SitePolicy
+    from dpfda.federation.site import check_ledger
     from dpfda.federation.site_ledger import open_ledger
 
     own = SiteFolder(folder)
     audit = AuditLog(own.audit)
     if verify:
-        count = audit.verify()
-        open_ledger(SitePolicy.load(own.policy_path)).verify()
-        ctx.obj.out.print(f"{count} lines, unbroken from the first to the last; the ledger is whole.")
+        count, ledger = audit.verify(), open_ledger(SitePolicy.load(own.policy_path))
+        ledger.verify()
+        check_ledger(ledger, audit, Decisions(own))
+        if json_:
+            ctx.obj.give_json({"lines": count, "whole": True})
+        else:
+            ctx.obj.out.print(f"{count} lines, unbroken from the first to the last; the ledger is whole.")
+        return
+    if json_:
+        ctx.obj.give_json(audit.lines()[-last:])
         return
     for line in audit.lines()[-last:]:
         spent = f"  epsilon {line['epsilon_spent']:.4g} of {line['epsilon_total']:g}" if "epsilon_spent" in line else ""
         what = " ".join(str(line[name]) for name in ("event", "study", "round", "outcome") if name in line)
         reason = f"  {line['reason']}" if "reason" in line else ""
         ctx.obj.out.print(_plain(f"{line['seq']:6d} {line['at']}  {what}{spent}{reason}"), markup=False)
-
-
-def _show_promise(offer: Offer, promise: Promise, terminal: Terminal) -> None:
-    """What is promised, what leaves, what it costs: in words that the owner of the data can show to a review board."""
-    import math
-
-    from dpfda.privacy.accounting import gaussian_epsilon
-
-    terms, mine, spent = promise.terms, promise.terms.silo(promise.site), promise.spent
-    after = gaussian_epsilon(promise.spent_after**0.5, spent.delta)
-    terminal.owner_notes(promise.owner_notes)
-    lines = [
-        f"{offer.study}: {terms.model} of {terms.y} over {terms.x}, asked by the coordinator.",
-        f"You ({promise.site}) are about to promise each of your {mine.n:,} subjects:",
-        f"  whatever anybody learns from all {promise.rounds} answers together, it changes the odds of any guess about one "
-        f"subject by at most a factor {math.exp(mine.epsilon):.3g} (epsilon = {mine.epsilon:g}), except with probability "
-        f"{mine.delta:g} (delta).",
-        f"What leaves this site: {promise.rounds} noisy vectors, and the public number {mine.n:,} of subjects. Nothing "
-        "else: no row, no error text, no log.",
-        f"What it costs: exactly epsilon = {promise.exact_epsilon:.4g} at delta = {mine.delta:g}. Your ledger "
-        f"{promise.policy.ledger_shown} goes from epsilon {spent.epsilon:.4g} to {after:.4g} of {spent.total_epsilon:g} "
-        f"(at delta = {spent.delta:g}).",
-        f"Taken as public: {terms.x} in {list(terms.domain)}, {terms.y} in {list(terms.y_bounds)}; values outside are left "
-        "out or clamped.",
-        *(f"  covariate {each.name}: {_describe_covariate(each)}" for each in terms.covariates),
-        *(f"Declared by the coordinator: {said}." for said in _list_declarations(terms)),
-        f"Terms (SHA-256): {terms.digest()}",
-    ]
-    for line in lines:
-        terminal.out.print(_plain(line), markup=False)
-    if promise.policy.seed is not None:
-        terminal.out.print("NOT PRIVATE: the policy has a seed; this is a simulation.", markup=False)
-
-
-def _list_declarations(terms: StudyTerms) -> list[str]:
-    """What the method may take for granted; a wrong declaration costs accuracy, never privacy."""
-    said = [f"visits at {', '.join(f'{time:g}' for time in terms.visit_times)}"] if terms.visit_times else []
-    said += [f"{terms.y} is of the kind {terms.outcome!r}"] if terms.outcome != "any" else []
-    return said + (["curves lie symmetrically around their mean"] if terms.assume_symmetric else [])
-
-
-def _describe_covariate(covariate: Any) -> str:
-    if covariate.bounds is not None:
-        return f"a number in {list(covariate.bounds)}"
-    return f"one of {', '.join(covariate.levels)}; {covariate.levels[0]} is the reference"
 
 
 def _plain(text: str) -> str:

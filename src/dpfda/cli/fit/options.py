@@ -58,6 +58,9 @@ FillDown = Annotated[
     _option("--fill-down", MODEL, "Covariates a,b that a blank takes from the subject's last visit before, by x."),
 ]
 Method = Annotated[str | None, _option("--method", MODEL, "'adaptive' (default) or 'published'.")]
+Variant = Annotated[
+    str | None, _option("--variant", MODEL, "Of 'published': 'sample-splitting' (as printed) or 'full-batch'.")
+]
 Basis = Annotated[
     str | None,
     _option(

@@ -14,7 +14,7 @@ from dpfda.cli.outputs import Outputs, free_name
 from dpfda.curves.tables import Reading, Source, find_source
 from dpfda.errors import InvalidInput
 from dpfda.protocol.plans.registry import default_basis
-from dpfda.protocol.terms import OUTCOMES
+from dpfda.protocol.terms import OUTCOMES, VARIANTS
 from dpfda.report.document import StudyDescription
 
 if TYPE_CHECKING:
@@ -54,7 +54,10 @@ class FitRequest:
         """The public description of what is fitted."""
         settings, origin = self.settings, self.reading.domain.origin
         x, y = self.reading.x or "x", self.reading.y or "y"
-        what = f"Mean of {y} over {x}" if not self.reading.covariates else f"{y} over {x}: coefficient curves"
+        over = self.reading.x or settings["x-label"] or "x"
+        value = f"share of {y} = {self.reading.y_levels[1]}" if self.reading.y_levels else y
+        mean = "S" + value[1:] if self.reading.y_levels else f"Mean of {value}"
+        what = f"{mean} over {over}" if not self.reading.covariates else f"{value} over {over}: coefficient curves"
         return StudyDescription(
             source=self.source.name,
             x=x,
@@ -62,7 +65,7 @@ class FitRequest:
             functions=loaded.functions,
             title=settings["title"] or what,
             x_label=settings["x-label"] or (x if origin is None else f"{x} (days since {origin})"),
-            y_label=settings["y-label"] or y,
+            y_label=settings["y-label"] or value,
             level=float(settings["level"]),
             x_origin=None if origin is None else origin.isoformat(),
             covariates=tuple(
@@ -127,6 +130,10 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
         "method": _validate.choice("--method", settings["method"], METHODS),
         "basis": _validate.choice("--basis", settings["basis"], basis_names()),
     }
+    if settings["variant"] != "sample-splitting":
+        options["variant"] = _validate.choice("--variant", settings["variant"], VARIANTS)
+        if options["method"] != "published":
+            raise InvalidInput("--variant is for --method published; leave it out, or change --method.")
     if settings["alpha"] is not None:
         options["alpha"] = _validate.within("--alpha", _number("alpha", settings), 0.5, 10.0)
     _validate.fraction("--level", _number("level", settings))

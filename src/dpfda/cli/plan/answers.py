@@ -1,21 +1,23 @@
-"""What `dpfda plan` computes about a study: regime, what helps, prices, forecast errors. From public numbers only."""
+"""What `dpfda plan` computes about a study: forecasts, the decision table, targets, theory. From public numbers only."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpfda import _validate
 from dpfda.errors import InvalidInput
 from dpfda.federation.toml_tables import read_toml, refuse_unknown_names, require
-from dpfda.planning.expected_error import ExpectedError, expected_error
+from dpfda.planning.decisions import BAND_WIDTHS, TIMES, Row, decide, leave_out, reach
+from dpfda.planning.expected_error import ExpectedError
+from dpfda.planning.planned_study import PlannedStudy
 from dpfda.planning.theory import (
     Setting,
     SiteBudget,
+    compare_problems,
     delta_condition,
     heterogeneous_delta_conditions,
     heterogeneous_lower,
@@ -24,60 +26,16 @@ from dpfda.planning.theory import (
     optimal_r,
     price_of_privacy,
     regime,
+    upper_conditions,
     what_helps_most,
 )
 from dpfda.planning.theory import rate as rate_terms
+from dpfda.planning.words import LOCAL_TRUST, TRUST, explain
 from dpfda.protocol.terms import SiloTerms
 
 _CHANGES = {"n": "twice the subjects at every site", "m": "twice the visits of each subject", "S": "twice the sites",
             "epsilon": "twice the budget"}  # fmt: skip
-_EPSILONS, _SUBJECTS = (1e-3, 100.0), (10.0, 1e8)
-
-
-@dataclass(frozen=True)
-class PlannedStudy:
-    """A study as its planner describes it; `sites` is empty when all sites are alike."""
-
-    n: int
-    m: float
-    S: int
-    epsilon: float
-    delta: float
-    alpha: float
-    d: int
-    y_bounds: tuple[float, float]
-    guesses: tuple[tuple[str, float], ...] = ()
-    sites: tuple[SiloTerms, ...] = ()
-    declared: tuple[tuple[str, Any], ...] = ()
-
-    @property
-    def setting(self) -> Setting:
-        """The study for the theory; unequal sites are replaced by equal ones, see `average_sites`."""
-        problem, privacy = ("vcm" if self.d else "mean"), ("fdp" if self.S > 1 else "cdp")
-        return Setting(problem, privacy, self.n, self.m, self.alpha, self.S, max(self.d, 1), self.epsilon)  # type: ignore[arg-type]
-
-    def expected(self, **changes: Any) -> ExpectedError:
-        """The planner's forecast for this study, or for one that differs in n, m, S or epsilon."""
-        changed = dataclasses.replace(self, **changes)
-        guesses: Any = dict(self.guesses)
-        terms: Any = changed.n
-        if self.sites:
-            terms = _scale_sites(self.sites, changed.n / self.n, changed.S / self.S, changed.epsilon / self.epsilon)
-        return expected_error(
-            terms, changed.m, y_bounds=self.y_bounds, epsilon=changed.epsilon, delta=self.delta, S=changed.S, d=self.d,
-            **dict(self.declared), **guesses,
-        )  # fmt: skip
-
-
-def _scale_sites(sites: Sequence[SiloTerms], n: float, S: float, epsilon: float) -> list[SiloTerms]:
-    """Unequal sites with all sizes and budgets multiplied; a fractional number of copies is rounded."""
-    return [
-        dataclasses.replace(
-            site, name=f"{site.name}-{copy}", n=max(1, round(site.n * n)), epsilon=site.epsilon * epsilon
-        )
-        for copy in range(max(1, round(S)))
-        for site in sites
-    ]
+_RATES = {"none": "none", "central": "cdp", "federated": "fdp", "local": "ldp"}
 
 
 def read_sites(path: str) -> tuple[tuple[SiloTerms, ...], dict[str, Any]]:
@@ -99,31 +57,52 @@ def _read_site(number: int, entry: Mapping[str, Any]) -> SiloTerms:
 
 
 def average_sites(sites: Sequence[SiloTerms]) -> dict[str, Any]:
-    """Equal sites that stand for unequal ones: the same sums of n and of (n eps)^2; delta is the largest."""
+    """Equal sites that stand for unequal ones in the theory: the same sums of n and of (n eps)^2; delta is the largest."""
     count = len(sites)
     n = sum(site.n for site in sites) / count
     private = sum((site.n * site.epsilon) ** 2 for site in sites) / count
     return {"n": round(n), "S": count, "epsilon": math.sqrt(private) / n, "delta": max(site.delta for site in sites)}
 
 
-def answer(study: PlannedStudy, error: float | None = None) -> dict[str, Any]:
-    """Everything, JSON-able."""
-    setting = study.setting
+def answer(
+    study: PlannedStudy, error: float | None = None, width: float | None = None, outcome: str = "symmetric"
+) -> dict[str, Any]:
+    """Everything, JSON-able; `error` is a typical distance, `width` that of a pointwise 95% band."""
+    if error is not None and width is not None:
+        raise InvalidInput("--error and --target-width say the same in two ways; give one of them.")
+    if width is not None:
+        error = _validate.positive("--target-width", width) / BAND_WIDTHS
+    if error is not None:
+        _validate.positive("--error", error)
+    setting, table = study.setting, decide(study)
     sizes = {"n": study.n, "m": study.m, "S": study.S, "epsilon": study.epsilon, "alpha": study.alpha, "d": setting.d}
+    forecast, doubling = _list_parts(study.expected()), _try_doubling(study)
+    theory = {**_apply_theory(setting, sizes), "delta_condition": _check_delta(study, sizes, setting)}
+    theory["compared"] = _compare(setting)
+    theory["upper_conditions"] = _check_upper(study, setting, theory["optimal_r"])
     found: dict[str, Any] = {
         "study": {**sizes, "d": study.d, "delta": study.delta, "y_bounds": list(study.y_bounds),
-                  "declared": dict(study.declared), "privacy": setting.privacy,
+                  "privacy": setting.privacy, "subjects": study.subjects,
                   "sites": [dataclasses.asdict(site) for site in study.sites]},
-        "theory": {**_apply_theory(setting, sizes), "delta_condition": _check_delta(study, sizes, setting)},
-        "forecast": _forecast(study),
-        "doubling": _try_doubling(study),
-        "price": _price_privacy(study, sizes, setting),
+        "theory": theory,
+        "forecast": forecast,
+        "doubling": doubling,
+        "decision": _list_decisions(study, table, error),
+        "price": _price_privacy(table, sizes, setting, study),
+        "trust": {"forecast": TRUST[outcome], "local": LOCAL_TRUST},
+        "sentences": _sentences(forecast, doubling, None),
+        "sentences_with_theory": _sentences(forecast, doubling, theory["dominant"]),
     }  # fmt: skip
     if study.sites:
         found["unequal"] = _bound_unequal_sites(study)
     if error is not None:
-        found["target"] = _find_target(study, error)
+        found["target"] = _find_target(study, error, width)
     return found
+
+
+def _sentences(forecast: Mapping[str, Any], doubling: Sequence[Mapping[str, Any]], dominant: str | None) -> list[str]:
+    parts = {name: forecast[name] for name in ("privacy", "sampling", "bias")}
+    return explain(parts, [(row["change"], row["error_times"]) for row in doubling], dominant)
 
 
 def _apply_theory(setting: Setting, sizes: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,8 +147,21 @@ def _check_delta(study: PlannedStudy, sizes: Mapping[str, Any], setting: Setting
     }
 
 
-def _forecast(study: PlannedStudy) -> dict[str, Any]:
-    return _list_parts(study.expected())
+def _check_upper(study: PlannedStudy, setting: Setting, r: float) -> list[dict[str, Any]]:
+    """What the upper bounds ask of n, m, r and eta, at the theory's r; up to a constant."""
+    sites = [SiteBudget(site.n, site.epsilon) for site in study.members]
+    found = upper_conditions(setting.problem, sites, m=study.m, r=max(1.0, r), d=setting.d)
+    return [{**dataclasses.asdict(condition), "holds": condition.holds} for condition in found]
+
+
+def _compare(setting: Setting) -> list[dict[str, Any]]:
+    """The rate of a mean beside earlier results for the same subjects."""
+    privacy, sizes = setting.privacy, {"n": setting.n, "m": setting.m, "alpha": setting.alpha, "S": setting.S}
+    rows = compare_problems(privacy, epsilon=setting.epsilon or 1.0, **sizes)
+    return [
+        {"problem": row.problem, "protects": row.protects, "rate": row.value, "reference": row.reference}
+        for row in rows
+    ]
 
 
 def _list_parts(found: ExpectedError) -> dict[str, Any]:
@@ -188,21 +180,41 @@ def _try_doubling(study: PlannedStudy) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["error_times"])
 
 
-def _price_privacy(study: PlannedStudy, sizes: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
-    """The same subjects pooled, at their sites, or each alone, against no privacy."""
-    rates = price_of_privacy(setting.problem, **sizes).ratios
-    here = study.expected()
-    pooled = dataclasses.replace(study, n=study.n * study.S, S=1, sites=()).expected()
-    free = pooled.bias + pooled.sampling
+def _list_decisions(study: PlannedStudy, table: Sequence[Row], error: float | None) -> dict[str, Any]:
+    """The table: typical distances by model, sites and budget, all with the same subjects."""
+    rows = [
+        {
+            "model": row.model,
+            "sites": row.sites,
+            "typical_distance": list(row.distances),
+            "meets_target": None if error is None else [distance <= error for distance in row.distances],
+        }
+        for row in table
+    ]
+    return {
+        "subjects": study.subjects,
+        "epsilon_times": list(TIMES),
+        "epsilon": None if study.sites else [times * study.epsilon for times in TIMES],
+        "rows": rows,
+    }
+
+
+def _price_privacy(
+    table: Sequence[Row], sizes: Mapping[str, Any], setting: Setting, study: PlannedStudy
+) -> dict[str, Any]:
+    """The same subjects pooled, at their sites, or each alone, against no privacy, at the study's own budget."""
+    rates, own = price_of_privacy(setting.problem, **sizes).ratios, TIMES.index(1.0)
+    errors = {row.model: row.errors[own].total for row in table if row.model != "federated"}
+    errors["federated"] = study.expected().total
     return {
         "by_rate": {name: float(value) for name, value in rates.items()},
-        "by_forecast": {"none": 1.0, "cdp": pooled.total / free, "fdp": here.total / free},
-        "note": "error relative to no privacy; by_rate up to constants, by_forecast from the planner (no forecast for LDP)",
+        "by_forecast": {_RATES[model]: error / errors["none"] for model, error in errors.items()},
+        "note": "squared error relative to no privacy; by_rate up to constants, by_forecast from the planner",
     }
 
 
 def _bound_unequal_sites(study: PlannedStudy) -> dict[str, Any]:
-    """The two bounds for sites as they are (harmonic mean of variances; one round), and the weights of the upper one."""
+    """The two bounds for sites as they are (harmonic mean of variances; one round), and what each site brings."""
     sites, d = [SiteBudget(site.n, site.epsilon) for site in study.sites], max(study.d, 1)
     r = max(1.0, heterogeneous_optimal_r(sites, m=study.m, alpha=study.alpha, d=d))
     upper = heterogeneous_upper(sites, r, m=study.m, alpha=study.alpha, d=d)
@@ -214,29 +226,18 @@ def _bound_unequal_sites(study: PlannedStudy) -> dict[str, Any]:
         "optimal_r": r,
         "source": "Theorems 6.2 and 7.1" if study.d else "Theorems 4.2 and 5.1",
         "weights": [{"site": site.name, "weight": float(weight)} for site, weight in weights],
+        "without": [{"site": name, "error_times": times} for name, times in leave_out(study).items()],
     }
 
 
-def _find_target(study: PlannedStudy, error: float) -> dict[str, Any]:
+def _find_target(study: PlannedStudy, error: float, width: float | None) -> dict[str, Any]:
     """The budget, or the subjects, that bring the typical distance down to `error`; None where nothing does."""
-    wanted = _validate.positive("--error", error) ** 2
-    epsilon = _find_least(lambda value: study.expected(epsilon=value).total <= wanted, *_EPSILONS)
-    subjects = _find_least(lambda value: study.expected(n=math.ceil(value)).total <= wanted, *_SUBJECTS)
-    n = None if subjects is None else math.ceil(subjects)
+    target = reach(study, error)
     return {
         "typical_distance": error,
-        "epsilon": epsilon,
-        "n": n,
-        "epsilon_times": None if epsilon is None else epsilon / study.epsilon,
-        "n_times": None if n is None else n / study.n,
+        "width": width,
+        "epsilon": target.epsilon,
+        "n": target.n,
+        "epsilon_times": None if target.epsilon is None else target.epsilon / study.epsilon,
+        "n_times": None if target.n is None else target.n / study.n,
     }
-
-
-def _find_least(enough: Callable[[float], bool], low: float, high: float) -> float | None:
-    """The smallest value between the limits that is enough, to three digits; None if the largest is not."""
-    if not enough(high):
-        return None
-    while high / low > 1.001:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high

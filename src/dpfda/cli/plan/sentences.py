@@ -6,42 +6,116 @@ from typing import Any
 
 from dpfda.cli.terminal import Terminal
 
-_MEANING = {
-    "non-private sparse": "too few visits and subjects; privacy costs little",
-    "private sparse": "privacy noise, made worse by few visits",
-    "non-private dense": "too few subjects; neither visits nor budget are the bottleneck",
-    "private dense": "privacy noise; more visits do not help",
-}
-_MODELS = {"none": "no privacy", "cdp": "central: all data pooled", "fdp": "federated: sites keep their data",
-           "ldp": "local: every subject alone"}  # fmt: skip
+_MODELS = {"none": "no privacy, pooled", "central": "central: all data pooled", "federated": "federated",
+           "local": "local: every subject alone"}  # fmt: skip
+_RATES = {"none": "no privacy", "cdp": "central", "fdp": "federated", "ldp": "local"}
 _NAMES = {"n": "subjects", "m": "visits", "S": "sites", "epsilon": "budget"}
 
 
-def print_answers(found: dict[str, Any], terminal: Terminal, *, units: str) -> None:
-    """On stdout."""
-    out = terminal.out
-    study, theory, forecast = found["study"], found["theory"], found["forecast"]
-    sites = f" at each of {study['S']} sites" if study["S"] > 1 else ""
-    promise = f"epsilon = {study['epsilon']:.3g}, delta = {study['delta']:g}"
-    out.print(f"[bold]{study['n']:,} subjects{sites}, {study['m']:g} visits each, {promise}[/bold]")
-    if study["sites"]:
-        out.print("(sites differ: sizes and budget above are those of equal sites that stand for them)", style="dim")
+def print_answers(found: dict[str, Any], terminal: Terminal, *, units: str, verbose: bool = False) -> None:
+    """On stdout; the theory of rates only if `verbose`."""
+    out, forecast = terminal.out, found["forecast"]
+    out.print(_describe_study(found["study"]))
     out.print(
         f"\nForecast of the typical distance from the truth: [bold]{forecast['typical_distance']:.3g}[/bold] (unit: {units})"
     )
-    parts = ", ".join(f"{name} {forecast[name] / forecast['total']:.0%}" for name in ("privacy", "sampling", "bias"))
-    out.print(f"of the squared error: {parts}. A forecast with the default method, good to a factor of about 2.")
+    out.print(found["trust"]["forecast"])
     if forecast["insufficient"]:
         out.print("[bold red]This budget is too small for so few subjects: expect a level, not a shape.[/bold red]")
-    out.print(f"\nRegime in theory: [bold]{theory['dominant']}[/bold]: {_MEANING[theory['dominant']]}.")
-    out.print(_exits(theory))
-    out.print(_delta(theory["delta_condition"]))
-    _print_doubling(found, out)
-    _print_price(found, out)
+    for sentence in found["sentences_with_theory" if verbose else "sentences"]:
+        out.print(sentence)
+    _print_decision(found, out)
     if "unequal" in found:
-        _print_unequal(found["unequal"], out)
+        _print_sites(found["unequal"], out)
     if "target" in found:
         _print_target(found, out)
+    if verbose:
+        _print_theory(found, out)
+
+
+def _describe_study(study: dict[str, Any]) -> str:
+    """Sizes and promises as they were given."""
+    visits = f"{study['m']:g} visits each"
+    if study["sites"]:
+        sites = "; ".join(
+            f"{site['name']}: {site['n']:,} subjects, epsilon = {site['epsilon']:g}, delta = {site['delta']:g}"
+            for site in study["sites"]
+        )
+        return f"[bold]{study['subjects']:,} subjects at {study['S']} sites, {visits}[/bold]\n{sites}"
+    sites = f" at each of {study['S']} sites" if study["S"] > 1 else ""
+    promise = f"epsilon = {study['epsilon']:.3g}, delta = {study['delta']:g}"
+    return f"[bold]{study['n']:,} subjects{sites}, {visits}, {promise}[/bold]"
+
+
+def _print_decision(found: dict[str, Any], out: Any) -> None:
+    """Typical distances by model, sites and budget; what reaches the target is marked."""
+    decision = found["decision"]
+    budgets = decision["epsilon"]
+    if budgets is None:
+        heads = [f"\nbudgets x{times:g}" for times in decision["epsilon_times"]]
+    else:
+        heads = [f"\neps {budget:.3g}" for budget in budgets]
+    out.print(f"\n[bold]Which model, which budget, how many sites[/bold] (the same {decision['subjects']:,} subjects)")
+    table = _table("Typical distance", *heads)
+    for row in decision["rows"]:
+        meets = row["meets_target"] or [False] * len(heads)
+        cells = [
+            f"{value:.3g}{' *' if good else ''}" for value, good in zip(row["typical_distance"], meets, strict=True)
+        ]
+        sites = f" at {row['sites']} sites" if row["model"] == "federated" else ""
+        strictest = ", the strictest promise" if row["model"] == "central" and budgets is None else ""
+        table.add_row(_MODELS[row["model"]] + sites + strictest, *cells)
+    out.print(table)
+    if "target" in found:
+        out.print(f"* reaches the typical distance of {found['target']['typical_distance']:.3g}", style="dim")
+    price = found["price"]["by_forecast"]
+    words = ", ".join(f"{_RATES[name]} {price[name]:.3g}" for name in ("cdp", "fdp", "ldp"))
+    out.print(found["trust"]["local"])
+    out.print(f"Squared error over that without privacy, at your budget: {words}.")
+
+
+def _print_sites(unequal: dict[str, Any], out: Any) -> None:
+    table = _table("\nSite", "\nwithout it, squared error times")
+    for row in unequal["without"]:
+        table.add_row(row["site"], f"{row['error_times']:.2f}")
+    out.print(table)
+
+
+def _print_theory(found: dict[str, Any], out: Any) -> None:
+    """Regime, boundary, lower bound and rates: up to constants and logarithms."""
+    theory = found["theory"]
+    out.print(f"\n[bold]Theory[/bold] ({theory['note']})")
+    if found["study"]["sites"]:
+        equal = found["study"]
+        out.print(
+            f"Sites differ: regime and rates are those of {equal['S']} equal sites with the same sums of n and (n eps)^2, "
+            "which stand for them here and nowhere else."
+        )
+    out.print(f"Regime in theory: [bold]{theory['dominant']}[/bold] ({theory['source']}). {_exits(theory)}")
+    for condition in theory["upper_conditions"]:
+        seen = "holds" if condition["holds"] else "does NOT hold, so the upper bound is not proved here"
+        out.print(
+            f"Condition of the upper bound ({condition['source']}): {condition['shape']}: {condition['left']:.3g} against "
+            f"{condition['right']:.3g}, {seen} (constant 1, eta = 0.05).",
+            markup=False,
+        )
+    out.print(_delta(theory["delta_condition"]))
+    compared = "; ".join(
+        f"{row['problem']} ({row['protects']} protected) {row['rate']:.2g}" for row in theory["compared"]
+    )
+    out.print(f"Rates with the same subjects: {compared}.")
+    rates = found["price"]["by_rate"]
+    out.print(
+        "Price of privacy by the rate: " + ", ".join(f"{_RATES[name]} {rates[name]:.3g}" for name in _RATES) + "."
+    )
+    factors = ", ".join(f"{_NAMES[name]} {2**power:.2f}" for name, power in theory["elasticities"].items())
+    out.print(f"Doubling, by the rate, squared error times: {factors}.")
+    if "unequal" in found:
+        bound = found["unequal"]
+        out.print(
+            f"Rate for these sites as they are ({bound['source']}): at most {bound['upper']:.2g}, at least "
+            f"{bound['lower']:.2g}, up to constants and logarithms."
+        )
 
 
 def _exits(theory: dict[str, Any]) -> str:
@@ -50,7 +124,7 @@ def _exits(theory: dict[str, Any]) -> str:
     near = min(theory["exits"], key=lambda way: max(way["factor"], 1 / way["factor"]))
     return (
         f"Nearest boundary: {_NAMES[near['variable']]} times {near['factor']:.3g}, where the {near['next_dominant']} term "
-        "takes over (rates are up to constants and logarithms)."
+        "takes over."
     )
 
 
@@ -80,38 +154,16 @@ def _table(*columns: str) -> Any:
     return table
 
 
-def _print_doubling(found: dict[str, Any], out: Any) -> None:
-    elasticities = found["theory"]["elasticities"]
-    table = _table("\nWhat helps most", "\nsquared error times", "\nby the rate")
-    for row in found["doubling"]:
-        table.add_row(row["change"], f"{row['error_times']:.2f}", f"{2 ** elasticities[row['variable']]:.2f}")
-    out.print(table)
-
-
-def _print_price(found: dict[str, Any], out: Any) -> None:
-    price = found["price"]
-    table = _table("\nThe price of privacy", "\nsquared error times", "\nby the rate")
-    for name, words in _MODELS.items():
-        forecast = price["by_forecast"].get(name)
-        table.add_row(words, "-" if forecast is None else f"{forecast:.3g}", f"{price['by_rate'][name]:.3g}")
-    out.print(table)
-
-
-def _print_unequal(unequal: dict[str, Any], out: Any) -> None:
-    table = _table("\nSite", "\nweight in the upper bound")
-    for row in unequal["weights"]:
-        table.add_row(row["site"], f"{row['weight']:.1%}")
-    out.print(table)
-    out.print(
-        f"Rate for these sites as they are ({unequal['source']}): at most {unequal['upper']:.2g}, at least "
-        f"{unequal['lower']:.2g}, up to constants and logarithms."
-    )
-
-
 def _print_target(found: dict[str, Any], out: Any) -> None:
     target, study = found["target"], found["study"]
     unequal = bool(study["sites"])
-    out.print(f"\nFor a typical distance of {target['typical_distance']:g}:")
+    if target["width"] is None:
+        out.print(f"\nFor a typical distance of {target['typical_distance']:g}:")
+    else:
+        out.print(
+            f"\nFor a pointwise 95% band of width {target['width']:g} "
+            f"(a typical distance of {target['typical_distance']:.3g}; the simultaneous band of a fit is wider):"
+        )
     if target["epsilon"] is None:
         out.print("  no budget is enough with these subjects and visits: sampling alone is larger")
     elif unequal:

@@ -38,12 +38,16 @@ def take_design(frame: Any, design: Design) -> Floats:
             columns[name] = write_texts(column.to_list())
             _refuse_wrong_levels(name, levels, columns[name])
         else:
-            columns[name] = _numbers(name, column)
+            columns[name] = _numbers(name, column, f"its public levels in covariates, such as {{{name!r}: ['a', 'b']}}")
     return design.matrix(columns)
 
 
-def take_choices(frame: Any, name: str, levels: Sequence[str]) -> Floats:
-    """A yes/no column as 0 and 1: the places of two public values."""
+def take_values(frame: Any, name: str, levels: Sequence[str] | None) -> Floats:
+    """The y of every row: numbers or, with two public levels, a yes/no column as 0 and 1."""
+    if levels is None:
+        return _numbers(
+            name, frame.get_column(name), "both values of a yes/no column as y_levels, such as ('no', 'yes')"
+        )
     known = [str(level) for level in levels]
     if len(known) != 2 or known[0] == known[1]:
         raise InvalidInput("y_levels must be two different values, that of 0 first, such as ('no', 'yes').")
@@ -54,15 +58,13 @@ def take_choices(frame: Any, name: str, levels: Sequence[str]) -> Floats:
     return np.array([np.nan if text is None else float(known.index(text)) for text in texts])
 
 
-def _numbers(name: str, column: Any) -> Floats:
+def _numbers(name: str, column: Any, instead: str) -> Floats:
     import narwhals as nw
 
     from dpfda import _validate
 
-    if column.dtype in (nw.String, nw.Categorical):
-        raise InvalidInput(
-            f"{name!r} holds texts; give its public levels in covariates, such as {{{name!r}: ['a', 'b']}}."
-        )
+    if column.dtype in (nw.String, nw.Categorical, nw.Enum):
+        raise InvalidInput(f"{name} must be numeric, got text; give {instead}, or convert it to numbers.")
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         column = column.cast(nw.Float64)
     return _validate.numeric(name, column.to_numpy())
@@ -77,5 +79,5 @@ def _refuse_wrong_levels(name: str, levels: tuple[str, ...], texts: list[str | N
             tally.unlisted += 1
     wrong = judge_levels(Covariate(name, levels=levels), tally, len(texts))
     if wrong is not None:
-        said = wrong.replace(f"--levels {name}=", f"levels of {name!r}")
+        said = wrong.replace(f"--levels {name}=", "covariates")
         raise InvalidInput(said.replace("with --missing", "by making it missing in the table"))

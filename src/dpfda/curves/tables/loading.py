@@ -167,7 +167,7 @@ def curves_from_source(
 
     `id`, `x` and `y` name columns; `domain` and `y_bounds` are PUBLIC ranges; `design` are `Covariate`s with their public
     bounds or levels, and an intercept is put before them; `query` goes with a database; `scratch` is the folder for
-    tables larger than memory; `how` is what else `Reading` takes (separator, decimal, duplicates).
+    tables larger than memory; `how` is what else `Reading` takes (separator, decimal, duplicates, fill_down).
     """
     public = domain if isinstance(domain, Domain) else Domain.between(*domain)
     reading = Reading(public, y_bounds, id=id, x=x, y=y, covariates=tuple(design), **how)

@@ -137,12 +137,19 @@ def find_doubts(tally: Tally, reading: Reading) -> list[str]:
     if filled and (tally.clamped >= _NEARLY_ALL * filled or tally.points_clamped > tally.inside / 2):
         doubts.append(
             f"the bounds {low:g}:{high:g} of y change values of {tally.clamped:,} of {_count(filled, 'subject')} "
-            f"({tally.points_clamped:,} of {_count(tally.inside, 'point')}): nearly everybody is clamped"
+            f"({tally.points_clamped:,} of {_count(tally.inside, 'point')}): "
+            + ("nearly everybody is clamped" if tally.clamped >= _NEARLY_ALL * filled else "most values are clamped")
         )
     doubts += [
         f"the bounds of {name!r} change the value of {count:,} of {_count(filled, 'subject')}: nearly everybody is clamped"
         for name, count in tally.covariates.items()
         if filled and count >= _NEARLY_ALL * filled
+    ]
+    doubts += [
+        f"{name!r} is missing in {count:,} of {_count(tally.rows - tally.missing, 'row')} with x and y, which are left out; "
+        f"--fill-down {name} would take it from the subject's row before"
+        for name, count in tally.lacking.items()
+        if count > (tally.rows - tally.missing) / 2
     ]
     if tally.empty >= _NEARLY_ALL * tally.subjects:
         doubts.append(

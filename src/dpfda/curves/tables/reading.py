@@ -92,7 +92,8 @@ class Reading:
         _ = self.cells  # which checks itself
         _validate.choice("duplicates", self.duplicates, DUPLICATES)
         _validate.choice("rows", self.rows, ROWS)
-        object.__setattr__(self, "fill_down", tuple(self.fill_down))
+        names = (self.fill_down,) if isinstance(self.fill_down, str) else tuple(self.fill_down)
+        object.__setattr__(self, "fill_down", names)
         unknown = sorted(set(self.fill_down) - {covariate.name for covariate in self.covariates})
         if unknown:
             raise InvalidInput(f"--fill-down names {unknown[0]!r}, which is not among the covariates of --design.")

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import dpfda
@@ -53,21 +53,24 @@ def make_command(module: str, *arguments: str) -> list[str]:
 
 
 def start_process(
-    command: Sequence[str], folder: Path, log: Path, environment: Mapping[str, str]
+    command: Sequence[str], folder: Path, log: Path, environment: Mapping[str, str], handed: Sequence[int] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start a process that writes to `log` and ends when this process does (see `end_with_parent`)."""
+    """Start a process that writes to `log` and ends when this process does; `handed` are descriptors that it gets."""
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "ab") as output:
         return subprocess.Popen(
             list(command), cwd=folder, env=dict(environment), stdin=subprocess.PIPE, stdout=output,
-            stderr=subprocess.STDOUT, start_new_session=True,
+            stderr=subprocess.STDOUT, start_new_session=True, pass_fds=handed,
         )  # fmt: skip
 
 
-def stop_process(process: subprocess.Popen[bytes], grace: float = 5.0) -> None:
-    """End a process that was started here, politely first."""
+def stop_process(process: subprocess.Popen[bytes], grace: float = 5.0, patience: float = 0.0) -> None:
+    """End a process that was started here, politely first: its input closes, and after `patience` seconds it is told."""
     if process.stdin is not None:
         process.stdin.close()
+    if patience:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
     if process.poll() is None:
         process.terminate()
         try:
@@ -77,10 +80,10 @@ def stop_process(process: subprocess.Popen[bytes], grace: float = 5.0) -> None:
     process.wait()
 
 
-def end_with_parent() -> None:
+def end_with_parent(before: Callable[[], None] = lambda: None) -> None:
     """End this process when the one that started it is gone: its end of our standard input closes, whatever killed it.
 
-    Without a pipe there (a service manager started this process), nothing is watched.
+    `before` is called then. Without a pipe there (a service manager started this process), nothing is watched.
     """
     if not stat.S_ISFIFO(os.fstat(0).st_mode):
         return
@@ -88,6 +91,8 @@ def end_with_parent() -> None:
     def watch() -> None:
         while os.read(0, 1024):
             pass
+        with contextlib.suppress(Exception):
+            before()
         os._exit(0)
 
     threading.Thread(target=watch, name="parent", daemon=True).start()
@@ -95,7 +100,7 @@ def end_with_parent() -> None:
 
 @contextlib.contextmanager
 def ended_politely() -> Iterator[None]:
-    """SIGTERM as Ctrl-C, so that what was started here is ended, too."""
+    """SIGTERM as Ctrl-C, and Ctrl-C where the shell had it ignored, so that what was started here is ended, too."""
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
@@ -103,8 +108,9 @@ def ended_politely() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

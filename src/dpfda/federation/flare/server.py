@@ -98,7 +98,8 @@ class SiteDesk:
         for name in self._register.names():
             visit = self._visits.get(name)
             here = visit is not None and self._is_here(name, visit)
-            found[name] = SiteContact(True, here, visit.at if visit else None, visit.clock_offset if visit else None)
+            known = (None, None, None) if visit is None else (visit.at, visit.clock_offset, visit.certificate)
+            found[name] = SiteContact(True, here, *known)
         return found
 
     def _is_here(self, name: str, visit: Visit) -> bool:
@@ -242,10 +243,11 @@ def deploy_without_admin(plain: Any) -> Any:
 def main(arguments: list[str]) -> int:
     """One server per socket: take the lock, then serve."""
     settings = decode_settings(ServerSettings, arguments[0])
-    end_with_parent()
+    lock = Lock(settings.lock)
+    end_with_parent(lock.release)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     guard.check_environment()
-    with Lock(settings.lock):
+    with lock:
         settings.socket.unlink(missing_ok=True)
         _check_port(settings)
         return _serve(settings)

@@ -38,6 +38,11 @@ class ClientSettings:
         check_host(self.identity)
         check_port(self.port)
 
+    @property
+    def rehearsal(self) -> Path:
+        """The socket behind which rehearsals are answered, by a process without data."""
+        return self.silo.with_name("rehearsal.sock")
+
     @staticmethod
     def of(folder: SiteFolder) -> ClientSettings:
         """Those of a site's folder."""

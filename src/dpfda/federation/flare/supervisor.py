@@ -11,6 +11,7 @@ the system allows it, start the two as services of different users (the silo wit
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import subprocess
@@ -31,15 +32,19 @@ from dpfda.federation.flare.launch import (
     start_process,
     stop_process,
 )
+from dpfda.federation.flare.rehearsal_desk import RehearsalDesk
 from dpfda.federation.flare.settings import ClientSettings, ServerSettings, encode_settings
 from dpfda.federation.folder import SiteFolder, wipe
 from dpfda.federation.frames import connect
+from dpfda.federation.keys import read_certificate
 from dpfda.federation.lock import Lock, read_lock
+from dpfda.federation.metrics import Metric, MetricsServer, seconds_since
 from dpfda.federation.preflight import Finding, Papers, check_connection
+from dpfda.federation.silence import describe_clock, is_fresh
 
 _PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 _STEADY = 60.0  # a process that ran so many seconds begins again with the shortest pause
-_LOOK = 0.2
+_LOOK = 0.5  # seconds between looks: a site that waits costs next to nothing
 _AWAY = 15.0  # seconds without contact until the preflight looks for the cause
 _LARGEST_LOG = 10_000_000
 
@@ -61,6 +66,7 @@ class _Child:
     began: float = 0.0
     due: float = 0.0
     failures: int = 0
+    starts: int = 0
 
     def look(self, say: Say) -> None:
         """Start it when it is due; notice when it has ended."""
@@ -76,12 +82,19 @@ class _Child:
             self.process = self.start()
             if self.process is None:
                 self._postpone(now, steady=False)
+            else:
+                self.starts += 1
 
     def stop(self) -> None:
         """End it."""
         if self.process is not None:
             stop_process(self.process)
             self.process = None
+
+    def renew(self) -> None:
+        """End it, to be started at once with the papers as they are now."""
+        self.stop()
+        self.due, self.failures = 0.0, 0
 
     def _postpone(self, now: float, steady: bool) -> None:
         self.failures = 0 if steady else self.failures + 1
@@ -102,14 +115,22 @@ class Supervisor:
         Gets a sentence for people whenever something changes.
     silo_environment : mapping, optional
         What the silo's process needs beyond the allowed variables, such as a database's password.
+    metrics_port : int, optional
+        Serve public counters for a monitoring system at this port of 127.0.0.1.
+    rehearsals : bool
+        Let the coordinator rehearse studies on made-up data, in a process that is started for it.
     """
 
     folder: SiteFolder
     silo_command: Sequence[str]
     say: Say
     silo_environment: Mapping[str, str] = field(default_factory=dict)
+    metrics_port: int | None = None
+    rehearsals: bool = True
     _finding: Finding | None = None
     _looked: float = 0.0
+    _shown: tuple[int, int, int] | None = None  # the stamp of the certificate that the client uses
+    _clock: str | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Keep both processes running until `stop` is set."""
@@ -119,16 +140,48 @@ class Supervisor:
             self.folder.work.mkdir(mode=0o700)
             children = [_Child("silo", self._start_silo), _Child("client", self._start_client)]
             try:
-                while not stop.is_set():
-                    for child in children:
-                        child.look(self.say)
-                    self._explain_silence(children[1])
-                    rotate_log(self.folder.log)
-                    stop.wait(_LOOK)
+                with contextlib.ExitStack() as stack:
+                    if self.metrics_port is not None:
+                        stack.enter_context(MetricsServer(self.metrics_port, lambda: self._collect(children)))
+                    if self.rehearsals:
+                        stack.enter_context(RehearsalDesk(self.folder, self.say))
+                    while not stop.is_set():
+                        self._look(*children)
+                        stop.wait(_LOOK)
             finally:
                 for child in children:
                     child.stop()
                 wipe(self.folder.run)  # it holds a copy of the site's key
+
+    def _look(self, silo: _Child, client: _Child) -> None:
+        for child in (silo, client):
+            child.look(self.say)
+        if client.process is not None and self._shown not in (None, _stamp(self.folder.certificate)):
+            self.say("There is a new certificate: the client starts again with it.")
+            client.renew()
+        self._explain_silence(client)
+        rotate_log(self.folder.log)
+
+    def _collect(self, children: Sequence[_Child]) -> list[Metric]:
+        """Public facts: processes, contact, certificate."""
+        contact = Contact.read(self.folder.contact)
+        ends = read_certificate(self.folder.certificate.read_bytes()).not_valid_after_utc.timestamp()
+        found = [
+            Metric("dpfda_site_connected", "1 while the site hears its server.", float(is_fresh(contact))),
+            Metric("dpfda_site_last_contact_seconds", "Seconds since the site heard from its server.",
+                   seconds_since(None if contact is None else contact.last_contact)),
+            Metric("dpfda_site_clock_offset_seconds", "The server's clock minus this one's.",
+                   math.nan if contact is None or contact.clock_offset is None else contact.clock_offset),
+            Metric("dpfda_site_certificate_ends_timestamp_seconds", "When the site's certificate ends.", ends),
+        ]  # fmt: skip
+        for child in children:
+            alive = child.process is not None and child.process.poll() is None
+            named = {"process": child.name}
+            found.append(Metric("dpfda_site_process_up", "1 while the process runs.", float(alive), labels=named))
+            found.append(
+                Metric("dpfda_site_process_starts_total", "How often it was started.", child.starts, "counter", named)
+            )
+        return found
 
     def _start_silo(self) -> subprocess.Popen[bytes]:
         environment = make_environment(more=self.silo_environment)
@@ -141,8 +194,10 @@ class Supervisor:
         except (DpfdaError, OSError) as error:  # a certificate that is being replaced, for instance
             self.say(f"The client cannot start: {error}")
             return None
+        shown = _stamp(settings.certificate)
         if not self._check(settings):
             return None
+        self._shown = shown
         command = make_command("dpfda.federation.flare.client", encode_settings(settings))
         return start_process(command, self.folder.work, self.folder.log, make_environment(settings.authority))
 
@@ -156,16 +211,28 @@ class Supervisor:
         return finding.good
 
     def _explain_silence(self, client: _Child) -> None:
-        """A client that runs but has no contact: say why, at most once per cause."""
+        """A client that runs but has no contact: say why, at most once per cause. A wrong clock is said, too."""
         now = time.monotonic()
         if client.process is None or now - max(client.began, self._looked) < _AWAY:
             return
         contact = Contact.read(self.folder.contact)
-        if contact is not None and contact.state == "connected" and time.time() - contact.at < _AWAY:
-            self._looked = now
+        if contact is not None and is_fresh(contact):
+            clock = describe_clock(contact.clock_offset)
+            if clock is not None and self._clock is None:
+                self.say(clock)
+            self._looked, self._clock = now, clock
             return
         with contextlib.suppress(DpfdaError, OSError):
             self._check(ClientSettings.of(self.folder))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Changes when the file does."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_mtime_ns, facts.st_size, facts.st_ino
 
 
 def rotate_log(path: Path, largest: int = _LARGEST_LOG) -> None:
@@ -184,14 +251,15 @@ def start_server(settings: ServerSettings, log: Path, patience: float = 60.0) ->
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline and process.poll() is None:
         _, holder = read_lock(settings.lock)
-        if holder is not None and holder.pid == process.pid and _listens(settings.socket):
+        if holder is not None and holder.pid == process.pid and listens(settings.socket):
             return process
         time.sleep(0.05)
     stop_process(process)
     raise TransportError(f"The server did not start; {log} says why.")
 
 
-def _listens(path: Path) -> bool:
+def listens(path: Path) -> bool:
+    """Whether somebody takes connections at this socket."""
     try:
         connect(path).close()
     except TransportError:

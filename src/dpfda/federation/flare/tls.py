@@ -14,7 +14,7 @@ import ssl
 import threading
 from typing import Any
 
-from nvflare.fuel.f3.drivers import socket_conn, tcp_driver
+from nvflare.fuel.f3.drivers import driver_manager, socket_conn, tcp_driver
 from nvflare.fuel.f3.drivers.driver_params import DriverParams
 
 from dpfda.federation.flare.gate import CERTIFICATE, ENVELOPE
@@ -111,8 +111,15 @@ def connect_in_time(driver: Any, connector: Any) -> None:
         driver.close_connection(connection)
 
 
+def register_tcp_alone(manager: Any, folder: str, package: str | None) -> None:
+    """In place of FLARE's search for drivers: the one that is used, and none that listens to HTTP, gRPC or pipes."""
+    if not manager.drivers:
+        manager.register(tcp_driver.TcpDriver)
+
+
 def install_tls() -> None:
-    """Put these into FLARE's TCP driver, and bound what it reads."""
+    """Put these into FLARE's TCP driver, leave the other drivers out, and bound what is read."""
+    driver_manager.DriverManager.search_folder = register_tcp_alone
     tcp_driver.get_ssl_context = make_context
     tcp_driver.TcpStreamServer = PatientServer
     tcp_driver.TcpDriver.connect = connect_in_time
@@ -123,6 +130,7 @@ def install_tls() -> None:
 def find_missing_tls() -> list[str]:
     """Which of these changes did not take; empty if all did."""
     changes = {
+        "drivers": driver_manager.DriverManager.search_folder is register_tcp_alone,
         "TLS context": tcp_driver.get_ssl_context is make_context,
         "listener": tcp_driver.TcpStreamServer is PatientServer,
         "connect": tcp_driver.TcpDriver.connect is connect_in_time,

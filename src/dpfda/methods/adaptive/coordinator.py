@@ -9,6 +9,9 @@ import numpy as np
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.error_parts import ErrorParts, split_error
+from dpfda.methods.adaptive.notices import write_notices
+from dpfda.methods.adaptive.sites import SiteLaw, fit_sites
+from dpfda.methods.adaptive.start import join_blocks
 from dpfda.methods.adaptive.state import Result, State
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
@@ -46,6 +49,22 @@ class AdaptiveCoordinator:
         """The error to expect, by source."""
         state, result = self._finished()
         return split_error(state, result.posterior, lambda moments: self._restore(state, moments))
+
+    @property
+    def sites(self) -> SiteLaw | None:
+        """What is known of every silo's own functions; None for one silo."""
+        state, result = self._finished()
+        if len(state.measured) == 1:
+            return None
+        n = {silo.name: silo.n for silo in self.plan.silos}
+        prior = join_blocks(list(result.posterior.priors))
+        law = fit_sites(state.measured, state.informations, n, state.start, prior, state.unit)
+        return law.restored(np.asarray(np.kron(state.law.units.back, np.eye(state.longer.size))))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Sentences that a reader of the result must see."""
+        return write_notices(self.plan, self._finished()[0])
 
     def _restore(self, state: State, moments: Floats) -> Floats:
         back = np.kron(state.law.units.back, np.eye(state.longer.size))

@@ -44,6 +44,10 @@ class Information:
         """Covariance of (B_true - B) delta for displacements delta with these second moments."""
         r, longer = self.shape
         d, law = self.law.columns, self.law
+        if d == 1:
+            stacked = self.errors.transpose(1, 0, 2).reshape(r, -1)
+            half = (self.errors.transpose(1, 0, 2).reshape(-1, longer) @ second).reshape(r, -1)
+            return np.asarray(self.filled**2 * (half @ stacked.T))
         blocks = second.reshape(d, longer, d, longer)
         average = law.products[0]
         mixed = np.einsum("ja,abkc,lk->jblc", average, blocks.transpose(0, 1, 2, 3), average, optimize=True)

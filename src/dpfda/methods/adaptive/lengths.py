@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import gammainc, gammaincinv, ndtr
@@ -30,6 +30,7 @@ class Laws:
     """All laws of the grid, one row each; `second` is none (-1) or the octave of the second group."""
 
     cells: Floats  # (laws, cells, subcells): probabilities
+    mass: Floats  # (laws, cells)
     median: Floats
     second: Floats
     share: Floats
@@ -67,6 +68,7 @@ def list_laws() -> Laws:
     second = np.where(k < 0, -np.inf, _PLACES[np.maximum(k, 0)])
     return Laws(
         fine.reshape(len(fine), LENGTH_CELLS, _SUB),
+        fine.reshape(len(fine), LENGTH_CELLS, _SUB).sum(axis=2),
         _MEDIANS[i],
         second,
         np.where(k < 0, 0.0, _SHARES[j]),
@@ -135,13 +137,18 @@ def carry_weights(weights: Floats, octaves: float, at: AtBounds) -> Floats:
     return np.asarray((1 - fresh) * carried / max(carried.sum(), 1e-300) + fresh * first_weights(at))
 
 
+def _find_possible(longest: float) -> Floats:
+    """Which subcells hold lengths of at most `longest`: 1 or 0."""
+    lowest = 2.0 ** (_FINE - 0.5 / _SUB)
+    return np.asarray((lowest < longest).reshape(LENGTH_CELLS, _SUB), dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class LengthLaw:
     """Laws with weights, each with its own masses of the octaves (mean and variance), corrected by histograms."""
 
     laws: Integers  # rows of the grid
     log_weights: Floats
-    cells: Floats  # (laws, cells, subcells): within a cell, subcells keep their proportions
     mass: Floats
     variance: Floats
     longest: float
@@ -150,19 +157,23 @@ class LengthLaw:
     def start(cls, weights: Floats, n: float, longest: float) -> LengthLaw:
         """Before any histogram of n curves; nothing is longer than `longest`."""
         keep = np.flatnonzero(weights > constants.NEGLIGIBLE_LAW * weights.max())
-        cells = list_laws().cells[keep] * (longest > 2.0 ** (_FINE - 0.5 / _SUB)).reshape(LENGTH_CELLS, _SUB)
-        cells = cells / cells.sum(axis=(1, 2), keepdims=True)
-        mass = cells.sum(axis=2)
+        mass = list_laws().mass[keep] * _find_possible(longest)[:, 0]
+        mass /= mass.sum(axis=1, keepdims=True)
         variance = (mass + 1e-12) * (constants.LAW_ERROR + 1 / n)
-        return cls(keep, np.log(weights[keep]), cells, mass, variance, longest)
+        return cls(keep, np.log(weights[keep]), mass, variance, longest)
+
+    @cached_property
+    def cells(self) -> Floats:
+        """Probabilities of the subcells (laws, cells, subcells) before any histogram; they keep proportions in a cell."""
+        cells = list_laws().cells[self.laws] * _find_possible(self.longest)
+        return np.asarray(cells / cells.sum(axis=(1, 2), keepdims=True))
 
     def observe(self, shares: Floats, sd: float, counted: Floats | None = None) -> LengthLaw:
         """With noisy shares of the cells; a gradient of each subcell counts as `counted`, or as one."""
-        within = self.cells.sum(axis=2)
-        factor, used = np.ones_like(self.mass), np.ones(LENGTH_CELLS, bool)
+        factor, used = np.ones((1, 1)), np.ones(LENGTH_CELLS, bool)
         if counted is not None:
             by_cell = counted.reshape(LENGTH_CELLS, _SUB)
-            factor = (self.cells * by_cell).sum(axis=2) / np.maximum(within, 1e-30)
+            factor = (self.cells * by_cell).sum(axis=2) / np.maximum(self.cells.sum(axis=2), 1e-30)
             used = by_cell.max(axis=1) > 0
         variance = sd**2 + factor**2 * self.variance
         misfit = shares - factor * self.mass
@@ -183,7 +194,6 @@ class LengthLaw:
         return LengthLaw(
             self.laws[order],
             self.log_weights[order],
-            self.cells[order],
             self.mass[order],
             self.variance[order],
             self.longest,

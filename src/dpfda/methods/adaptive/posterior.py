@@ -43,12 +43,16 @@ class Data:
         return cls((vectors[:, keep].T @ score) / roots, vectors[:, keep].T * roots[:, None])
 
 
-def fit_posterior(data: Data, start: Floats, mixtures: Sequence[ScaledMixture]) -> Posterior:
-    """The posterior of all functions; `start` is the prior mean."""
+def fit_posterior(
+    data: Data, start: Floats, mixtures: Sequence[ScaledMixture], near: Posterior | None = None
+) -> Posterior:
+    """The posterior of all functions; `start` is the prior mean. Components that hardly weigh in `near` are left out."""
+    if near is not None:
+        return _refit(data, start, mixtures, near)
     y, count = data.y - data.rows @ start, len(mixtures)
     rows = np.split(data.rows, count, axis=1)
     weights = [mixture.odds() for mixture in mixtures]
-    priors = [mixture.average(_sharpen(mixture, weight)) for mixture, weight in zip(mixtures, weights, strict=True)]
+    priors = [mixture.average(weight) for mixture, weight in zip(mixtures, weights, strict=True)]
     parts: list[_Part] = []
     for _ in range(1 if count == 1 else constants.SWEEPS):
         parts = []
@@ -70,6 +74,17 @@ def fit_posterior(data: Data, start: Floats, mixtures: Sequence[ScaledMixture]) 
     return Posterior(start + mean, covariance * np.outer(stretch, stretch), tuple(weights), tuple(priors))
 
 
+def _refit(data: Data, start: Floats, mixtures: Sequence[ScaledMixture], near: Posterior) -> Posterior:
+    kept = [np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max()) for weights in near.weights]
+    found = fit_posterior(data, start, [mixture.keep(which) for mixture, which in zip(mixtures, kept, strict=True)])
+    weights = []
+    for mixture, which, own in zip(mixtures, kept, found.weights, strict=True):
+        every = np.zeros(len(mixture.log_odds))
+        every[which] = own
+        weights.append(every)
+    return Posterior(found.mean, found.covariance, tuple(weights), found.priors)
+
+
 def fit_wider(data: Data, start: Floats, priors: Sequence[Floats]) -> tuple[Floats, Floats]:
     """Posterior mean and covariance under Gaussian priors of these covariances."""
     mean, covariance = _fit_all(data.y - data.rows @ start, data.rows, priors)
@@ -82,10 +97,6 @@ class _Part:
     covariance: Floats
     weights: Floats
     prior: Floats
-
-
-def _sharpen(mixture: ScaledMixture, weights: Floats) -> Floats:
-    return weights
 
 
 def _hold_others(y: Floats, rows: Sequence[Floats], priors: Sequence[Floats], k: int) -> tuple[Floats, Floats]:

@@ -78,6 +78,12 @@ class ScaledMixture:
             found[1, 1] += weights @ self.slope
         return found
 
+    def keep(self, which: Integers) -> ScaledMixture:
+        """Some components only."""
+        own = self.mixture
+        kept = Mixture(own.shapes, own.shape[which], own.slope[which], own.bend[which], own.log_odds[which])
+        return ScaledMixture(kept, self.level[which], self.slope[which], self.bend[which])
+
     def odds(self, temper: float = 1.0) -> Floats:
         """Prior weights, adding up to 1."""
         return normalise(temper * self.log_odds)
@@ -92,7 +98,7 @@ def normalise(logs: Floats) -> Floats:
 @lru_cache(maxsize=32)
 def make_mixture(basis: Basis, alpha: float) -> Mixture:
     """The components for the functions of this basis (the longer one that estimates live in)."""
-    if isinstance(basis, FreeEnds) and basis.size > constants.STRAIGHT:
+    if isinstance(basis, FreeEnds) and basis.size > constants.STRAIGHT + 1:
         return _free_ends_mixture(basis.size)
     covariance = basis.prior_covariance(alpha, constants.COHERENT_SHARE)
     shapes = (covariance / max(float(np.trace(covariance)), 1e-300))[None]

@@ -228,10 +228,11 @@ def read_companions(
 def estimate(plan: Plan, state: State) -> State:
     """The posterior, twice: what B's errors do depends on how far the iterates were from it."""
     mixtures = scale_mixtures(plan, state.longer, state.level, state.law, state.unit)
+    posterior = None
     for _ in range(constants.ESTIMATE_PASSES):
         measured = measure_all(plan, state)
         data, _ = pool_silos(measured, state.informations)
-        posterior = fit_posterior(data, state.start, mixtures)
+        posterior = fit_posterior(data, state.start, mixtures, posterior)
         state = dataclasses.replace(
             state,
             measured=measured,

@@ -31,6 +31,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
     histogram = pool(plan, 0, LevelHistogram, releases)
     filled = fit_filled(histogram)
     level = fit_level(histogram, filled)
+    inside = find_inside(pool(plan, 0, SharesAtBounds, releases), filled.share)
     longer = lengthen(plan.basis)
     histograms = pool_if_released(plan, 0, CovariateHistograms, releases)
     has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
@@ -45,7 +46,8 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         longer=longer,
         level=level,
         filled=filled.share,
-        two_valued=find_two_valued(plan, pool(plan, 0, SharesAtBounds, releases), filled.share),
+        two_valued=1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(*inside),
+        inside=inside,
         design=design,
         law=law,
         own_designs=own_designs,
@@ -133,15 +135,14 @@ def spread_information(
     }
 
 
-def find_two_valued(plan: Plan, shares: Pooled, filled: float) -> float:
-    """How likely it is that all values are at one of the bounds: declared, or judged."""
-    return 1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(shares, filled)
-
-
-def judge_two_valued(shares: Pooled, filled: float) -> float:
-    """How likely it is that all values are at one of the bounds: no share is inside, or any share may be."""
+def find_inside(shares: Pooled, filled: float) -> tuple[float, float]:
+    """The share of values that lie between the bounds, and its sd; curves without points counted as half at each."""
     at_bounds = (float(shares.values.sum()) + 1) / filled - (1 / filled - 1)
-    inside, sd = 1 - at_bounds, math.hypot(*shares.sd.tolist()) / filled
+    return 1 - at_bounds, math.hypot(*shares.sd.tolist()) / filled
+
+
+def judge_two_valued(inside: float, sd: float) -> float:
+    """How likely it is that all values are at one of the bounds: no share is inside, or any share may be."""
     none = math.exp(-0.5 * (inside / sd) ** 2) / (sd * math.sqrt(2 * math.pi))
     anything = float(ndtr((1 - inside) / sd) - ndtr(-inside / sd))
     return none / (none + max(anything, 1e-300))

@@ -44,6 +44,7 @@ class State:
     level: Level
     filled: float
     two_valued: float
+    inside: tuple[float, float]  # share of values between the bounds, and its sd
     design: Design
     law: CovariateLaw
     own_designs: Mapping[str, Design]  # of silos whose designs clearly differ

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dpfda.planning.theory.advice import Elasticities, PriceOfPrivacy, price_of_privacy, what_helps_most
 from dpfda.planning.theory.boundaries import BOUNDARIES, Boundary, boundaries_of
+from dpfda.planning.theory.comparison import ComparedRate, compare_problems
+from dpfda.planning.theory.conditions import UpperCondition, upper_conditions
 from dpfda.planning.theory.delta import DeltaCondition, delta_condition, heterogeneous_delta_conditions
 from dpfda.planning.theory.heterogeneous import (
     LowerBound,
@@ -44,6 +46,7 @@ from dpfda.planning.theory.setting import Privacy, Problem, Setting, TermName
 __all__ = [
     "BOUNDARIES",
     "Boundary",
+    "ComparedRate",
     "CostOfPrivacy",
     "CostRow",
     "DeltaCondition",
@@ -63,8 +66,10 @@ __all__ = [
     "Term",
     "TermName",
     "UpperBound",
+    "UpperCondition",
     "Variable",
     "boundaries_of",
+    "compare_problems",
     "cost_of_privacy",
     "cost_of_privacy_table",
     "crossing",
@@ -80,5 +85,6 @@ __all__ = [
     "rate",
     "regime",
     "site_precisions",
+    "upper_conditions",
     "what_helps_most",
 ]

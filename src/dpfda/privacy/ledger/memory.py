@@ -86,9 +86,9 @@ class MemoryTransaction:
         return self._kept.rows[seq - 1].hash if 0 < seq <= len(self._kept.rows) else None
 
     def before(self, run: str, position: int) -> str | None:
-        """The run's head before one of its debits."""
+        """The run's head before one of its answers; a debit without an answer has none."""
         rows = self._kept.by_run.get(run, [])
-        return rows[position].before if 0 <= position < len(rows) else None
+        return rows[position].before if 0 <= position < len(rows) and rows[position].sha256 else None
 
     def asked(self, run: str, round: int) -> tuple[str, str] | None:
         """The question that a round was asked, and the hash of its answer."""

@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass, replace
 
 from dpfda.errors import BudgetExceeded, LedgerError, ProtocolError
-from dpfda.privacy.accounting import Event, event_to_dict, gaussian_epsilon
+from dpfda.privacy.accounting import Event, GaussianEvent, event_to_dict, gaussian_epsilon
 from dpfda.privacy.ledger import chain, totals
 from dpfda.privacy.ledger.rows import RunRecord, State, Transaction, altered
 
 MOST_LOST_DRAWS, MOST_LOST_IN_ALL = 32, 256  # of one run, of a ledger: runs cost nothing to begin
 MOST_DEBITS = 1_000  # of one run: rounds that cost next to nothing must not fill the ledger
+ENDED = "ended"  # the question of the last debit of a run that a loss has ended
 TOLERANCE = 1e-12  # sums of planned mu^2 differ in their last digits; `mu_for` has left room for this
 
 
@@ -72,6 +73,10 @@ class Session:
         """Raise unless this debit may follow those on record."""
         if self.state.head != (self.transaction.last_hash() or chain.genesis(self.meta)):
             raise LedgerError(altered("rows are missing or were added at its end"))
+        if self.has_ended(record):
+            raise ProtocolError(
+                f"Run {record.run!r} has ended, since its ledger was lost meanwhile; begin another study."
+            )
         if round < record.last_round:
             raise ProtocolError(
                 f"Run {record.run!r} is at round {record.last_round}; round {round} is past and cannot be asked any more."
@@ -108,6 +113,25 @@ class Session:
         after = chain.followed(record, row, event, part - totals.cost(event) if event.part is not None else 0)[0]
         self.state = replace(self.state, head=row.hash, debits=row.seq, spent=totals.text(total))
         return after
+
+    def end(self, record: RunRecord, at: str) -> RunRecord:
+        """A run that gets no further answer: its last possible round is taken by a debit that costs next to nothing.
+
+        What a part of a run has cost is known only where every debit is: a round that was answered and forgotten would be
+        answered again at no price, since a run costs its dearest part.
+        """
+        last = MOST_DEBITS - 1
+        if not record.debits or record.last_round >= last:
+            return record
+        event = GaussianEvent(1e-100, label="ended: its ledger was lost")
+        digest = f"{record.terms}:{ENDED}"
+        return self.debit(record, last, event, sha256="", at=at, actor="", silo="", digest=digest)
+
+    def has_ended(self, record: RunRecord) -> bool:
+        """Whether a loss has ended this run."""
+        last = MOST_DEBITS - 1
+        asked = self.transaction.asked(record.run, last) if record.last_round == last else None
+        return asked is not None and asked[0] == f"{record.terms}:{ENDED}"
 
     def counted(self, record: RunRecord, event: Event, change: int) -> RunRecord:
         """A draw counts as lost from before it is made until it is committed, or found to be needless."""

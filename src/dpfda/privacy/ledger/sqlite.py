@@ -102,8 +102,8 @@ class SqliteTransaction:
         return self._value("SELECT hash FROM debits WHERE seq = ?", seq)
 
     def before(self, run: str, position: int) -> str | None:
-        """The run's head before one of its debits."""
-        return self._value("SELECT before FROM debits WHERE run = ? AND position = ?", run, position)
+        """The run's head before one of its answers; a debit without an answer has none."""
+        return self._value("SELECT before FROM debits WHERE run = ? AND position = ? AND sha256 <> ''", run, position)
 
     def asked(self, run: str, round: int) -> tuple[str, str] | None:
         """The question that a round was asked, and the hash of its answer."""

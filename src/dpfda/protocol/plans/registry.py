@@ -16,9 +16,9 @@ from dpfda.protocol.plan import Assumptions, Plan
 from dpfda.protocol.plans.adaptive import adaptive_plan
 from dpfda.protocol.plans.published import published_plan
 from dpfda.protocol.plans.quantiles import quantile_plan
-from dpfda.protocol.ranges import NARROW, Text
+from dpfda.protocol.ranges import MOST_COEFFICIENTS, MOST_ROUNDS, NARROW, Text
 from dpfda.protocol.scaling import symmetric_scaling, unit_scaling
-from dpfda.protocol.terms import MOST_COEFFICIENTS, MOST_ROUNDS, StudyTerms
+from dpfda.protocol.terms import StudyTerms
 
 Builder = Callable[[StudyTerms], Plan]
 
@@ -58,6 +58,7 @@ def _published(terms: StudyTerms) -> Plan:
         extension=terms.extension,
         constants=terms.constants,
         projection=terms.projection,  # type: ignore[arg-type]
+        variant=terms.variant,
     )
 
 
@@ -101,7 +102,7 @@ def make_plan(terms: StudyTerms) -> Plan:
         data = terms.encode()
     except (TypeError, ValueError, AttributeError):
         raise ProtocolError("The terms cannot be encoded.") from None
-    return _make(data, _builder(StudyTerms.decode(data).method))
+    return _make(data, _builder(_read_method(data)))
 
 
 def _builder(method: str) -> Builder:
@@ -110,6 +111,12 @@ def _builder(method: str) -> Builder:
             f"method must be one of {', '.join(map(repr, BUILDERS))}, which are installed, got {method!r}."
         )
     return BUILDERS[method]
+
+
+@lru_cache(maxsize=64)
+def _read_method(data: bytes) -> str:
+    """The method that checked terms name."""
+    return StudyTerms.decode(data).method
 
 
 @lru_cache(maxsize=64)  # silos and coordinator of one process, and fits that repeat their terms, share it

@@ -12,7 +12,7 @@
   const place = (x) => origin === null ? shown(x)
     : new Date(Date.parse(origin + "T00:00:00Z") + Math.round(x) * 864e5).toISOString().slice(0, 10);
 
-  for (const svg of document.querySelectorAll("svg.chart")) {
+  for (const svg of document.querySelectorAll("svg.chart[data-function]")) {
     const own = result.functions[Number(svg.dataset.function)];
     const [left, right, top, bottom, low, high] = ["left", "right", "top", "bottom", "low", "high"].map((k) => Number(svg.dataset[k]));
     const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);

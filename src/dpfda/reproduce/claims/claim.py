@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpfda.reproduce.readings import OURS
 from dpfda.reproduce.results import Series
 from dpfda.reproduce.trends import falls
 
 LEVEL, LEVEL_FEW, MANY = 1e-4, 0.01, 60
-
-METHODS = ("published", "adaptive")
 
 HOLDS, PARTLY, FAILS, SHOWN, UNDECIDED = "holds", "in part", "does not hold", "shown", "undecided"
 
@@ -30,6 +29,7 @@ class Claim:
     measured: str
     verdict: str
     why: str = ""
+    reading: str = OURS
 
 
 def choose_level(*series: Series) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from dpfda.curves.simulated import mean_2
-from dpfda.reproduce.claims.claim import FAILS, HOLDS, MANY, METHODS, PARTLY, UNDECIDED, Claim, compare, mark_undecided
+from dpfda.reproduce.claims.claim import FAILS, HOLDS, MANY, PARTLY, UNDECIDED, Claim, compare, mark_undecided
 from dpfda.reproduce.results import Results, Series
 from dpfda.reproduce.trends import levelling, monotone_share
 
@@ -18,7 +18,7 @@ Grid = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 def mean_claims(results: Results) -> Iterable[Claim]:
     name = results.experiment.name
-    for method in METHODS:
+    for method in results.methods:
         yield _in_epsilon(results, method)
         for sweep, axis, word in (("visits", "m", "visits m"), ("subjects", "n", "subjects n")):
             ends = _ends(results, sweep, method, axis)
@@ -88,7 +88,7 @@ def _why_levelling(method: str) -> str:
 
 def _not_fourier(results: Results) -> Iterable[Claim]:
     size = float(np.var(mean_2((np.arange(1000) + 0.5) / 1000)))  # of mu_2 around its own level
-    for method in METHODS:
+    for method in results.methods:
         epsilons = results.epsilons("subjects", method)
         at_best = results.select("subjects", method, epsilons[-1])[-1].mean
         at_one = results.select("subjects", method, 1.0)[-1].mean
@@ -102,7 +102,7 @@ def _not_fourier(results: Results) -> Iterable[Claim]:
 
 
 def heat_claims(results: Results) -> Iterable[Claim]:
-    for method in METHODS:
+    for method in results.methods:
         epsilons, ns, ms = results.epsilons("heat", method), results.axis("heat", "n"), results.axis("heat", "m")
         grid = {m: _grid(results, method, m) for m in ms}
         in_n = np.mean([monotone_share(row) for one in grid.values() for row in one.T])
@@ -144,7 +144,7 @@ def _grid(results: Results, method: str, m: int) -> Grid:
 
 
 def visits_claims(results: Results) -> Iterable[Claim]:
-    for method in METHODS:
+    for method in results.methods:
         for n in results.axis("visits", "n"):
             yield _levelling(results, method, claimed=10, limits=(7.0, 13.0), n=n)
         yield _by_budget(results, method, claimed=10)

@@ -20,18 +20,18 @@ PRIVATE, PLAIN = "#c03a2b", "#1b6ca8"
 
 def draw_dense(results: Results) -> Figure:
     """Errors with lines and breaks for both methods, and what the theory says."""
-    figure, panels = new_figure(1, 3, width=4.2, height=4.6)
     adaptive = results.epsilons("dense", "adaptive")
-    for axes, method, budgets in (
-        (panels[0, 0], "published", [eps for eps in PAPER_BUDGETS if eps in results.epsilons("dense", "published")]),
-        (panels[0, 2], "adaptive", adaptive),
-    ):
-        _draw_fitted_lines(axes, results, method, budgets)
+    figure, panels = new_figure(1, 3 if adaptive else 2, width=4.2, height=4.6)
+    paper = [eps for eps in PAPER_BUDGETS if eps in results.epsilons("dense", "published")]
+    draw_fitted_lines(panels[0, 0], results, "published", paper)
+    if adaptive:
+        draw_fitted_lines(panels[0, 2], results, "adaptive", adaptive)
     _draw_theory(panels[0, 1], list(PAPER_BUDGETS), results.axis("dense", "n"))
     return figure
 
 
-def _draw_fitted_lines(axes: Any, results: Results, method: str, budgets: list[float]) -> None:
+def draw_fitted_lines(axes: Any, results: Results, method: str, budgets: list[float]) -> None:
+    """Errors over n with the lines that were fitted through them."""
     lines = dense_lines(results, method)
     for epsilon, colour in zip(budgets, colours(len(budgets)), strict=True):
         series, found = results.select("dense", method, epsilon), lines.get(epsilon, [])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from dpfda.reproduce.figures import sweeps
 from dpfda.reproduce.figures.dense import draw_dense
+from dpfda.reproduce.figures.readings import draw_readings
 from dpfda.reproduce.figures.real_data import draw_real_data
 from dpfda.reproduce.results import Results
 
@@ -23,6 +24,7 @@ FIGURES: dict[str, Callable[[Results], Figure]] = {
     "federated": sweeps.draw_federated,
     "covariates": sweeps.draw_covariates,
     "real-data": draw_real_data,
+    "readings": draw_readings,
 }
 
 

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 ERROR = "mean squared $L^2$ error"
 
-NAMES = {"published": "published method", "adaptive": "default method", "nonprivate": "not private"}
+NAMES = {
+    "published": "published method",
+    "full-batch": "published, full batch",
+    "adaptive": "default method",
+    "nonprivate": "not private",
+}
 
 AXES = {
     "n": "subjects n",
@@ -28,6 +33,7 @@ AXES = {
     "C_alpha": r"$C_\alpha$",
     "width": "width of y bounds (times)",
     "n_basis": "basis functions r",
+    "between": "between-site sd τ",
 }
 
 _LOG_X = ("eta", "C_alpha", "S", "width")

@@ -55,8 +55,8 @@ def draw_visits(results: Results) -> Figure:
 
 
 def draw_heat(results: Results) -> Figure:
-    methods, sizes = ("published", "adaptive"), results.axis("heat", "m")
-    figure, panels = new_figure(2, len(sizes), width=3.0, height=2.6)
+    methods, sizes = results.methods, results.axis("heat", "m")
+    figure, panels = new_figure(len(methods), len(sizes), width=3.0, height=2.6)
     for row, method in enumerate(methods):
         ns, budgets = results.axis("heat", "n"), results.epsilons("heat", method)
         maps = {m: _log_errors(results, method, m) for m in sizes}
@@ -88,10 +88,13 @@ def draw_sensitivity(results: Results) -> Figure:
 
 
 def _draw_sweeps(results: Results, sweeps: Sequence[tuple[str, str, str]]) -> Figure:
-    """Both methods in two rows, one column for each sweep (name, axis, title)."""
-    figure, panels = new_figure(2, len(sweeps))
-    for row, method in enumerate(("published", "adaptive")):
+    """A row for each method, one column for each sweep (name, axis, title)."""
+    figure, panels = new_figure(len(results.methods), len(sweeps))
+    for row, method in enumerate(results.methods):
         for axes, (sweep, axis, title) in zip(panels[row], sweeps, strict=True):
+            if not results.epsilons(sweep, method):
+                axes.set_visible(False)
+                continue
             if axis == "profile":
                 _draw_profiles(axes, results, sweep, method)
             else:
@@ -118,6 +121,8 @@ def draw_federated(results: Results) -> Figure:
         ("silos", "S", "250 subjects at each silo"),
         ("split", "S", "2000 subjects in all"),
         ("budgets", "profile", "250 at each silo"),
+        ("local", "S", "one subject at each silo"),
+        ("between", "between", "8 silos whose means differ"),
     )
     return _draw_sweeps(results, sweeps)
 
@@ -125,6 +130,7 @@ def draw_federated(results: Results) -> Figure:
 def draw_covariates(results: Results) -> Figure:
     sweeps = (
         ("dimension", "d", "n = 1000"),
+        ("process", "d", "n = 1000, with a random process"),
         ("subjects", "n", "d = 2"),
         ("silos", "S", "d = 2, 500 at each silo"),
     )

@@ -1,0 +1,173 @@
+dp_read <- function(path) {
+  if (!file.exists(path)) stop("There is no file ", path, ".", call. = FALSE)
+  text <- paste(readLines(path, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
+  inside <- if (startsWith(trimws(substr(text, 1, 100)), "{")) character() else regmatches(text, regexec("<script type=\"application/json\" id=\"dpfda-result\">(.*?)</script>", text))[[1]]
+  document <- tryCatch(
+    jsonlite::fromJSON(if (length(inside)) inside[2] else text, simplifyVector = FALSE),
+    error = function(problem) stop(basename(path), " is not a result of dpfda.", call. = FALSE)
+  )
+  dp_result(document, basename(path))
+}
+
+dp_result <- function(document, file = "The document") {
+  schema <- if (is.list(document)) document$schema
+  if (identical(schema, "dpfda-result/1")) {
+    stop(file, " was written by version 0.1 of dpfda, whose results cannot answer questions; fit again.", call. = FALSE)
+  }
+  if (!identical(schema, "dpfda-result/2")) stop(file, " is not a result of dpfda (dpfda-result/2).", call. = FALSE)
+  model <- document$model
+  law <- new.env(parent = emptyenv())
+  law$domain <- as.numeric(unlist(model$domain))
+  law$length <- diff(law$domain)
+  law$functions <- read_functions(model$functions)
+  law$mean <- do.call(rbind, lapply(model$coefficients, as.numeric))
+  law$covariance <- read_covariance(model$covariance, length(law$mean))
+  limits <- vapply(seq_len(2), function(side) {
+    if (is.null(model$limits[[side]])) c(-Inf, Inf)[side] else as.numeric(model$limits[[side]])
+  }, numeric(1))
+  covariates <- lapply(model$covariates, function(each) {
+    list(name = each$name, bounds = as.numeric(unlist(each$bounds)), levels = as.character(unlist(each$levels)), reference = each$reference)
+  })
+  names(covariates) <- vapply(covariates, function(each) each$name, "")
+  structure(
+    list(
+      document = document, law = law, limits = limits, columns = unlist(model$columns), intercept = model$intercept,
+      covariates = covariates, x_name = document$study$x, y_name = document$study$y
+    ),
+    class = "dp_result"
+  )
+}
+
+read_functions <- function(fields) {
+  if (fields$kind == "waves") {
+    for (name in c("multiples", "quarters", "scales")) fields[[name]] <- as.numeric(unlist(fields[[name]]))
+  } else {
+    fields$breaks <- as.numeric(unlist(fields$breaks))
+    fields$pieces <- lapply(fields$pieces, function(piece) do.call(rbind, lapply(piece, as.numeric)))
+  }
+  fields
+}
+
+read_covariance <- function(entries, size) {
+  if (is.null(entries)) return(NULL)
+  entries <- as.numeric(unlist(entries))
+  if (length(entries) != size * (size + 1) / 2) stop("The covariance has another size than the coefficients.", call. = FALSE)
+  covariance <- matrix(0, size, size)
+  covariance[upper.tri(covariance, diag = TRUE)] <- entries # columns of the upper triangle are rows of the lower one
+  covariance[lower.tri(covariance)] <- t(covariance)[lower.tri(covariance)]
+  covariance
+}
+
+# The design row of a profile.
+design_row <- function(result, profile) {
+  if (result$intercept && !is.null(profile$intercept)) {
+    if (profile$intercept != 1) stop("intercept must be 1 in a profile; leave it out.", call. = FALSE)
+    profile$intercept <- NULL
+  }
+  strange <- setdiff(names(profile), names(result$covariates))
+  if (length(strange)) {
+    stop("'", strange[1], "' is no covariate of this fit; choose from ", paste(names(result$covariates), collapse = ", "), ".", call. = FALSE)
+  }
+  entries <- unlist(lapply(result$covariates, function(each) covariate_entries(each, profile_value(each, profile))))
+  unname(if (result$intercept) c(1, entries) else entries)
+}
+
+profile_value <- function(covariate, profile) {
+  value <- if (is.null(profile[[covariate$name]])) covariate$reference else profile[[covariate$name]]
+  if (length(covariate$levels)) {
+    if (!as.character(value) %in% covariate$levels) {
+      stop(covariate$name, " must be one of ", paste(covariate$levels, collapse = ", "), ".", call. = FALSE)
+    }
+    return(as.character(value))
+  }
+  room <- 1e-9 * diff(covariate$bounds)
+  if (!is.numeric(value) && !is.logical(value) || is.na(value) ||
+      value < covariate$bounds[1] - room || value > covariate$bounds[2] + room) {
+    stop(covariate$name, " must lie within its public bounds ", covariate$bounds[1], " to ", covariate$bounds[2], ".", call. = FALSE)
+  }
+  as.numeric(value)
+}
+
+covariate_entries <- function(covariate, value) {
+  if (length(covariate$levels)) as.numeric(covariate$levels[-1] == value) else value
+}
+
+name_profile <- function(result, profile) {
+  if (!length(result$covariates)) return("mean")
+  values <- vapply(result$covariates, function(each) {
+    value <- profile_value(each, profile)
+    paste0(each$name, "=", if (is.numeric(value)) format(value, digits = 6) else value)
+  }, "")
+  paste("mean at", paste(values, collapse = ", "))
+}
+
+curve_at <- function(result, ...) {
+  profile <- list(...)
+  make_curve(result, design_row(result, profile), result$limits, name_profile(result, profile))
+}
+
+effect <- function(result, name, level = NULL, per = 1) {
+  column <- if (is.null(level)) name else paste0(name, ": ", level)
+  place <- match(column, result$columns)
+  if (is.na(place)) {
+    stop("'", column, "' is no coefficient of this fit; choose from ", paste(result$columns, collapse = ", "), ".", call. = FALSE)
+  }
+  row <- numeric(length(result$columns))
+  row[place] <- per
+  limits <- if (column == "mean") result$limits else c(-Inf, Inf)
+  make_curve(result, row, limits, if (per == 1) column else paste(per, "more of", column))
+}
+
+contrast <- function(result, one, other) do.call(curve_at, c(list(result), one)) - do.call(curve_at, c(list(result), other))
+
+list_curves <- function(result) {
+  effects <- setdiff(result$columns, c("mean", "intercept"))
+  c(if (result$intercept) list(curve_at(result)), lapply(effects, function(name) effect(result, name)))
+}
+
+print.dp_result <- function(x, ...) {
+  cat("Result of dpfda:", x$document$study$model, "of", x$y_name, "over", x$x_name, "\n")
+  cat(x$document$estimand, "\n")
+  for (sentence in x$document$warnings) cat("Warning:", sentence, "\n")
+  privacy <- x$document$privacy
+  if (isTRUE(privacy$private)) {
+    cat("epsilon = ", privacy$epsilon, ", delta = ", privacy$delta, " for each subject\n", sep = "")
+  } else {
+    cat("NOT PRIVATE:", privacy$mechanism, "\n")
+  }
+  invisible(x)
+}
+
+summary.dp_result <- function(object, level = 0.95, ...) {
+  curves <- list_curves(object)
+  means <- lapply(curves, average)
+  table <- data.frame(
+    curve = vapply(curves, function(curve) curve$name, ""),
+    average = vapply(means, function(value) value$estimate, 0)
+  )
+  if (!is.null(object$law$covariance)) {
+    sides <- vapply(means, function(value) value_interval(value, level), numeric(2))
+    table$lower <- sides[1, ]
+    table$upper <- sides[2, ]
+    table$p_zero <- vapply(curves, function(curve) zero_test(curve, level)$p_value, 0)
+    table$p_constant <- vapply(curves, function(curve) constant_test(curve, level)$p_value, 0)
+  }
+  table
+}
+
+predict.dp_result <- function(object, x = NULL, ..., level = 0.95) predict(curve_at(object, ...), x = x, level = level)
+
+dp_fit <- function(source, ..., json = tempfile(fileext = ".json"), dpfda = "dpfda") {
+  options <- list(...)
+  names(options) <- gsub("_", "-", names(options))
+  words <- unlist(lapply(names(options), function(name) {
+    value <- options[[name]]
+    if (isTRUE(value)) paste0("--", name) else if (isFALSE(value)) NULL else c(paste0("--", name), paste(value, collapse = ","))
+  }))
+  said <- suppressWarnings(
+    system2(dpfda, shQuote(c("fit", source, words, "--json", json)), stdout = TRUE, stderr = TRUE)
+  )
+  status <- attr(said, "status")
+  if (!is.null(status) && status != 0) stop(paste(said, collapse = "\n"), call. = FALSE)
+  dp_read(json)
+}

@@ -1,0 +1,82 @@
+golden <- function(name) {
+  file <- system.file("golden", name, package = "dpfda")
+  path <- tempfile(fileext = ".json")
+  writeLines(jsonlite::toJSON(jsonlite::fromJSON(file, simplifyVector = FALSE)$result, auto_unbox = TRUE, digits = NA, null = "null"), path)
+  path
+}
+
+test_that("a result file is read, printed and summarised", {
+  result <- dp_read(golden("16.json"))
+  expect_output(print(result), "Every subject weighs the same")
+  table <- summary(result)
+  expect_equal(table$curve[2:3], c("male", "bmi"))
+  expect_true(all(table$lower <= table$average & table$average <= table$upper))
+  expect_named(predict(result, c(0.2, 0.4), male = 1), c("x", "estimate", "standard_error", "lower", "upper"))
+})
+
+test_that("a report holds its result", {
+  page <- tempfile(fileext = ".html")
+  text <- paste(readLines(golden("06.json")), collapse = "\n")
+  writeLines(paste0("<html><script type=\"application/json\" id=\"dpfda-result\">", text, "</script></html>"), page)
+  expect_s3_class(dp_read(page), "dp_result")
+})
+
+test_that("curves are added, subtracted and multiplied with their joint uncertainty", {
+  result <- dp_read(golden("15.json"))
+  a <- curve_at(result, dose = 1)
+  b <- curve_at(result, dose = 0)
+  x <- c(100, 300)
+  expect_equal(predict(a - b, x), predict(contrast(result, list(dose = 1), list(dose = 0)), x))
+  expect_equal(predict(a - b, x)$standard_error, predict(effect(result, "dose"), x)$standard_error)
+  expect_equal(predict(2 * a - a / 2 + 1, x)$estimate, 1.5 * predict(a, x)$estimate + 1)
+  expect_equal(predict(1 - a, x)$estimate, 1 - predict(a, x)$estimate)
+  expect_equal(predict(-a, x)$estimate, -predict(a, x)$estimate)
+  expect_equal((average(a) - average(b))$estimate, average(a - b)$estimate)
+  expect_equal(predict(a - average(a), x)$estimate, predict(a, x)$estimate - average(a)$estimate)
+  expect_output(print(average(a)), "95% interval")
+  expect_output(print(a), "Released curve")
+  expect_output(print(zero_test(a - b)), "p = ")
+  expect_output(print(argmax(a)), "confidence set")
+  expect_error(a > b, "added, subtracted")
+})
+
+test_that("curves of two fits are joined only if the user says so", {
+  a <- curve_at(dp_read(golden("04.json")))
+  b <- curve_at(dp_read(golden("07.json")))
+  expect_error(a - b, "independent = TRUE")
+  both <- standard_error(minus(a, b, independent = TRUE), 0.3)
+  expect_equal(both, sqrt(standard_error(a, 0.3)^2 + standard_error(b, 0.3)^2))
+})
+
+test_that("what cannot be is refused in a sentence", {
+  result <- dp_read(golden("17.json"))
+  expect_error(curve_at(result, sex = 1), "'sex' is no covariate of this fit; choose from arm, age")
+  expect_error(curve_at(result, arm = "D"), "arm must be one of A, B, C")
+  expect_error(curve_at(result, age = 200), "age must lie within its public bounds 20 to 80")
+  expect_error(effect(result, "arm"), "is no coefficient")
+  expect_error(predict(curve_at(result), 7), "x must lie in the domain")
+  expect_error(derivative(curve_at(dp_read(golden("01.json")))), "free ends")
+  expect_error(dp_read("nowhere.json"), "There is no file")
+  old <- tempfile(fileext = ".json")
+  writeLines("{\"schema\": \"dpfda-result/1\"}", old)
+  expect_error(dp_read(old), "version 0.1")
+  writeLines("no json", old)
+  expect_error(dp_read(old), "is not a result")
+})
+
+test_that("pictures are drawn", {
+  skip_if_not_installed("ggplot2")
+  result <- dp_read(golden("15.json"))
+  expect_s3_class(ggplot2::autoplot(curve_at(result)), "ggplot")
+  expect_s3_class(ggplot2::autoplot(result), "ggplot")
+})
+
+test_that("a fit runs the command line and reads its result", {
+  file <- golden("06.json")
+  command <- tempfile()
+  writeLines(c("#!/bin/sh", "while [ $# -gt 1 ]; do shift; done", paste("cp", shQuote(file), "\"$1\"")), command)
+  Sys.chmod(command, "755")
+  expect_s3_class(dp_fit("visits.csv", id = "pid", y_bounds = "0:150", overwrite = TRUE, dpfda = command), "dp_result")
+  writeLines(c("#!/bin/sh", "echo 'dpfda: --epsilon must be given.' >&2", "exit 2"), command)
+  expect_error(dp_fit("visits.csv", dpfda = command), "--epsilon must be given")
+})

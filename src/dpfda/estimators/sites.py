@@ -1,0 +1,96 @@
+"""Sites that differ: the curves of a fit to several silos, site by site and all together. No epsilon is spent on it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpfda import _validate
+from dpfda._typing import Interval
+from dpfda.basis.basis import Basis
+from dpfda.errors import InvalidInput
+from dpfda.inference.curve import ReleasedCurve
+from dpfda.inference.form import Form
+from dpfda.inference.law import Law
+from dpfda.inference.showing import make_frame
+from dpfda.methods.adaptive.sites import Gaussian, SiteLaw
+from dpfda.protocol.scaling import Scaling
+
+_MEANS = ("subjects", "sites")
+
+
+@dataclass(frozen=True)
+class Sites:
+    """What separate releases say of the sites of a fit: `estimator.sites_`.
+
+    Attributes
+    ----------
+    between_sd : (float, float)
+        How much sites differ in level: estimate and standard error, in units of y.
+    probability : float
+        How likely it is that sites differ at all, given the releases.
+    heterogeneity : dict
+        For each site the share of its own deviation that it keeps (an I^2 of its own): 0 if all sites are alike or
+        nothing is known of it, near 1 if it speaks for itself.
+    """
+
+    names: tuple[str, ...]
+    between_sd: tuple[float, float]
+    probability: float
+    heterogeneity: dict[str, float]
+    _law: SiteLaw
+    _basis: Basis
+    _scaling: Scaling
+    _limits: Interval
+
+    @classmethod
+    def of(cls, law: SiteLaw, basis: Basis, scaling: Scaling) -> Sites:
+        """From the coefficients of the method to the user's units."""
+        scale = scaling.y_scale
+        spread = law.level_sd[0] * scale, law.level_sd[1] * scale
+        columns = len(scaling.design_bounds)
+        longer = basis.resize(len(law.sites.mean) // columns)
+        return cls(law.names, spread, law.different, dict(law.shrinkage), law, longer, scaling, scaling.y_bounds)
+
+    def curve(self, name: str) -> ReleasedCurve:
+        """A site's own curve, which borrows strength from the others as far as they are alike."""
+        if name not in self.names:
+            raise InvalidInput(f"name must be one of the sites {', '.join(map(repr, self.names))}, got {name!r}.")
+        return self._make(self._law.each[name], name)
+
+    def mean(self, over: str = "subjects") -> ReleasedCurve:
+        """The mean over all subjects of these sites (default), or over a population of sites, each weighing the same."""
+        _validate.choice("over", over, _MEANS)
+        return self._make(self._law.subjects if over == "subjects" else self._law.sites, f"mean over {over}")
+
+    def new_site(self) -> ReleasedCurve:
+        """The curve of a site that did not take part; its band is one for prediction."""
+        return self._make(self._law.new_site, "a new site")
+
+    def to_frame(self, x: Any = None, level: float = 0.95) -> Any:
+        """A forest table: each site's average over the domain with its interval, and how much it keeps of its own."""
+        rows = [(name, self.curve(name)) for name in self.names]
+        rows += [("mean over subjects", self.mean()), ("a new site", self.new_site())]
+        found = [curve.mean_over().interval(level) for _, curve in rows]
+        return make_frame(
+            {
+                "site": [name for name, _ in rows],
+                "estimate": np.array([curve.mean_over().estimate for _, curve in rows]),
+                "low": np.array([low for low, _ in found]),
+                "high": np.array([high for _, high in found]),
+                "keeps": np.array([self.heterogeneity.get(name, np.nan) for name, _ in rows]),
+            }
+        )
+
+    def _make(self, law: Gaussian, name: str) -> ReleasedCurve:
+        columns = len(self._scaling.design_bounds)
+        mixing = self._scaling.mixing()
+        wide = np.kron(mixing, np.eye(self._basis.size))
+        mean = self._scaling.to_user_units(law.mean.reshape(columns, -1))
+        row = np.zeros(columns)
+        row[0] = 1.0
+        form = Form(Law(self._basis, mean, np.asarray(wide @ law.covariance @ wide.T)), {0: row})
+        return dataclasses.replace(ReleasedCurve((form,), 0.0, self._limits), name=name)

@@ -1,0 +1,109 @@
+"""Sentences that a reader of the result must see: why a band is wide, and where the estimate says little.
+
+From released quantities and public declarations only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.lengths import list_laws
+from dpfda.methods.adaptive.matrices import inverse
+from dpfda.methods.adaptive.state import State
+from dpfda.protocol.plan import Plan
+
+
+def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
+    """What holds of this result, the gravest first."""
+    found = [
+        _notice_skewness(plan, state),
+        _notice_rare_events(plan, state),
+        _notice_declarations(plan, state),
+        _notice_visits(plan, state),
+        _notice_gaps(plan, state),
+    ]
+    return tuple(sentence for sentence in found if sentence is not None)
+
+
+def _notice_skewness(plan: Plan, state: State) -> str | None:
+    if plan.assumptions.symmetric or state.posterior is None:
+        return None
+    bias = 0.0
+    for name, each in state.measured.items():
+        gain = state.posterior.covariance @ state.informations[name].matrix.T @ inverse(each.covariance)
+        bias += float(np.trace(gain @ each.bias @ gain.T))
+    if bias < constants.NOTABLE_BIAS * float(np.trace(state.posterior.covariance)):
+        return None
+    return (
+        "The band is wide because outcomes may be skewed and the budget is small: long deviations were clipped to keep the "
+        "noise down, and what that took cannot be measured. More subjects, a larger epsilon, or a true declaration "
+        "(assume_symmetric=True) would narrow it."
+    )
+
+
+def _notice_rare_events(plan: Plan, state: State) -> str | None:
+    if state.two_valued < constants.CLEARLY_TWO_VALUED:
+        return None
+    n = sum(silo.n for silo in plan.silos)
+    level, sd = float(state.open_now[0][0]), float(np.sqrt(state.open_now[1][0, 0]))
+    share = max(1 - abs(level) + sd, 0.0) / 2
+    if share > constants.RARE:
+        return None
+    few = _round_up(n * min(1.0, constants.CARRIERS_PER_SHARE * share))
+    return (
+        f"Rare events: fewer than about {few:,} subjects carry them, so the band is wide in proportion to the estimate."
+    )
+
+
+def _notice_declarations(plan: Plan, state: State) -> str | None:
+    inside, sd = state.inside
+    if plan.assumptions.outcome == "binary" and inside > constants.CLEAR_SDS * sd:
+        return (
+            f"outcome='binary' was declared, but about {100 * min(inside, 1.0):.0f}% of the values lie between the bounds; "
+            "leave the declaration out."
+        )
+    if plan.assumptions.symmetric and state.lengths is not None:
+        laws = list_laws()
+        further = float(state.lengths.all_weights() @ (laws.share > 0))
+        if further > constants.CLEARLY_TWO_VALUED:
+            return (
+                "assume_symmetric=True was declared, but some subjects lie far from all others: if they lie on one side, "
+                "the estimate is biased and its band too narrow."
+            )
+    return None
+
+
+def _notice_visits(plan: Plan, state: State) -> str | None:
+    times = plan.assumptions.visit_times
+    if not times:
+        return None
+    mass = float(state.design.mass[-len(times) :].sum() / state.design.mass.sum())
+    if mass < constants.MOSTLY_VISITS:
+        return None
+    return (
+        f"About {100 * mass:.0f}% of the points lie at the {len(times)} visit times: between them nothing was measured."
+    )
+
+
+def _notice_gaps(plan: Plan, state: State) -> str | None:
+    u, seen = state.design.nodes.u, state.design.seen_near()
+    order = np.argsort(u)
+    u, thin = u[order], seen[order] < constants.THIN
+    low, high = plan.basis.domain
+    spans = []
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], thin.astype(int), [0]])))
+    for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
+        if u[last] - u[first] >= constants.LEAST_GAP:
+            spans.append(f"{low + (high - low) * u[first]:.3g} to {low + (high - low) * u[last]:.3g}")
+    if not spans:
+        return None
+    return (
+        f"Few points lie where x is {' and '.join(spans)}: the curve there is an extrapolation, and its band is wide."
+    )
+
+
+def _round_up(number: float) -> int:
+    """To two digits."""
+    digits = max(int(np.floor(np.log10(max(number, 1.0)))) - 1, 0)
+    return int(np.ceil(number / 10**digits) * 10**digits)

@@ -1,0 +1,52 @@
+"""From public facts about an outcome to the guesses that a forecast needs."""
+
+from __future__ import annotations
+
+import math
+
+from dpfda import _validate
+from dpfda.errors import InvalidInput
+
+OUTCOMES = ("symmetric", "binary", "skewed")
+WITHIN = 0.3  # correlation of two visits of one subject, where nobody says
+VARIES = 0.35  # sd of the mean function over its level, where nobody says
+
+
+def guess_outcome(
+    outcome: str,
+    *,
+    prevalence: float | None = None,
+    level: float | None = None,
+    variation: float | None = None,
+    correlation: float = WITHIN,
+) -> dict[str, float]:
+    """Guesses of spread, noise_sd and signal for `expected_error`.
+
+    Parameters
+    ----------
+    outcome : {"symmetric", "binary", "skewed"}
+        "symmetric" has no guesses of its own.
+    prevalence : float
+        Of a binary outcome: the share of ones. Its variance is then p(1 - p), whatever else is true.
+    level, variation : float
+        Of a skewed, positive outcome: its mean, and its sd over its mean.
+    correlation : float
+        Of two visits of one subject: the share of the variance that lies between subjects.
+    """
+    _validate.choice("outcome", outcome, OUTCOMES)
+    share = _validate.within("correlation", correlation, 0.0, 1.0)
+    if outcome == "symmetric":
+        return {}
+    if outcome == "binary":
+        if prevalence is None:
+            raise InvalidInput("prevalence must be given for a binary outcome, e.g. 0.2.")
+        p = _validate.fraction("prevalence", prevalence)
+        sd, signal = math.sqrt(p * (1 - p)), VARIES * min(p, 1 - p)
+    else:
+        if level is None or variation is None:
+            raise InvalidInput(
+                "level and variation must be given for a skewed outcome: its mean, and its sd over its mean."
+            )
+        mean = _validate.positive("level", level)
+        sd, signal = mean * _validate.positive("variation", variation), VARIES * mean
+    return {"spread": sd * math.sqrt(share), "noise_sd": sd * math.sqrt(1 - share), "signal": signal}

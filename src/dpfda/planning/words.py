@@ -1,0 +1,68 @@
+"""What a forecast says, in words: one function says where the error comes from and what helps, so they cannot disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+MUCH, LITTLE = 0.7, 0.95  # squared error times this: below, doubling helps much; above, hardly
+SOURCES = {"privacy": "privacy noise", "sampling": "sampling (few subjects, few visits)", "bias": "smoothing"}
+TERMS = {
+    "non-private sparse": "sampling error that more visits and more subjects lower",
+    "private sparse": "privacy noise that more subjects, a larger budget and more visits lower",
+    "non-private dense": "sampling error that only more subjects lower",
+    "private dense": "privacy noise that only more subjects or a larger budget lower",
+}
+
+
+# How good the forecast was on the grid of benchmarks/planner.py (docs/planner.md); change them with that page.
+TRUST = {
+    "symmetric": "A forecast for the default method, not a bound: measured squared errors were 0.9 to 1.6 times the "
+    "forecast for up to 10 sites when the guesses were right.",
+    "binary": "Too optimistic in this version: measured squared errors of binary outcomes were 2 to 5 times the forecast, "
+    "and hundreds of times where ones are rare (5%).",
+    "skewed": "Too optimistic in this version: measured squared errors of skewed outcomes were 4 to 9 times the forecast.",
+}
+LOCAL_TRUST = (
+    "The local row is too optimistic: measured squared errors were 5 to 7 times the forecast (few repetitions)."
+)
+
+
+def explain(parts: Mapping[str, float], doubling: Sequence[tuple[str, float]], regime: str | None = None) -> list[str]:
+    """Sentences about the parts of the squared error, about what doubling brings, and about the regime of the theory.
+
+    `parts` are privacy, sampling and bias; `doubling` holds what is doubled and the factor on the squared error.
+    """
+    total = sum(parts.values())
+    ordered = sorted(parts, key=lambda name: -parts[name])
+    shares = ", ".join(f"{parts[name] / total:.0%} {SOURCES[name]}" for name in ordered)
+    found = [f"Of the squared error: {shares}.", _word_doubling(doubling)]
+    if regime is not None:
+        found.append(_word_regime(regime, parts["privacy"] / total))
+    return found
+
+
+def _word_doubling(doubling: Sequence[tuple[str, float]]) -> str:
+    ordered = sorted(doubling, key=lambda pair: pair[1])
+    groups = (
+        ("much", [pair for pair in ordered if pair[1] < MUCH]),
+        ("some", [pair for pair in ordered if MUCH <= pair[1] < LITTLE]),
+        ("next to nothing", [pair for pair in ordered if pair[1] >= LITTLE]),
+    )
+    said = [
+        f"{words} from " + ", ".join(f"{name} (times {factor:.2f})" for name, factor in members)
+        for words, members in groups
+        if members
+    ]
+    return f"What the squared error would gain: {'; '.join(said)}."
+
+
+def _word_regime(regime: str, privacy: float) -> str:
+    """The limit of large studies, next to what this study's own figures say."""
+    private = regime.startswith("private")
+    limit = f"In the limit of large studies the {regime} term of the rate leads: {TERMS[regime]}."
+    if private == (privacy >= 0.5):
+        return f"{limit} At your size it is the same: privacy is {privacy:.0%} of the squared error."
+    return (
+        f"{limit} At your size it is otherwise, since rates leave out constants: privacy is {privacy:.0%} of the squared "
+        "error. Go by the forecast."
+    )

@@ -1,0 +1,89 @@
+"""The operations pack: unit files, compose file and alerts say what the installed commands understand; its steps run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dpfda.cli.main import run
+
+ROOT = Path(__file__).parents[3]
+DEPLOY = ROOT / "deploy"
+
+
+def commands():
+    """Every dpfda command line of the pack, without places."""
+    for path in (*DEPLOY.glob("systemd/*.service"), *DEPLOY.glob("*.md")):
+        for line in re.findall(
+            r"(?:bin/)?dpfda ((?:--quiet )?(?:site|consortium|study|budget) [a-z]+[^\n`]*)", path.read_text()
+        ):
+            yield path.name, shlex.split(line.split(",")[0].split(" charges")[0])
+
+
+def test_the_commands_exist_with_these_options(capsys):
+    seen = set()
+    for name, words in commands():
+        group, verb, *rest = [word for word in words if word != "--quiet"]
+        assert run([group, verb, "--help"]) == 0, (name, words)
+        page = capsys.readouterr().out
+        for option in (word for word in rest if word.startswith("--")):
+            assert option in page, (name, words, option)
+        seen.add((group, verb))
+    assert {("site", "run"), ("consortium", "serve"), ("consortium", "renew"), ("budget", "restore")} <= seen
+
+
+def test_files_can_be_read_and_name_what_exists():
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    assert set(compose["services"]) == {"site", "server"}
+    assert compose["services"]["site"]["command"][1:3] == ["site", "run"]
+    assert "ports" not in compose["services"]["site"], "a site listens nowhere"
+    alerts = yaml.safe_load((DEPLOY / "prometheus-alerts.yml").read_text())["groups"][0]["rules"]
+    source = "".join(path.read_text() for path in (ROOT / "src" / "dpfda" / "federation").rglob("*.py"))
+    for alert in alerts:
+        for metric in re.findall(r"dpfda_[a-z_]+", alert["expr"]):
+            assert f'"{metric}"' in source, metric
+    assert xml.etree.ElementTree.parse(DEPLOY / "data-flow.svg").getroot().tag.endswith("svg")
+    for page in DEPLOY.glob("*.md"):
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert (DEPLOY / link).exists(), (page.name, link)
+
+
+def test_unit_files_are_what_systemd_expects(tmp_path):
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    for unit in DEPLOY.glob("systemd/*.service"):
+        copy = tmp_path / unit.name.replace("@", "@north")
+        copy.write_text(unit.read_text().replace("/opt/dpfda/bin/dpfda", sys.executable))
+        done = subprocess.run(["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False)
+        assert unit.stem.rstrip("@") not in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+def test_the_images_steps_install_a_working_dpfda(tmp_path):
+    """The steps of the Containerfile in a clean virtual environment; the image itself needs an engine."""
+    source = tmp_path / "source"
+    kept = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    for name in kept:
+        if (ROOT / name).is_file() and not name.startswith(("tests/", "results/")):
+            (source / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, source / name)
+    clean = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    steps = subprocess.run(
+        ["sh", str(source / "deploy" / "oci" / "steps.sh"), str(source), str(tmp_path / "dpfda")],
+        capture_output=True, text=True, check=False, timeout=1800, env=clean,
+    )  # fmt: skip
+    assert steps.returncode == 0, steps.stderr[-2000:]
+    assert steps.stdout.startswith("dpfda ")
+    for words in (["site", "run", "--help"], ["consortium", "console", "--help"]):
+        assert (
+            subprocess.run([tmp_path / "dpfda" / "bin" / "dpfda", *words], capture_output=True, check=False).returncode
+            == 0
+        )

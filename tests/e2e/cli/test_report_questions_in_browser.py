@@ -1,0 +1,113 @@
+"""The page's questions in a real Chromium: Python's numbers on all golden results, and a form that asks them."""
+
+from __future__ import annotations
+
+import html
+import importlib.resources
+import json
+import re
+import subprocess
+import warnings
+from pathlib import Path
+
+import golden
+import numpy as np
+import pytest
+from golden_differences import list_differences
+
+from dpfda import PrivateVaryingCoefficients
+from dpfda.curves.simulated import simulate_vcm
+from dpfda.report.html import render_report
+from dpfda.report.results import load, save
+
+HELPERS = Path(golden.__file__).parent
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+
+
+def dump(chromium: str, page: Path, width: int = 1100) -> tuple[str, str]:
+    profile = page.with_suffix(".profile")
+    words = [chromium, *FLAGS, "--enable-logging=stderr", f"--window-size={width},4000", "--virtual-time-budget=5000"]
+    done = subprocess.run(
+        [*words, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()],
+        capture_output=True, text=True, timeout=600, check=True,
+    )  # fmt: skip
+    return done.stdout, done.stderr
+
+
+def test_chromium_answers_as_python_does(chromium, tmp_path) -> None:
+    code = (importlib.resources.files("dpfda.report") / "assets" / "questions.js").read_text(encoding="utf-8")
+    files = sorted(golden.FOLDER.glob("*.json"))
+    cases = json.dumps([json.loads(path.read_text()) for path in files])
+    page = tmp_path / "golden.html"
+    page.write_text(
+        f"<pre id=out></pre><script>{code}\n{(HELPERS / 'golden.js').read_text()}\n"
+        f"document.getElementById('out').textContent = JSON.stringify({cases}.map(answerGolden));</script>"
+    )
+    dom, log = dump(chromium, page)
+    assert "CONSOLE" not in log
+    found = json.loads(html.unescape(re.search(r'<pre id="out">(.*?)</pre>', dom, re.DOTALL).group(1)))
+    assert len(found) == 20
+    for path, answers in zip(files, found, strict=True):
+        expected = json.loads(path.read_text())
+        scale = min(1.0, max(1e-300, float(np.abs(expected["answers"][0]["estimate"]).max())))
+        wanted = {key: expected[key] for key in ("answers", "joint") if key in expected}
+        assert list_differences(answers, wanted, scale) == [], path.name
+
+
+ASK = """<script>
+const form = document.querySelector("#ask form"), set = (name, value) => {
+  const input = form.elements.namedItem(name);
+  if (input.type === "checkbox") input.checked = value; else input.value = value;
+};
+const ask = () => form.dispatchEvent(new Event("input", {bubbles: true}));
+const texts = (row) => [...row.children].map((cell) => cell.textContent);
+const rows = () => [...document.querySelectorAll("#ask tbody tr")].map(texts);
+const said = {};
+set("what", "contrast"); set("one:dose", "0.75"); set("other:dose", "-0.5"); set("level", "0.9"); ask();
+said.contrast = rows(); said.caption = document.querySelector("#ask figcaption").textContent;
+said.says = document.querySelector("#ask .says").textContent;
+set("what", "effect:dose"); set("slope", true); ask(); said.slope = rows();
+said.drawn = document.querySelectorAll("#ask svg path").length;
+set("what", "profile"); set("one:dose", "7"); ask(); said.refusal = document.querySelector("#ask .message").textContent;
+said.fits = document.documentElement.scrollWidth <= innerWidth;
+said.requests = performance.getEntriesByType("resource").length;
+const out = document.createElement("pre");
+out.id = "said"; out.textContent = JSON.stringify(said); document.body.append(out);
+</script></body>"""
+
+
+@pytest.fixture
+def result(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = PrivateVaryingCoefficients(
+            4, 1e-5, domain=(0, 1), y_bounds=(-4, 4), covariates={"dose": (-1, 1)}, basis="free-ends", random_state=1
+        ).fit(simulate_vcm(600, 6, 1, rng=1))
+    fit.warnings_ = ("The band is wide because few subjects have events.",)
+    return load(save(fit, tmp_path / "r.json"))
+
+
+@pytest.mark.parametrize("width", [1100, 500])
+def test_the_form_asks_and_shows_pythons_numbers(chromium, tmp_path, result, width) -> None:
+    page = tmp_path / f"asked-{width}.html"
+    text = render_report(result.document)
+    assert text.index("The band is wide because") < text.index('id="curves"')
+    assert text.index("Every subject weighs the same") < text.index('id="curves"')
+    page.write_text(text.replace("</body>", ASK))
+    dom, log = dump(chromium, page, width)
+    assert "CONSOLE" not in log
+    said = json.loads(html.unescape(re.search(r'<pre id="said">(.*?)</pre>', dom, re.DOTALL).group(1)))
+    x = np.linspace(0, 1, 21)
+    contrast = result.curve_at(dose=0.75) - result.curve_at(dose=-0.5)
+    slope = result.effect("dose").derivative()
+    for rows, curve in ((said["contrast"], contrast), (said["slope"], slope)):
+        numbers = np.array([[float(cell.replace(",", "")) for cell in row] for row in rows])
+        lower, upper = curve.band(0.9, x)
+        expected = np.column_stack([x, curve(x), lower, upper])
+        np.testing.assert_allclose(numbers, expected, rtol=6e-4, atol=1e-6)
+    assert said["caption"] == "(mean at dose=0.75) - (mean at dose=-0.5)"
+    assert "Zero everywhere? p" in said["says"]
+    assert said["drawn"] == 2
+    assert said["refusal"] == "dose must lie within its public bounds -1 to 1."
+    assert said["fits"]
+    assert said["requests"] == 0

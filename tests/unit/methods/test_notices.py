@@ -1,0 +1,52 @@
+"""Sentences that a reader must see: said where they hold, and not elsewhere."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from adaptive_pieces import exact_moments, walk
+
+from dpfda.basis.basis import make_basis
+from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.design import fit_design
+from dpfda.methods.adaptive.notices import write_notices
+
+
+@pytest.fixture(scope="module")
+def study():
+    plan, steps = walk((3000,), epsilon=20.0, n_basis=5)
+    return plan, steps[-1][3]
+
+
+def said(notices, words) -> bool:
+    return any(words in sentence for sentence in notices)
+
+
+def test_a_gap_in_the_design_is_named_by_where_it_is(study) -> None:
+    plan, state = study
+    assert not said(write_notices(plan, state), "Few points lie")
+    rng = np.random.default_rng(0)
+    basis = make_basis("free-ends", 12)
+    half = fit_design(basis, exact_moments(basis, 0.6 * rng.random(20_000), 1e-3))
+    notices = write_notices(plan, dataclasses.replace(state, design=half))
+    assert said(notices, "Few points lie where x is")
+    assert said(notices, "to 1:")
+
+
+def test_rare_events_are_told_with_a_number_of_subjects(study) -> None:
+    plan, state = study
+    assert not said(write_notices(plan, state), "Rare events")
+    mean, covariance = (each.copy() for each in state.open_now)
+    mean[0], covariance[0, 0] = -0.99, 1e-6
+    notices = write_notices(plan, dataclasses.replace(state, open_now=(mean, covariance), two_valued=1.0))
+    assert said(notices, "Rare events: fewer than about ")
+
+
+def test_a_wrong_declaration_of_two_values_is_pointed_out(study) -> None:
+    plan, state = study
+    declared = dataclasses.replace(plan, assumptions=dataclasses.replace(plan.assumptions, outcome="binary"))
+    inside = dataclasses.replace(state, inside=(0.4, 0.4 / (2 * constants.CLEAR_SDS)))
+    assert said(write_notices(declared, inside), "about 40% of the values lie between the bounds")
+    assert not said(write_notices(plan, inside), "outcome='binary'")
