@@ -145,4 +145,4 @@ def judge_two_valued(inside: float, sd: float) -> float:
     """How likely it is that all values are at one of the bounds: no share is inside, or any share may be."""
     none = math.exp(-0.5 * (inside / sd) ** 2) / (sd * math.sqrt(2 * math.pi))
     anything = float(ndtr((1 - inside) / sd) - ndtr(-inside / sd))
-    return none / (none + max(anything, 1e-300))
+    return none / (none + max(anything, constants.TINY))
