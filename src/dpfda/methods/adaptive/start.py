@@ -89,7 +89,7 @@ def scale_mixtures(plan: Plan, longer: Basis, level: Level, law: CovariateLaw, u
 
 
 def assume_covariance(information: Information, unit: float) -> Floats:
-    """Of one curve's centred gradient at the truth, before it is measured: half noise, half a smooth curve."""
+    """Of one curve's centred gradient at the truth, before it is measured: partly noise, partly a smooth curve."""
     share = constants.SMOOTH_SHARE
     return model_covariance(information, Spread((1 - share) * unit**2, share * unit**2))
 
