@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda._compile import compiled, inlined, require
+from dpfda._compile import BYTES, WHOLES, WORD, WORDS, WORDS_2D, compiled, inlined, require
 from dpfda._typing import Floats, Integers
 
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
@@ -110,7 +110,7 @@ def _expand(key: bytes) -> Unsigned:
     return np.append(words, _PARITY ^ np.bitwise_xor.reduce(words))
 
 
-@compiled
+@compiled(WORDS, WORDS, WHOLES, WORD, WORDS, WORDS)
 def _add_points(
     x: Unsigned, y: Unsigned, offsets: Integers, position: np.uint64, key: Unsigned, lanes: Unsigned
 ) -> None:
@@ -125,7 +125,7 @@ def _add_points(
     lanes[1] += second
 
 
-@compiled
+@compiled(WORDS_2D, WORD, WORDS, WORDS)
 def _add_facts(facts: Unsigned, position: np.uint64, key: Unsigned, lanes: Unsigned) -> None:
     first = second = np.uint64(0)
     for curve in range(facts.shape[0]):
@@ -139,7 +139,7 @@ def _add_facts(facts: Unsigned, position: np.uint64, key: Unsigned, lanes: Unsig
     lanes[1] += second
 
 
-@compiled
+@compiled(WHOLES, BYTES, WORDS_2D)
 def _label_texts(starts: Integers, content: NDArray[np.uint8], labels: Unsigned) -> None:
     """Words of 8 bytes folded in one after the other; a change within one word always changes the label."""
     for text in range(starts.size - 1):
