@@ -30,8 +30,8 @@ def least_squares(curves: Curves, basis: Basis, scaling: Scaling) -> NDArray[np.
     normal = np.zeros((columns, r, columns, r))
     normal[rows, :, others, :] = grams
     normal[others, :, rows, :] = grams
-    solution: NDArray[np.float64] = np.linalg.lstsq(normal.reshape(columns * r, -1), scores.ravel(), rcond=None)[0]
-    return solution.reshape(columns, r)
+    solution = np.linalg.lstsq(normal.reshape(columns * r, -1), scores.ravel(), rcond=None)[0]
+    return np.asarray(solution.reshape(columns, r), dtype=np.float64)
 
 
 def _blocks(prepared: PreparedCurves) -> Iterator[tuple[Floats, Floats, Floats]]:

@@ -13,7 +13,7 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.files import PLAIN_LINES, STRICT, TOLERANT, BrokenRows
-from dpfda.curves.tables.gathering import Collector
+from dpfda.curves.tables.gathering import Collector, NotSorted
 from dpfda.curves.tables.owner_notes import Tally, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
 from dpfda.curves.tables.rows import MixedIds, RowReader, Rows
@@ -83,6 +83,7 @@ def read_curves(
 ) -> tuple[Curves, Findings]:
     """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused if they may."""
     tolerance, reader = TOLERANT if reading.never_refuses else STRICT, RowReader(reading)
+    may_be_sorted = True
     while True:
         try:
             with open_batches(
@@ -92,12 +93,14 @@ def read_curves(
                 rows_at_once,
                 tolerance,
             ) as batches:
-                collector = Collector(reading, rows_at_once, scratch)
+                collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)
                 return _collect_curves(batches, reader, collector, source, keep, progress or _ignore)
         except BrokenRows:
             if tolerance != TOLERANT or source.kind != "csv":
                 raise
             tolerance, reader = PLAIN_LINES, RowReader(reading, reader.text_ids)
+        except NotSorted:
+            may_be_sorted, reader = False, RowReader(reading, reader.text_ids)
         except MixedIds:
             if tolerance == STRICT or reader.text_ids:
                 raise
