@@ -156,7 +156,7 @@ def test_duckdb_streams(tmp_path) -> None:
     assert_same(*both(f"duckdb:///{tmp_path}/clinic.duckdb", query="SELECT * FROM visits"))
 
 
-def test_postgresql_streams_through_a_cursor_of_the_server(postgres_url) -> None:
+def test_postgresql_streams(postgres_url) -> None:
     import psycopg
 
     frame = table("integers")
