@@ -72,6 +72,7 @@ bench: setup     ## all benchmarks; tables go to docs/
 	$(BIN)/python -m benchmarks.utility --jobs 2
 	$(BIN)/python -m benchmarks.real_data
 	$(BIN)/python -m benchmarks.monte_carlo
+	$(BIN)/python -m benchmarks.versions
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.federation

@@ -32,9 +32,9 @@ def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Itera
         return
     if source.kind == "postgresql":
         with ExitStack() as held:
-            frames = _open_arrow_result(source, rows, held)
-            if frames is not None:
-                yield frames
+            batches = _open_arrow_result(source, rows, held)
+            if batches is not None:
+                yield batches
                 return
     with _connect(source) as connection:
         if any_text and source.kind == "sqlite":
