@@ -146,6 +146,7 @@ def commands(folder: Path, repeats: int) -> Iterator[Row]:
         run(code, source, folder, NUMBA_CACHE_DIR=cache, HOME=_NOWHERE)
 
     call(now, budget, "now.ledger", str(folder))
+    call(before, budget, "before.ledger", str(folder))
     works = {
         "now": lambda: call(now, words, "now.ledger", tempfile.mkdtemp(dir=folder)),
         "0.1": lambda: call(before, words, "before.ledger", tempfile.mkdtemp(dir=folder)),

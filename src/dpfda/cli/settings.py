@@ -43,6 +43,7 @@ DEFAULTS: dict[str, Any] = {
     "decimal": "point",
     "duplicates": "refuse",
     "scratch": None,
+    "engine": None,
     "include-owner-notes": False,
 }
 _PATHS = ("source", "ledger", "report", "json", "figure", "scratch")

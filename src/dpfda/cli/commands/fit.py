@@ -45,6 +45,7 @@ def fit(
     decimal: options.Decimal = None,
     duplicates: options.Duplicates = None,
     scratch: options.Scratch = None,
+    engine: options.Engine = None,
     design: options.Design = None,
     bounds: options.Bounds = None,
     levels: options.Levels = None,
@@ -93,18 +94,17 @@ def fit(
 
 def run_fit(request: FitRequest, terminal: Terminal) -> Document:
     """Check the budget, read, spend, write, report: in this order."""
+    from dpfda.cli.fit.engine import read_table
     from dpfda.cli.fit.runs import choose_run
     from dpfda.cli.fit.spending import refuse_overspending, warn_of_large_delta
     from dpfda.cli.summary import print_summary
-    from dpfda.curves.tables import load_curves
 
     ledger = request.ledger.open()
     run = choose_run(request, ledger, terminal)
     if run.is_new:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     with terminal.progress(f"Reading {request.source.shown}") as advance:
-        scratch = request.settings["scratch"]
-        loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
+        loaded = read_table(request, advance)
     terminal.owner_notes(loaded.owner_notes)
     warn_of_large_delta(request.delta, loaded.curves.n, terminal)
     document = _spend(request, loaded, ledger, run, terminal)

@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 class Loaded:
     """Curves inside the public domain, the names of their design columns, and NOT PRIVATE notes for the owner."""
 
-    curves: Curves
+    curves: Any  # `Curves`, or what a silo takes in their place
     functions: tuple[str, ...]
     owner_notes: tuple[str, ...]
 
@@ -56,12 +56,11 @@ def load_curves(
     n curves whatever the table holds: the first n, and empty ones if there are fewer.
     """
     curves, findings = read_curves(source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
-    functions = ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
     notes = refuse_or_note([findings], reading)
     if n is not None and findings.tally.subjects != n:
         notes = (f"the table holds {findings.tally.subjects:,} subjects where the study states {n:,}", *notes)
         curves = fit_to_number(curves, n)
-    return Loaded(curves, functions, notes)
+    return Loaded(curves, name_functions(reading), notes)
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,8 @@ def curves_from_source(
     """
     public = domain if isinstance(domain, Domain) else Domain.between(*domain)
     reading = Reading(public, y_bounds, id=id, x=x, y=y, covariates=tuple(design), **how)
-    return load_curves(find_source(os.fspath(location), query), reading, scratch=scratch).curves
+    curves: Curves = load_curves(find_source(os.fspath(location), query), reading, scratch=scratch).curves
+    return curves
 
 
 def _read_wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: RowReader) -> tuple[Curves, Tally]:
@@ -204,6 +204,11 @@ def choose_columns(columns: list[str], source: Source, reading: Reading) -> list
     if reading.x is not None:
         return columns
     return [column for _, column in named if column is not None] + find_value_columns(columns, reading)
+
+
+def name_functions(reading: Reading) -> tuple[str, ...]:
+    """What the estimated functions are called."""
+    return ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
 
 
 def _design_names(reading: Reading) -> list[str]:
