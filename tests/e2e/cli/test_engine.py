@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from dask_cluster import two_workers
 
+from dpfda.cli.fit import engine
 from dpfda.cli.main import run
+from dpfda.curves.tables import load_curves
 
 pytest.importorskip("distributed", reason="the extra dpfda[dask] is not installed")
 pl = pytest.importorskip("polars")
@@ -25,6 +27,13 @@ def words(tmp_path):
     columns = ["--id", "pid", "--x", "age", "--y", "hdl", "--domain", "0:1", "--y-bounds=-2:2"]
     promise = ["--epsilon", "2", "--delta", "1e-5", "--ledger", ledger, "--json", str(tmp_path / "result.json")]
     return ["fit", str(tmp_path / "visits.parquet"), *columns, *promise]
+
+
+def test_without_an_engine_this_process_reads(words, tmp_path, monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(engine, "load_curves", lambda *given, **how: seen.append(given) or load_curves(*given, **how))
+    assert run(words) == 0
+    assert len(seen) == 1
 
 
 def test_workers_read_the_table(words, tmp_path) -> None:
