@@ -29,7 +29,7 @@ from dpfda.federation.folder import SiteFolder
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.running import RunOptions, StudyRun
 from dpfda.federation.seal import write_seal
-from dpfda.federation.site_ledger import create_ledger
+from dpfda.federation.site_ledger import create_ledger, open_ledger
 from dpfda.federation.study import name_study
 from dpfda.federation.workspace import propose_study
 from dpfda.methods.run import run_study
@@ -105,7 +105,7 @@ def with_processes(count: int) -> None:
         for site in sites:
             decisions = Decisions(site)
             decisions.keep(signed)
-            decisions.accept(terms, "bench")
+            decisions.accept(terms, open_ledger(SitePolicy.load(site.policy_path)))
             stack.enter_context(serving(site))
 
         def watch(_: Any) -> None:

@@ -95,7 +95,7 @@ def accept(folder, terms, consortium):
     """What `dpfda site inbox --add` and `accept --yes` do, without a look at the data."""
     decisions = Decisions(folder)
     decisions.keep(sign_terms(terms, consortium.signing_key()))
-    decisions.accept(terms, "ledger")
+    decisions.accept(terms, open_ledger(SitePolicy.load(folder.policy_path)))
 
 
 class Site:
@@ -129,7 +129,7 @@ class Site:
         mine = terms.silo(self.name)
         defaults = {
             "epsilon": mine.epsilon, "delta": mine.delta, "total_epsilon": mine.epsilon, "total_delta": mine.delta,
-            "ledger": str(place / "ledger"), "seed": None, "allow": Allowed(),
+            "ledger": str(place / "ledger"), "seed": None, "allow": Allowed(covariates=columns),
         }  # fmt: skip
         data = {"source": str(place / "table.csv"), "id": "pid", "x": "t", "y": "value", "duplicates": "keep"}
         data |= policy.pop("data", {})

@@ -418,6 +418,7 @@ def test_a_site_notices_an_older_ledger_by_its_log_and_restores_it(tmp_path, cap
 
     monkeypatch.chdir(tmp_path)
     path, audit = tmp_path / "ledger", AuditLog(tmp_path / "audit.jsonl")
+    audit.begin()
     ledger = Ledger.create(path, EPSILON, DELTA)
     spend(ledger, 0)
     ledger.close()
@@ -433,7 +434,7 @@ def test_a_site_notices_an_older_ledger_by_its_log_and_restores_it(tmp_path, cap
     declined = dpfda(capsys, "budget", "restore", "--ledger", path, "--copy", copy, "--log", audit.path)
     assert declined.code == 1
     assert not path.exists(), "a declined question changes nothing"
-    assert len(audit.lines()) == 1
+    assert len(audit.lines()) == 2
     restored = dpfda(capsys, "budget", "restore", "--ledger", path, "--copy", copy, "--log", audit.path, "--yes")
     assert restored.code == 0, restored.err
     assert Ledger.open(path).spent().mu_squared == pytest.approx(0.4 * BUDGET)

@@ -27,7 +27,7 @@ from dpfda.federation.consortium import ConsortiumFolder
 from dpfda.federation.folder import SiteFolder
 from dpfda.federation.frames import connect, receive_frame, send_frame
 from dpfda.federation.keys import make_signing_key, read_signing_key
-from dpfda.federation.policy import SitePolicy
+from dpfda.federation.policy import Allowed, SitePolicy
 from dpfda.federation.proposal import sign_terms
 from dpfda.federation.signed import INVITATION, SignedHandler
 from dpfda.federation.signing import ANSWER, QUERY, Subject, sign_message
@@ -79,7 +79,8 @@ class Hospital:
         shutil.copytree(consortium.root.parent / "north", folder / "site")
         self.own, self.key = SiteFolder(folder / "site"), consortium.signing_key()
         columns = {"id": "id", "x": "x", "y": "y"}
-        set_policy(self.own, SitePolicy(columns | data, 1.0, 1e-6, 10.0, 1e-5, str(folder / "ledger")))
+        allow = Allowed(covariates=tuple(each.name for each in covariates))
+        set_policy(self.own, SitePolicy(columns | data, 1.0, 1e-6, 10.0, 1e-5, str(folder / "ledger"), allow))
         silo = SiloTerms("north", N, 1.0, 1e-6)
         self.terms = StudyTerms("adaptive", (0.0, 1.0), (-1.0, 1.0), (silo,), covariates=covariates, name="lipid")
         self.run, self.wire = name_study(self.terms), StudyWire(consortium.questions(), self.terms)
@@ -217,7 +218,7 @@ def test_causes_that_are_not_rows_have_one_code(rows, make_site, tmp_path) -> No
     for site in (gone, column, poor):
         assert site.codes() == ("unavailable", "unavailable")
         assert site.sent == [UNAVAILABLE, UNAVAILABLE]
-        assert [line["outcome"] for line in site.log()] == ["made", "refused", "refused"], "the owner is told"
+        assert [line["outcome"] for line in site.log()][2:] == ["accepted", "refused", "refused"], "the owner is told"
     good = make_site(tmp_path / "e", data)
     assert [good.send(message) for message in make_wrong_messages(good)] == [UNAVAILABLE] * 15
     assert len({GIVEN, UNAVAILABLE}) == 2

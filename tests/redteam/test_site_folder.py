@@ -25,14 +25,14 @@ from typer.testing import CliRunner
 from world import PASSPHRASE, accept, curves, enrol, set_policy, study, three, write_table
 
 from dpfda.cli.main import app
-from dpfda.errors import DpfdaError, InvalidInput, ProtocolError
+from dpfda.errors import DpfdaError, InvalidInput, LedgerError, ProtocolError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.consortium import ConsortiumFolder
-from dpfda.federation.decisions import Decisions
+from dpfda.federation.decisions import MOST_OPEN, Decisions
 from dpfda.federation.enrolment import take_papers
 from dpfda.federation.flare.launch import make_command, make_environment
 from dpfda.federation.keys import make_signing_key, read_signing_key
-from dpfda.federation.policy import SitePolicy
+from dpfda.federation.policy import Allowed, SitePolicy
 from dpfda.federation.proposal import sign_terms
 from dpfda.federation.quiet import neutralise
 from dpfda.federation.signed import INVITATION
@@ -136,6 +136,14 @@ def test_an_extra_file_is_refused_by_name(made, name):
     assert any("/".join(parts[: index + 1]) in str(refusal.value) for index in range(len(parts)))
 
 
+@pytest.mark.parametrize("name", ["local", "startup", "terms/sub", "acceptances/0"])
+def test_an_empty_folder_is_refused_by_name(made, name):
+    """Guard: `path in RECORDS` in `is_known_path`."""
+    (made.site.root / name).mkdir(mode=0o700)
+    with pytest.raises(InvalidInput, match=f"{name} is not one of dpfda's files"):
+        check_ready(made.site, simulation=False)
+
+
 def test_there_are_at_least_two_hundred_kinds():
     assert len(set(EXTRA)) + len(KINDS) * len(CHANGED) >= 200
 
@@ -205,6 +213,25 @@ def test_a_changed_file_is_refused_by_name(made, name, kind):
         check_ready(made.site, simulation=False)
     words = (CHANGED[name], name, "seal.json") if name in ("sign.key", "site.crt") else (CHANGED[name], name)
     assert any(word in str(refusal.value) for word in words), refusal.value
+    assert (kind == "a symbolic link") == ("is a symbolic link" in str(refusal.value)), "each kind by its own name"
+
+
+def test_a_log_with_a_changed_line_is_refused_at_a_start(made):
+    """Guard: `AuditLog.verify` in `check_ready`. The line can still be read; it is not what was written."""
+    whole = made.site.audit.read_text()
+    made.site.audit.write_text(whole.replace('"outcome": "set"', '"outcome": "sat"', 1))
+    assert made.site.audit.read_text() != whole
+    with pytest.raises(LedgerError, match="audit log was altered"):
+        check_ready(made.site, simulation=False)
+
+
+def test_a_decision_on_terms_that_are_not_here_is_refused_at_a_start(made):
+    """Guard: `Decisions.check` in `check_ready`. The site's own signature, on terms that nobody has offered."""
+    own = read_signing_key(made.site.sign_key)
+    stray = sign_acceptance(OTHER.digest(), "alpha", open_ledger(made.policy).id, 1, own)
+    put(made.site.acceptances / f"{OTHER.digest()}.json", stray)
+    with pytest.raises(InvalidInput, match="decides on terms that are not here"):
+        check_ready(made.site, simulation=False)
 
 
 # ---------------------------------------------------------------- B3, B4, B8, F2
@@ -236,7 +263,7 @@ def test_b4_a_study_that_nobody_accepted_is_not_answered(made):
     }
     for document in forged.values():
         put(path, document)
-        with pytest.raises(DpfdaError):
+        with pytest.raises(ProtocolError):  # by the acceptance itself, not only by log or ledger
             site.answer(subject(0, OTHER), ask(0))
     assert open_ledger(made.policy).spent().debits == 0
 
@@ -273,6 +300,8 @@ def test_f2_a_new_folder_holds_no_script_and_no_readme(made):
         "ca.crt",
         "address.json",
         "seal.json",
+        "audit.jsonl",
+        "audit.jsonl.head",
         "terms",
         "acceptances",
     }
@@ -347,6 +376,97 @@ def test_an_offer_under_another_name_is_not_kept(made):
     assert [offer.terms for offer in Decisions(made.site).offers()] == [TERMS]
 
 
+def test_an_invitation_opens_no_other_offer(made):
+    """Guard: `Decisions._count_open`. What was kept is counted by name; none of these files could be opened."""
+    signed = sign_terms(OTHER, made.consortium.signing_key())
+    for number in range(MOST_OPEN - 1):
+        put(made.site.terms / f"{number:064x}.json", b"")
+    assert Decisions(made.site).keep(signed)[1]
+    (made.site.terms / f"{OTHER.digest()}.json").unlink()
+    put(made.site.terms / f"{MOST_OPEN:064x}.json", b"")
+    with pytest.raises(ProtocolError, match="await a decision"):
+        Decisions(made.site).keep(signed)
+    put(made.site.acceptances / f"{MOST_OPEN:064x}.json", b"")
+    assert Decisions(made.site).keep(signed)[1]
+
+
+# ---------------------------------------------------------------- an older ledger, and a log that does not say so
+
+
+def forget(made, *, log):
+    """Answer a round, then put back the ledger of before, with a log that does not know better."""
+    before = {path.name: path.read_bytes() for path in made.site.root.iterdir() if path.is_file()}
+    assert Site(made.site).answer(subject(0), ask(0))
+    for companion in made.site.root.glob("ledger-*"):
+        companion.unlink()
+    made.site.ledger.write_bytes(before["ledger"])
+    head = made.site.audit.with_name("audit.jsonl.head")
+    for path in (made.site.audit, head):
+        path.unlink()
+    if log == "empty":
+        made.site.audit.touch(0o600)
+    elif log == "begun anew":
+        AuditLog(made.site.audit).begin()
+    elif log == "of the time before the acceptance":
+        lines = before["audit.jsonl"].splitlines(keepends=True)
+        kept = [line for line in lines if json.loads(line)["event"] != "decision"]
+        assert len(kept) == len(lines) - 1
+        put(made.site.audit, b"".join(kept))
+        last = json.loads(kept[-1])
+        put(head, json.dumps({"lines": last["seq"], "hash": last["hash"]}).encode())
+
+
+@pytest.mark.parametrize("log", ["missing", "empty", "begun anew", "of the time before the acceptance"])
+def test_an_older_ledger_with_a_log_that_does_not_say_so_is_refused(made, log):
+    """Guards: `AuditLog.lines` of a missing log, `AuditLog.append`, which begins none, and `check_pledges`."""
+    forget(made, log=log)
+    site = Site(made.site)
+    for _ in range(2):  # a refusal that is noted must not begin the log that was missed
+        with pytest.raises(LedgerError, match="is missing" if log in ("missing", "empty") else "does not show"):
+            check_ready(made.site, simulation=False)
+        with pytest.raises(LedgerError, match="audit log"):
+            site.answer(subject(0), ask(0, 1.0))
+        with pytest.raises(LedgerError, match="audit log"):
+            site.answer(subject(INVITATION), sign_terms(TERMS, made.consortium.signing_key()))
+    assert open_ledger(made.policy).spent().debits == 0, "nothing was drawn a second time"
+    Decisions(made.site).keep(sign_terms(OTHER, made.consortium.signing_key()))
+    for command in (["accept", "other", "--yes"], ["log", "--verify"], ["inbox", "--add", str(made.root / "offer")]):
+        (made.root / "offer").write_bytes(sign_terms(study(three(n=30)), made.consortium.signing_key()))
+        arguments = [command[0], str(made.site.root), *command[1:]]
+        done = CliRunner().invoke(app, ["site", *arguments])
+        if command[0] != "inbox" or log in ("missing", "empty"):
+            assert isinstance(done.exception, LedgerError), command
+            assert "audit log" in str(done.exception)
+
+
+def test_a_log_that_is_lost_while_a_site_runs_ends_its_answers(made):
+    """Guard: `AuditLog.append`. One answer may have been drawn; it is paid for and does not leave before it is noted."""
+    site = Site(made.site)
+    assert site.answer(subject(0), ask(0))
+    kept = made.site.audit.read_bytes()
+    made.site.audit.unlink()
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="audit log"):
+            site.answer(subject(1), ask(1))
+    assert not made.site.audit.exists()
+    made.site.audit.write_bytes(kept)
+    assert site.answer(subject(1), ask(1))
+    assert open_ledger(made.policy).spent().debits == 2
+
+
+def test_terms_are_paid_by_the_ledger_with_which_they_were_accepted(made):
+    """Guard: `check_pledge`. A new ledger, made on purpose, is not charged for what was promised with the old one."""
+    os.rename(made.site.ledger, made.root / "lost")
+    set_policy(made.site, made.policy)
+    with pytest.raises(LedgerError, match="accepted with another ledger"):
+        check_ready(made.site, simulation=False)
+    with pytest.raises(LedgerError, match="accepted with another ledger"):
+        Site(made.site).answer(subject(0), ask(0))
+    assert CliRunner().invoke(app, ["site", "accept", str(made.site.root), "redteam", "--yes"]).exit_code == 0
+    check_ready(made.site, simulation=False)
+    assert Site(made.site).answer(subject(0), ask(0))
+
+
 # ---------------------------------------------------------------- N1
 
 
@@ -397,12 +517,12 @@ def test_n4_withdrawal_and_policy_hold_before_every_answer(made):
     for round_ in (1, 0):  # not even what is on record
         with pytest.raises(ProtocolError):
             site.answer(subject(round_), ask(round_))
-    decisions.accept(TERMS, "ledger")
+    decisions.accept(TERMS, open_ledger(made.policy))
     assert site.answer(subject(1), ask(1))
     (made.site.acceptances / f"{TERMS.digest()}.json").unlink()
     with pytest.raises(ProtocolError, match="has not accepted"):
         site.answer(subject(2), ask(2))
-    decisions.accept(TERMS, "ledger")
+    decisions.accept(TERMS, open_ledger(made.policy))
     made.site.policy_path.unlink()
     with pytest.raises(InvalidInput, match=r"policy\.json"):
         site.answer(subject(2), ask(2))
@@ -480,8 +600,27 @@ def test_n7_what_is_shown_is_neutralised(made):
 
 def test_the_screen_shows_covariates_with_their_ranges(made):
     covariates = (CovariateTerms("dose", (-1.0, 1.0)),)
+    set_policy(made.site, dataclasses.replace(made.policy, allow=Allowed(covariates=("dose",))), new_ledger=False)
     offered = dataclasses.replace(OTHER, covariates=covariates, name="vcm")
     Decisions(made.site).keep(sign_terms(offered, made.consortium.signing_key()))
     shown = CliRunner().invoke(app, ["site", "accept", str(made.site.root), "vcm"], input="n\n").stdout
     assert "covariate dose: a number in [-1.0, 1.0]" in " ".join(shown.split())
+    assert "by your policy: id = pid, x = t, y = value, dose." in " ".join(shown.split())
     assert offered.digest() in shown.replace("\n", "")
+
+
+@pytest.mark.parametrize("allow", [Allowed(), Allowed(covariates=()), Allowed(covariates=("weight",))])
+def test_n8_a_column_that_the_policy_does_not_name_is_not_read(made, allow):
+    """Guard: `allow.covariates or ()` in the policy. The owner's yes does not stand in for the policy's."""
+    set_policy(made.site, dataclasses.replace(made.policy, allow=allow), new_ledger=False)
+    terms = dataclasses.replace(OTHER, covariates=(CovariateTerms("dose", (-1.0, 1.0)),), name="vcm")
+    Decisions(made.site).keep(sign_terms(terms, made.consortium.signing_key()))
+    refused = CliRunner().invoke(app, ["site", "accept", str(made.site.root), "vcm", "--yes"])
+    assert isinstance(refused.exception, InvalidInput)
+    assert "does not allow the covariate 'dose'; what it allows stands in [allow] covariates" in str(refused.exception)
+    accept(made.site, terms, made.consortium)
+    with pytest.raises(InvalidInput, match="does not allow the covariate 'dose'"):
+        check_ready(made.site, simulation=False)
+    with pytest.raises(ProtocolError, match="does not allow the covariate 'dose'"):
+        Site(made.site).answer(subject(0, terms), ask(0))
+    assert open_ledger(made.policy).spent().debits == 0

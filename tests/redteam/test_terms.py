@@ -137,6 +137,13 @@ def test_every_field_has_a_range() -> None:
     )
     assert all(isinstance(allowed, ranges.Range) for allowed in fields.values())
 
+    @dataclasses.dataclass(frozen=True)
+    class Open:
+        anything: object = None
+
+    with pytest.raises(KeyError):
+        ranges.check_fields(Open("whatever"))
+
 
 @pytest.mark.parametrize("terms", honest_terms(), ids=lambda terms: terms.method)
 def test_terms_have_one_encoding(terms) -> None:
@@ -163,16 +170,23 @@ def test_a_value_forced_into_an_object_does_not_reach_a_plan() -> None:
     for name, value in (("epsilon", 50.0), ("n", True), ("n", 0), ("epsilon", float("nan")), ("name", "a\nb")):
         terms = copy.deepcopy(StudyTerms("adaptive", (0.0, 1.0), (-1.0, 1.0), (MINE,)))
         object.__setattr__(terms.silos[0], name, value)
+        if value != 50.0:  # which other silos may promise; this one did not
+            with pytest.raises(ProtocolError):
+                make_plan(terms)
         with pytest.raises(REFUSED):
             make_silo().join(terms, "run")
 
 
-@pytest.mark.parametrize("change", [{"schema": 1}, {"schema": 3}, {"builder": 2}, {"schema": True}, {"builder": 1.0}])
+@pytest.mark.parametrize(
+    "change", [{"schema": 1}, {"schema": 3}, {"builder": 2}, {"schema": True}, {"builder": 1.0}, {"builder": True}]
+)
 def test_another_version_is_refused(change) -> None:
     """Guard: the range `Fixed` of schema and builder."""
     fields = json.loads(honest_terms()[0].encode()) | change
     with pytest.raises(ProtocolError):
         StudyTerms.decode(ranges_json(fields))
+    with pytest.raises(InvalidInput):
+        dataclasses.replace(honest_terms()[0], **change)
 
 
 HOSTILE_NAMES = [
@@ -198,7 +212,7 @@ def test_names_cannot_act(name) -> None:
 
 
 def test_the_largest_allowed_terms_take_seconds() -> None:
-    """Guard: MOST_SILOS, MOST_BASIS, MOST_COEFFICIENTS, MOST_ROUNDS in `terms.py`, MOST_ADAPTIVE in `registry.py`."""
+    """The limits are small enough: see `test_sizes_have_limits`."""
     many = tuple(SiloTerms(f"s{number}", 2**30 - number, 1e4, 1e-100) for number in range(1000))
     wide = tuple(CovariateTerms(f"g{number}", (-1.0, 1.0)) for number in range(63))
     curves, domain, bounds = PublishedConstants(C_r=100.0, C_T=30.0), (0.0, 1.0), (-1.0, 1.0)
@@ -214,6 +228,28 @@ def test_the_largest_allowed_terms_take_seconds() -> None:
         with contextlib.suppress(InvalidInput):
             make_plan(terms)
         assert time.process_time() - began < 30
+
+
+def test_sizes_have_limits() -> None:
+    """Guard: MOST_SILOS, MOST_BASIS, MOST_COEFFICIENTS, MOST_ROUNDS in `terms.py`, MOST_ADAPTIVE in `registry.py`."""
+    domain, bounds, large = (0.0, 1.0), (-1.0, 1.0), SiloTerms("a", 2**30, 1.0, 1e-5)
+    wide = tuple(CovariateTerms(f"g{number}", (-1.0, 1.0)) for number in range(64))
+    many = tuple(SiloTerms(f"s{number}", 5, 1.0, 1e-5) for number in range(1001))
+    for words, make in {
+        "n must be": lambda: SiloTerms("a", 2**30 + 1, 1.0, 1e-5),
+        "silos must hold": lambda: StudyTerms("adaptive", domain, bounds, many),
+        "1 to 64 design columns": lambda: StudyTerms("adaptive", domain, bounds, (MINE,), wide),
+        "n_basis must be": lambda: StudyTerms("adaptive", domain, bounds, (MINE,), n_basis=201),
+        "at most 1000": lambda: StudyTerms("published", domain, bounds, (MINE,), wide[:63], n_basis=16),
+        "max_rounds must be": lambda: StudyTerms("adaptive", domain, bounds, (MINE,), max_rounds=1001),
+        "at most 440": lambda: make_plan(StudyTerms("adaptive", domain, bounds, (MINE,), wide[:62], n_basis=7)),
+        "n_basis comes out too large": lambda: make_plan(
+            StudyTerms("published", domain, bounds, (large,), wide[:63], constants=PublishedConstants(C_r=2.0))
+        ),
+        "more than max_rounds": lambda: make_plan(StudyTerms("adaptive", domain, bounds, (MINE,), max_rounds=1)),
+    }.items():
+        with pytest.raises(InvalidInput, match=words):
+            make()
 
 
 def test_a_method_that_is_not_installed_is_refused() -> None:
@@ -276,7 +312,7 @@ def test_b7_points_at_which_version_0_1_was_below(mu, epsilon) -> None:
 
 
 def test_b7_delta_is_never_below_its_exact_value() -> None:
-    """Guard: `max(delta, ... _mills_difference ...)` in `gaussian_delta`."""
+    """A sample of all sizes; the points of version 0.1 above are what misses `_mills_difference`."""
     rng = np.random.default_rng(7)
     for _ in range(1200):
         mu = float(10 ** rng.uniform(-12, np.log10(50)))
@@ -295,7 +331,8 @@ def test_b7_delta_is_never_below_its_exact_value() -> None:
     "header",
     [
         {"arrays": {}}, {"arrays": ""}, {"arrays": [["iterate", 1.0]]}, {"arrays": [["iterate", True]]}, {"more": 1},
-        {"arrays": [["b", 0], ["a", 0]]}, {"arrays": [["a", 0]] * 9}, {"round": 1.0}, {"round": True}, {"run": "\ud800"},
+        {"arrays": [["b", 0], ["a", 0]]}, {"arrays": [[name, 0] for name in "abcdefghi"]},
+        {"round": 1.0}, {"round": True}, {"run": "\ud800"},
     ],
 )  # fmt: skip
 def test_a_message_has_one_encoding(header) -> None:
@@ -308,7 +345,7 @@ def test_a_message_has_one_encoding(header) -> None:
 
 
 def test_a_sample_of_the_hostile_generator_finds_nothing() -> None:
-    """Guard: all of the above; `make audit` runs a million."""
+    """All of the above together; `make audit` runs a million."""
     tally = run_hostile(1500, 40, np.random.default_rng(14))
     assert not tally.violations, tally.violations[:3]
     assert tally.parsed == 1500

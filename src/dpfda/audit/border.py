@@ -1,4 +1,4 @@
-"""The audit of the border: parameters of statistics, ledgers, data and rows, as an attacker or an accident would have them.
+"""The audit of the border: parameters, ledgers, data, rows and folders, as an attacker or an accident would have them.
 
 Each check tries what must be refused, or what must not be refused. Refusals are free, so whatever gets through is asked on
 neighbouring data sets.
@@ -7,6 +7,7 @@ neighbouring data sets.
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,13 +31,17 @@ _WRONG: tuple[Any, ...] = (
     (1.0,) * 7, (0.0,) * 6, (float("nan"),) * 6, [1.0] * 6, "ones",
 )  # fmt: skip
 _TABLE = "id,x,y\na,0.1,1\nb,0.5,{value}\nc,0.9,1\n"
+_KIT = (  # each of these ran code or decided something in version 0.1
+    "local/log_config.json", "local/x__resources.json", "local/privacy.json", "startup/fed_client.json", "startup/start.sh",
+    "config/comm_config.json", "studies/x.json", ".numba_config.yaml", "log_config.json", "run/local/log_config.json",
+)  # fmt: skip
 _ROWS = ("1", "n.d.", "1e400", "2019-01-31", "", '"', "9" * 400, "1\nb,0.5,1")
 
 
 def audit_border(rng: np.random.Generator) -> tuple[int, list[Violation]]:
     """How many things were tried, and those that went wrong."""
     notes, tried = Collector("the border"), 0
-    for check in (_parameters, _missing_ledgers, _changed_data, _odd_rows):
+    for check in (_parameters, _missing_ledgers, _changed_data, _odd_rows, _foreign_files):
         for name, label, holds in check(rng):
             tried += 1
             notes.expect(holds, name, label)
@@ -130,6 +135,25 @@ def _odd_rows(rng: np.random.Generator) -> Iterator[tuple[str, str, bool]]:
                 yield "rows refuse", f"y = {value[:12]!r}: {type(error).__name__}", False
             else:
                 yield "rows refuse", f"y = {value[:12]!r}: {n} curves in place of 3", n == 3
+
+
+def _foreign_files(rng: np.random.Generator) -> Iterator[tuple[str, str, bool]]:
+    """A file of a kit in a site's folder is refused or gone before anything starts; the site's own files are neither."""
+    try:
+        from dpfda.federation.folder import SiteFolder
+    except ImportError:  # a library without the tools for consortia
+        return
+    with tempfile.TemporaryDirectory() as place:
+        folder = SiteFolder.create(Path(place) / "site")
+        yield "files of a kit", "a new folder was refused", not _refuses(folder.prepare)
+        for name in _KIT:
+            path = folder.root / name
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(0o600)
+            refused = _refuses(folder.prepare)
+            yield "files of a kit", f"{name} lay in a site's folder when it started", refused or not path.exists()
+            shutil.rmtree(folder.root / path.relative_to(folder.root).parts[0], ignore_errors=True)
+            path.unlink(missing_ok=True)
 
 
 def _refuses(door: Any) -> bool:

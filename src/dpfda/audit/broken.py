@@ -242,6 +242,22 @@ def _rows_refuse() -> AbstractContextManager[Any]:
     return patch.object(Reading, "never_refuses", property(lambda self: False))
 
 
+@contextmanager
+def _any_file() -> Iterator[None]:
+    """As version 0.1 did: a site starts in a folder that somebody else has filled, a log configuration in it."""
+    try:
+        from dpfda.federation import folder
+    except ImportError:  # a library without the tools for consortia: there is nothing to break
+        yield
+        return
+
+    def known(path: str, *, is_folder: bool) -> bool:
+        return True
+
+    with patch.object(folder, "is_known_path", known):
+        yield
+
+
 BROKEN: dict[str, Break] = {
     "noise 30% too small": _too_small,
     "sensitivity C instead of 2C": _half_sensitivity,
@@ -262,4 +278,5 @@ BROKEN: dict[str, Break] = {
     "a ledger made on open": _ledger_made_on_open,
     "data changed between rounds": _unbound_data,
     "a refusal that depends on rows": _rows_refuse,
+    "a kit with a log config": _any_file,
 }

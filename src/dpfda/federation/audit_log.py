@@ -1,8 +1,13 @@
 """The site's own log: append-only, hash-chained, durable, and never sent anywhere.
 
-Each line is JSON and holds the hash of the line before it. A second file holds the number of lines and the last hash, so
-that lines cut off at the end are noticed as well. There is no key: whoever owns the files can write a new chain, so
-copy the last hash elsewhere now and then if you distrust your own administrators.
+It is begun once, when a site takes its papers, and never by writing to it: a log that is lost is a reason to stop, since it
+shows how far the ledger was. Each line is JSON and holds the hash of the line before it. A second file, the head, holds the
+number of lines and the last hash, so that lines cut off at the end are noticed as well.
+
+A line is on the disk before `append` returns. The head is whole after a power cut but may be an older one: its content is
+synced, its name in the folder is not. So a log may be ahead of its head, never behind it, and a line that a crash tore
+counts as not written. There is no key: whoever owns the files can write a new chain, so copy the last hash elsewhere now and
+then if you distrust your own administrators.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dpfda.errors import LedgerError
-from dpfda.federation.files import OWNER_ONLY, write_json
+from dpfda.federation.files import OWNER_ONLY, sync_folder, write_json
 
 GENESIS = "0" * 64
 _MAX_TEXT = 500
@@ -32,27 +37,33 @@ class AuditLog:
         self._head = path.with_name(path.name + ".head")
 
     def append(self, event: str, **fields: Any) -> None:
-        """Write one line durably; long texts are cut."""
+        """Write one line durably; long texts are cut. A log that was not begun, or was lost, is not begun by this."""
         with self._lock() as file:
             number, previous = _read_last(file)
-            line = {"seq": number + 1, "at": _now(), "event": event, **_cut_long_texts(fields), "previous": previous}
-            line["hash"] = _hash(line)
-            file.seek(0, os.SEEK_END)
-            file.write(json.dumps(line, sort_keys=True).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-            write_json(
-                self._head, {"lines": line["seq"], "hash": line["hash"]}, sync=False
-            )  # the line itself is durable
+            if not number:
+                raise LedgerError(self._describe_loss())
+            self._write(file, number + 1, previous, event, fields)
+
+    def begin(self) -> None:
+        """Make the log, once, on its owner's word; one that is there stays as it is."""
+        with self._lock(os.O_CREAT) as file:
+            number, previous = _read_last(file)
+            if not number:
+                self._write(file, 1, previous, "log", {"outcome": "begun"})
+        sync_folder(self.path.parent)
 
     def lines(self) -> list[dict[str, Any]]:
-        """Every line in order; unreadable ones raise."""
-        if not self.path.exists():
-            return []
+        """Every line in order; a log that is missing, or a line that cannot be read, raises."""
         try:
-            return [json.loads(line) for line in self.path.read_bytes().splitlines()]
+            whole, _, _torn = self.path.read_bytes().rpartition(b"\n")
+            found = [json.loads(line) for line in whole.splitlines()]
+        except FileNotFoundError:
+            found = []
         except ValueError:
             raise LedgerError(_describe_alteration("a line cannot be read")) from None
+        if not found:
+            raise LedgerError(self._describe_loss())
+        return found
 
     def verify(self) -> int:
         """Check the chain from the first line to the last; the number of lines, or `LedgerError`."""
@@ -71,14 +82,35 @@ class AuditLog:
             if len(lines) > 1:
                 raise LedgerError(_describe_alteration("the file with its end is missing"))
             return
-        head = json.loads(self._head.read_bytes())
-        count = head["lines"]
+        try:
+            head = json.loads(self._head.read_bytes())
+            count = int(head["lines"])
+        except (ValueError, KeyError, TypeError):
+            raise LedgerError(_describe_alteration("the file with its end cannot be read")) from None
         if not 0 <= count <= len(lines) or (count and lines[count - 1]["hash"] != head["hash"]):
             raise LedgerError(_describe_alteration("lines are missing at its end"))
 
+    def _write(self, file: BinaryIO, number: int, previous: str, event: str, fields: dict[str, Any]) -> None:
+        line = {"seq": number, "at": _now(), "event": event, **_cut_long_texts(fields), "previous": previous}
+        line["hash"] = _hash(line)
+        file.seek(0, os.SEEK_END)
+        file.write(json.dumps(line, sort_keys=True).encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+        write_json(self._head, {"lines": line["seq"], "hash": line["hash"]}, sync="content")
+
+    def _describe_loss(self) -> str:
+        return (
+            f"The audit log {self.path} is missing, and nobody else knows how far the ledger was: put its copy back; "
+            "without one, make a new folder with dpfda site enrol, and make up for the ledger with dpfda budget restore."
+        )
+
     @contextmanager
-    def _lock(self) -> Iterator[BinaryIO]:
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
+    def _lock(self, flags: int = 0) -> Iterator[BinaryIO]:
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | flags, OWNER_ONLY)
+        except FileNotFoundError:
+            raise LedgerError(self._describe_loss()) from None
         with os.fdopen(descriptor, "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file

@@ -25,7 +25,7 @@ class Contact:
 
     def write(self, path: Path) -> None:
         """Replace the file at once; it need not survive a power cut."""
-        write_json(path, asdict(self), sync=False)
+        write_json(path, asdict(self), sync="nothing")
 
     @staticmethod
     def read(path: Path) -> Contact | None:

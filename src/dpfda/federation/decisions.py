@@ -6,15 +6,18 @@ the digest of the terms. Both are checked each time they are read, so a file tha
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.files import write_atomically
 from dpfda.federation.folder import Address, SiteFolder
 from dpfda.federation.keys import read_public_text, read_signing_key
+from dpfda.federation.ledger_record import record_position
 from dpfda.federation.proposal import open_terms
 from dpfda.federation.seal import read_site_name
 from dpfda.federation.signing import (
@@ -26,6 +29,7 @@ from dpfda.federation.signing import (
     sign_document,
 )
 from dpfda.federation.study import name_study
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.terms import StudyTerms
 
 MOST_OPEN = 100  # offers without a decision: more are not kept
@@ -70,10 +74,17 @@ class Decisions:
         path = self._folder.terms / f"{terms.digest()}.json"
         if path.exists():
             return terms, False
-        if sum(offer.decision == "open" for offer in self.offers()) >= MOST_OPEN:
+        if self._count_open() >= MOST_OPEN:
             raise ProtocolError(f"More than {MOST_OPEN} offers await a decision; decline some of them first.")
         write_atomically(path, data)
         return terms, True
+
+    def _count_open(self) -> int:
+        """By names alone: an invitation costs a look at two folders, however many offers there are."""
+        offered, decided = (
+            {entry.name for entry in os.scandir(folder)} for folder in (self._folder.terms, self._folder.acceptances)
+        )
+        return len(offered - decided)
 
     def offers(self) -> list[Offer]:
         """Every offer, in the order of arrival."""
@@ -113,14 +124,32 @@ class Decisions:
         open_acceptance(data, digest, self.site, self._key.public_key())
         return data
 
-    def accept(self, terms: StudyTerms, ledger: str) -> None:
-        """The owner said yes: sign it, durably."""
-        self._write(terms, sign_acceptance(terms.digest(), self.site, ledger, int(time.time()), self._key))
+    def accept(self, terms: StudyTerms, ledger: Ledger) -> None:
+        """The owner said yes: note it with the state of the ledger, then sign it, durably.
+
+        An acceptance is therefore never without its line in the log. What leaves names the ledger by its identity only.
+        """
+        self._note(terms, "accepted", **record_position(ledger))
+        self._write(terms, sign_acceptance(terms.digest(), self.site, ledger.id, int(time.time()), self._key))
 
     def decline(self, terms: StudyTerms) -> None:
-        """The owner said no, or no longer yes: nothing more is answered."""
+        """The owner said no, or no longer yes: nothing more is answered, and then it is noted."""
         body = {"terms": terms.digest(), "site": self.site, "at": int(time.time())}
         self._write(terms, sign_document(DECLINE, body, self._key))
+        self._note(terms, "declined")
+
+    def pledged(self) -> dict[str, str]:
+        """The identities of the ledgers that pay for accepted terms, by digest."""
+        found = {}
+        for offer in self.offers():
+            if offer.decision == "accepted":
+                digest = offer.terms.digest()
+                found[digest] = self.pledged_for(digest)
+        return found
+
+    def pledged_for(self, digest: str) -> str:
+        """The identity of the ledger that pays for these terms, which are accepted."""
+        return str(open_acceptance(self.acceptance(digest), digest, self.site, self._key.public_key())["ledger"])
 
     def check(self) -> None:
         """Refuse to go on, by name, if an offer or a decision is not what its signature says."""
@@ -131,6 +160,10 @@ class Decisions:
             if path.stem not in known:
                 raise InvalidInput(f"acceptances/{path.name} decides on terms that are not here; do not run this site.")
             self._decision(self._read(self._folder.terms / path.name))
+
+    def _note(self, terms: StudyTerms, outcome: str, **facts: Any) -> None:
+        audit = AuditLog(self._folder.audit)
+        audit.append("decision", study=name_study(terms), terms=terms.digest(), outcome=outcome, **facts)
 
     def _write(self, terms: StudyTerms, data: bytes) -> None:
         write_atomically(self._folder.acceptances / f"{terms.digest()}.json", data)

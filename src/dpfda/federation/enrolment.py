@@ -22,6 +22,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.files import write_atomically
 from dpfda.federation.folder import Address, SiteFolder
 from dpfda.federation.keys import (
@@ -129,8 +130,11 @@ def take_papers(folder: SiteFolder, data: bytes, confirm: Callable[[dict[str, st
     except (ValueError, TypeError, InvalidSignature):
         raise InvalidInput("The certificate was not signed by the CA that came with it.") from None
     check_site_name(common_name(papers.certificate))
-    if not _is_renewal(folder, papers) and not confirm(papers.fingerprints()):
+    renewal = _is_renewal(folder, papers)
+    if not renewal and not confirm(papers.fingerprints()):
         raise InvalidInput("The fingerprints were not confirmed; nothing was changed.")
+    if not renewal:
+        AuditLog(folder.audit).begin()  # before the papers: a folder that has them has a log
     write_atomically(folder.authority, encode_certificate(papers.authority))
     papers.address.write(folder.address_path)
     write_atomically(folder.certificate, encode_certificate(papers.certificate))

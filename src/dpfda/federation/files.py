@@ -6,26 +6,32 @@ import json
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 OWNER_ONLY = 0o600
 
 
-def write_atomically(path: Path, content: bytes, *, mode: int = OWNER_ONLY, sync: bool = True) -> None:
-    """After a crash the file is the old one or the new one, never a part."""
+Sync = Literal["all", "content", "nothing"]
+
+
+def write_atomically(path: Path, content: bytes, *, mode: int = OWNER_ONLY, sync: Sync = "all") -> None:
+    """After a crash of this process the file is the old one or the new one, never a part.
+
+    After a power cut as well with `sync="content"`, and with "all" it is the new one; with "nothing" it may be empty.
+    """
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            if sync:
+            if sync != "nothing":
                 os.fsync(file.fileno())
         os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    if sync:
+    if sync == "all":
         sync_folder(path.parent)
 
 
@@ -38,7 +44,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def write_json(path: Path, value: Any, *, mode: int = OWNER_ONLY, sync: bool = True) -> None:
+def write_json(path: Path, value: Any, *, mode: int = OWNER_ONLY, sync: Sync = "all") -> None:
     """A JSON file for people and programs."""
     write_atomically(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode(), mode=mode, sync=sync)
 

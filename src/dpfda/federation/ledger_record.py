@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from dpfda.errors import InvalidInput
+from dpfda.errors import InvalidInput, LedgerError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.privacy.ledger.ledger import Ledger, Position
 
@@ -36,6 +37,34 @@ def check_against_log(ledger: Ledger, audit: AuditLog) -> None:
     ]
     if positions:
         ledger.check_position(next((known for known in reversed(positions) if known.id == ledger.id), positions[-1]))
+
+
+def check_pledges(audit: AuditLog, pledges: Mapping[str, str]) -> None:
+    """Raise `LedgerError` unless the log knows of each acceptance: a log that does not is an older one, or a new one.
+
+    `pledges` are the ledgers of accepted terms, by digest. An acceptance is noted before it is signed.
+    """
+    known = {
+        (line.get("terms"), line.get("ledger"))
+        for line in audit.lines()
+        if (line["event"], line.get("outcome")) == ("decision", "accepted")
+    }
+    for terms, ledger in pledges.items():
+        if (terms, ledger) not in known:
+            raise LedgerError(
+                f"The audit log does not show that the terms {terms[:16]} were accepted, so it is not this site's latest: "
+                "put its latest copy back; without one, decline these terms, and make up for the ledger with dpfda budget "
+                "restore."
+            )
+
+
+def check_pledge(ledger: Ledger, terms: str, pledged: str) -> None:
+    """Raise `LedgerError` if these terms were accepted at the expense of another ledger than the one at hand."""
+    if pledged != ledger.id:
+        raise LedgerError(
+            f"The terms {terms[:16]} were accepted with another ledger than the policy's: name that one in the policy, or "
+            "let the owner accept or decline them again with dpfda site accept or dpfda site decline."
+        )
 
 
 def note_new_ledger(ledger: Ledger, audit: AuditLog) -> None:

@@ -27,11 +27,12 @@ _TOP = ("data", "promise", "budget", "allow", "simulation")
 _DATA = ("source", "query", "id", "x", "y", "separator", "decimal", "duplicates")
 _ALLOW = ("methods", "models", "bases", "domain", "y_bounds", "covariates", "max_rounds", "max_basis", "studies")
 _LISTS = ("methods", "models", "bases", "covariates", "studies")
+_PLURALS = dict(zip(("method", "model", "basis", "covariate", "study"), _LISTS, strict=True))
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Which study terms the site accepts; None allows anything."""
+    """Which study terms the site accepts; None allows anything, but covariates are columns of the site and must be named."""
 
     methods: tuple[str, ...] | None = None
     models: tuple[str, ...] | None = None
@@ -138,10 +139,12 @@ def _find_objections(allow: Allowed, terms: StudyTerms) -> list[str]:
         ("model", terms.model, allow.models),
         ("basis", terms.basis, allow.bases),
         ("study", name_study(terms), allow.studies),
-        *(("covariate", each.name, allow.covariates) for each in terms.covariates),
+        *(("covariate", each.name, allow.covariates or ()) for each in terms.covariates),
     ):
         if listed is not None and value not in listed:
-            found.append(f"The policy does not allow the {word} {value!r}.")
+            found.append(
+                f"The policy does not allow the {word} {value!r}; what it allows stands in [allow] {_PLURALS[word]}."
+            )
     for word, inner, outer in (("domain", terms.domain, allow.domain), ("y_bounds", terms.y_bounds, allow.y_bounds)):
         if outer is not None and not (outer[0] <= inner[0] and inner[1] <= outer[1]):
             found.append(f"The study's {word} {list(inner)} is not within the policy's {list(outer)}.")

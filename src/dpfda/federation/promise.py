@@ -34,6 +34,12 @@ class Promise:
     owner_notes: tuple[str, ...]
     begun: bool
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the site's own table that the study reads: those of the policy, and each covariate."""
+        own = tuple(f"{role} = {self.policy.data.get(role, role)}" for role in ("id", "x", "y"))
+        return (*own, *(covariate.name for covariate in self.terms.covariates))
+
 
 def check_promise(terms: StudyTerms, policy: SitePolicy, site: str) -> Promise:
     """Policy, data, ledger and one round on the data; nothing is spent, nothing leaves, nothing is written."""

@@ -19,13 +19,14 @@ from dpfda.errors import InvalidInput, ProtocolError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.folder import SiteFolder
-from dpfda.federation.ledger_record import check_against_log, record_position
+from dpfda.federation.ledger_record import check_against_log, check_pledge, check_pledges, record_position
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.seal import check_seal
 from dpfda.federation.signed import INVITATION
 from dpfda.federation.signing import Subject
 from dpfda.federation.site_ledger import open_ledger
 from dpfda.federation.study import name_study
+from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import StudyTerms
@@ -115,8 +116,11 @@ class Site:
         def note(found: str) -> None:
             self._note("data", terms=digest, study=name_study(terms), outcome="loaded", notes=found)
 
+        ledger, pledged = open_ledger(policy), decisions.pledged_for(digest)
+        check_pledge(ledger, digest, pledged)
+        check_pledges(self._audit, {digest: pledged})
+        check_against_log(ledger, self._audit)
         silo = open_silo(policy, terms, decisions.site, note)
-        check_against_log(silo.ledger, self._audit)
         silo.join(terms, name_study(terms))
         while len(self._open) >= _MOST_STUDIES:
             del self._open[next(iter(self._open))]  # it can be opened again; the ledger has its state
@@ -179,12 +183,21 @@ def check_ready(folder: SiteFolder, *, simulation: bool) -> SitePolicy:
     refuse_seed(policy, simulation=simulation)
     ledger = open_ledger(policy)
     ledger.verify()
-    check_against_log(ledger, AuditLog(folder.audit))
+    check_ledger(ledger, AuditLog(folder.audit), decisions)
     for offer in decisions.offers():
         objections = policy.objections(offer.terms, decisions.site) if offer.decision == "accepted" else []
         if objections:
             raise InvalidInput(f"The policy does not allow {offer.study}, which was accepted: " + " ".join(objections))
     return policy
+
+
+def check_ledger(ledger: Ledger, audit: AuditLog, decisions: Decisions) -> None:
+    """The ledger against all that the site's own records say of it: its log, and every acceptance that it pays for."""
+    pledges = decisions.pledged()
+    check_pledges(audit, pledges)
+    for terms, pledged in pledges.items():
+        check_pledge(ledger, terms, pledged)
+    check_against_log(ledger, audit)
 
 
 def _stamp_file(path: Path) -> tuple[int, int, int] | None:

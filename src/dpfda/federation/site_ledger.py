@@ -36,8 +36,3 @@ def open_ledger(policy: SitePolicy) -> Ledger:
             f"states ({policy.total_epsilon:g}, {policy.total_delta:g}); a budget cannot be changed, correct the policy."
         )
     return ledger
-
-
-def name_ledger(ledger: Ledger) -> str:
-    """How an acceptance, which the coordinator sees, names the ledger: by its identity, never by place or content."""
-    return ledger.id

@@ -21,7 +21,7 @@ _RECENT = 15.0  # seconds
 
 def read_site_status(folder: SiteFolder) -> dict[str, Any]:
     """Plain values; nothing is changed by looking."""
-    decisions, lines = Decisions(folder), AuditLog(folder.audit).lines()
+    decisions, lines = Decisions(folder), _read_log(folder)
     state, holder = read_lock(folder.lock)
     process = _PROCESS[state] + (f" (process {holder.pid})" if state == "running" and holder is not None else "")
     studies = []
@@ -67,8 +67,16 @@ def _find_problems(folder: SiteFolder) -> list[str]:
 
     kept = (found for found in find_objections(folder.root, is_known) if not found.startswith("run/"))
     found = list(kept)  # `run/` is written anew at every start; while the site runs it holds sockets and FLARE's logs
-    try:
-        check_seal(folder)
-    except DpfdaError as error:
-        found.append(str(error))
+    for check in (lambda: check_seal(folder), AuditLog(folder.audit).lines):
+        try:
+            check()
+        except DpfdaError as error:
+            found.append(str(error))
     return found
+
+
+def _read_log(folder: SiteFolder) -> list[dict[str, Any]]:
+    try:
+        return AuditLog(folder.audit).lines()
+    except DpfdaError:
+        return []  # it is among the problems

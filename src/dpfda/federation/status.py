@@ -79,7 +79,7 @@ class StatusFile:
         """Not synced: the transcript is what counts."""
         status.updated = time.time()
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_json(self._path, asdict(status), sync=False)
+        write_json(self._path, asdict(status), sync="nothing")
 
     def read(self) -> Status | None:
         """The last status, or None before the first run."""

@@ -22,7 +22,7 @@ from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.statistics import KINDS
 
-NAMED_IN_THE_ISSUE = 11
+NAMED_IN_THE_ISSUE = 20
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,7 @@ def main() -> None:
         "-print_final_stats=1",
         "-max_len=4096",
         "-timeout=20",
+        "-report_slow_units=20",  # what is slower ends as a timeout; the first input loads libraries
         "-rss_limit_mb=2048",
     ]
     arguments = [sys.argv[0], str(corpus), *options, f"-artifact_prefix={findings}/"]

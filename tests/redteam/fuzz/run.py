@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 
 HERE = Path(__file__).resolve().parent
-CORPUS = HERE.parents[1] / "corpus"
+CORPUS, SOURCE = HERE.parents[1] / "corpus", HERE.parents[2] / "src"
 TARGETS = ("messages", "terms", "site", "results", "tables")
 KEPT = {"messages": ".bin", "terms": ".json"}
 
@@ -34,6 +34,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=TARGETS, choices=TARGETS)
     parser.add_argument("--keep", action="store_true", help="minimise and keep what was found to reach something new")
     chosen = parser.parse_args()
+    chosen.output = chosen.output.absolute()  # targets run in a folder of their own
     chosen.output.mkdir(parents=True, exist_ok=True)
     running = {target: _start(target, chosen.output, int(60 * chosen.minutes)) for target in chosen.only}
     while any(process.poll() is None for process in running.values()):
@@ -48,7 +49,7 @@ def main() -> int:
         wrong += bool(findings) or process.returncode != 0
         numbers = [_stat(log, name) for name in ("number_of_executed_units", "new_units_added")]
         print(f"| {target} | {' | '.join(numbers)} | {process.returncode} | {', '.join(findings) or 'none'} |")
-        if chosen.keep and target in KEPT:
+        if chosen.keep and target in KEPT and process.returncode == 0:
             print(f"{target}: {keep(target, chosen.output / target / 'corpus')} inputs kept")
     return wrong
 
@@ -63,7 +64,7 @@ def _start(target: str, output: Path, seconds: int) -> subprocess.Popen[bytes]:
         "--output",
         str(output / target),
     ]
-    pace = {**os.environ, "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+    pace = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
     with (output / f"{target}.log").open("wb") as log:
         return subprocess.Popen(["nice", "-n", "15", *command], stdout=log, stderr=log, env=pace, cwd=HERE)
 
@@ -76,10 +77,12 @@ def _stat(log: str, name: str) -> str:
 def keep(target: str, found: Path) -> int:
     """The fewest new inputs that reach, with those that people wrote, every step which the whole corpus reaches."""
     folder, ending = CORPUS / target, KEPT[target]
-    for old in folder.glob(f"fuzz_*{ending}"):
+    candidates = {path.read_bytes() for path in found.iterdir()}
+    for old in folder.glob(f"fuzz_*{ending}"):  # of earlier runs: what they reach must not be lost
+        candidates.add(old.read_bytes())
         old.unlink()
     known = [path.read_bytes() for path in folder.iterdir()]
-    new = sorted({path.read_bytes() for path in found.iterdir()} - set(known), key=lambda data: (len(data), data))
+    new = sorted(candidates - set(known), key=lambda data: (len(data), data))
     covered = set().union(*(reached(target, data) for data in known))
     open_ = {data: reached(target, data) - covered for data in new}
     kept = 0

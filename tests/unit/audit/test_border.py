@@ -16,6 +16,7 @@ OF_THE_BORDER = {
     "a ledger made on open": "ledger made on open",
     "data changed between rounds": "data of a run",
     "a refusal that depends on rows": "rows refuse",
+    "a kit with a log config": "files of a kit",
 }
 
 

@@ -145,7 +145,8 @@ def test_a_study_file_gives_terms_and_the_place_of_the_consortium(tmp_path):
 
 def test_the_log_notices_every_change(tmp_path):
     log = AuditLog(tmp_path / "audit.jsonl")
-    for index in range(5):
+    log.begin()
+    for index in range(4):
         log.append("query", round=index, outcome="released")
     assert log.verify() == 5
     whole = log.path.read_text()
@@ -160,8 +161,43 @@ def test_the_log_notices_every_change(tmp_path):
         with pytest.raises(LedgerError):
             log.verify()
     log.path.write_text(whole + '{"torn')
+    assert log.verify() == 5, "what a crash tore was never written"
     log.append("query", round=5)
     assert log.verify() == 6
+
+
+@pytest.mark.parametrize("older", [1, 2, 4])
+def test_a_power_cut_may_leave_an_older_head_and_no_other(tmp_path, older):
+    """The head's content is synced and its name is not: what is left is a whole head, of this line or an earlier one."""
+    log, heads = AuditLog(tmp_path / "audit.jsonl"), {}
+    log.begin()
+    head = tmp_path / "audit.jsonl.head"
+    for index in range(2, 6):
+        heads[index - 1] = head.read_bytes()
+        log.append("query", round=index, outcome="released")
+    head.write_bytes(heads[older])
+    assert log.verify() == 5
+    log.append("query", round=6, outcome="released")
+    assert log.verify() == 6
+    for damaged in (b"", b"{}", b'{"lines": "x"}', b"[]"):
+        head.write_bytes(damaged)
+        with pytest.raises(LedgerError, match="altered"):
+            log.verify()
+
+
+def test_a_log_is_begun_once_and_never_by_writing(tmp_path):
+    log = AuditLog(tmp_path / "audit.jsonl")
+    for use in (log.lines, log.verify, lambda: log.append("query")):
+        with pytest.raises(LedgerError, match="is missing"):
+            use()
+    assert not log.path.exists()
+    log.begin()
+    log.append("query")
+    log.begin()
+    assert [line["event"] for line in log.lines()] == ["log", "query"]
+    log.path.write_bytes(b"")
+    with pytest.raises(LedgerError, match="is missing"):
+        log.append("query")
 
 
 def test_a_checkpoint_replays_and_goes_on(tmp_path):

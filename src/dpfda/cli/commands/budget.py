@@ -134,15 +134,16 @@ def verify(
 
 @app.command(epilog=example("dpfda budget migrate visits.csv"))
 def migrate(ctx: typer.Context, data: _Data = None, ledger: _Ledger = None) -> None:
-    """Take a ledger of version 0.1 over, with all its debits and answers; the old file is kept beside the new one."""
+    """Take a ledger of version 0.1 over, with all its debits and answers; the old one is kept beside the new one."""
     from dpfda.privacy.ledger.takeover import OLD_ENDING
     from dpfda.privacy.ledger.takeover import migrate as take_over
 
     choice = _choice(ledger, data)
     spent = take_over(choice.location).spent()
+    kept = "tables are kept as *_version_0_1" if choice.is_url else f"file is kept as {choice.shown}{OLD_ENDING}"
     ctx.obj.say(
         f"{choice.shown} is of this version now: {spent.debits:,} debits, epsilon = {spent.epsilon:.4g} of "
-        f"{spent.total_epsilon:g} spent. The old file is kept as {choice.shown}{OLD_ENDING}; never use it again."
+        f"{spent.total_epsilon:g} spent. The old {kept}; never use the old ledger again."
     )
 
 

@@ -103,7 +103,7 @@ def _accept(folder: Any, terms: Path, root: Path, epsilon: float, delta: float) 
     from dpfda.federation.policy import read_policy
     from dpfda.federation.promise import check_promise
     from dpfda.federation.seal import write_seal
-    from dpfda.federation.site_ledger import create_ledger, name_ledger
+    from dpfda.federation.site_ledger import create_ledger
 
     decisions, name = Decisions(folder), folder.root.name
     policy = root / f"{name}.toml"
@@ -117,7 +117,7 @@ def _accept(folder: Any, terms: Path, root: Path, epsilon: float, delta: float) 
     write_seal(folder)
     offered, _ = decisions.keep(terms.read_bytes())
     promise = check_promise(offered, rules, name)
-    decisions.accept(offered, name_ledger(ledger))
+    decisions.accept(offered, ledger)
     return promise.terms.silo(name).n
 
 

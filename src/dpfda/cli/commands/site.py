@@ -159,40 +159,39 @@ def accept(
     from dpfda.federation.audit_log import AuditLog
     from dpfda.federation.decisions import Decisions
     from dpfda.federation.folder import SiteFolder
+    from dpfda.federation.ledger_record import check_against_log, check_pledges
     from dpfda.federation.policy import SitePolicy
     from dpfda.federation.promise import check_promise
     from dpfda.federation.seal import check_seal
     from dpfda.federation.site import refuse_seed
-    from dpfda.federation.site_ledger import name_ledger, open_ledger
+    from dpfda.federation.site_ledger import open_ledger
 
     own = SiteFolder(folder)
     check_seal(own)
     decisions, rules = Decisions(own), SitePolicy.load(own.policy_path)
     refuse_seed(rules, simulation=simulation)
-    offer = decisions.find(study)
+    offer, audit = decisions.find(study), AuditLog(own.audit)
+    check_pledges(audit, decisions.pledged())
+    check_against_log(open_ledger(rules), audit)
     with ctx.obj.waiting("Checking the terms, the data and the ledger"):
         promise = check_promise(offer.terms, rules, decisions.site)
     _show_promise(offer, promise, ctx.obj)
     if not yes and not typer.confirm("Do you accept these terms?"):
         ctx.obj.say("Nothing was accepted, and nothing was changed.")
         raise typer.Exit(1)
-    decisions.accept(offer.terms, name_ledger(open_ledger(rules)))
-    AuditLog(own.audit).append("decision", study=offer.study, terms=offer.terms.digest(), outcome="accepted")
+    decisions.accept(offer.terms, open_ledger(rules))
     ctx.obj.say(f"Accepted. A running site answers from now on; otherwise start it: dpfda site run {folder}")
 
 
 @app.command(epilog=example("dpfda site decline north lipid"))
 def decline(ctx: typer.Context, folder: _Folder, study: _Study) -> None:
     """Decline a study, or withdraw from one that you accepted: nothing more is answered from now on."""
-    from dpfda.federation.audit_log import AuditLog
     from dpfda.federation.decisions import Decisions
     from dpfda.federation.folder import SiteFolder
 
-    own = SiteFolder(folder)
-    decisions = Decisions(own)
+    decisions = Decisions(SiteFolder(folder))
     offer = decisions.find(study)
     decisions.decline(offer.terms)
-    AuditLog(own.audit).append("decision", study=offer.study, terms=offer.terms.digest(), outcome="declined")
     ctx.obj.say(f"Declined {_plain(offer.study)}.")
 
 
@@ -251,15 +250,18 @@ def log(
 ) -> None:
     """Every question, answer and refusal, with what it cost."""
     from dpfda.federation.audit_log import AuditLog
+    from dpfda.federation.decisions import Decisions
     from dpfda.federation.folder import SiteFolder
     from dpfda.federation.policy import SitePolicy
+    from dpfda.federation.site import check_ledger
     from dpfda.federation.site_ledger import open_ledger
 
     own = SiteFolder(folder)
     audit = AuditLog(own.audit)
     if verify:
-        count = audit.verify()
-        open_ledger(SitePolicy.load(own.policy_path)).verify()
+        count, ledger = audit.verify(), open_ledger(SitePolicy.load(own.policy_path))
+        ledger.verify()
+        check_ledger(ledger, audit, Decisions(own))
         ctx.obj.out.print(f"{count} lines, unbroken from the first to the last; the ledger is whole.")
         return
     for line in audit.lines()[-last:]:
@@ -292,6 +294,8 @@ def _show_promise(offer: Offer, promise: Promise, terminal: Terminal) -> None:
         f"Taken as public: {terms.x} in {list(terms.domain)}, {terms.y} in {list(terms.y_bounds)}; values outside are left "
         "out or clamped.",
         *(f"  covariate {each.name}: {_describe_covariate(each)}" for each in terms.covariates),
+        f"Columns that are read here, by your policy: {', '.join(promise.columns)}. {terms.y} and {terms.x} are the "
+        "coordinator's words for them.",
         f"Terms (SHA-256): {terms.digest()}",
     ]
     for line in lines:

@@ -33,6 +33,7 @@ _CONNECT_SECONDS = 10
 _SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _WRITING: dict[str, Any] = {"isolation_level": "READ COMMITTED", "postgresql_readonly": False}
 _READING: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+MEANWHILE = "was written by another process at the same moment; try again"
 _NONE = (
     "does not exist, and opening never makes one: correct the address, create it once with `dpfda budget init`, or, if \
 there was one, use `dpfda budget restore`"
@@ -41,8 +42,8 @@ _ADVICE = {
     "3F000": _NONE,  # no such schema
     "42P01": _NONE,  # no such table
     "42703": "is not of this version of dpfda; take one of version 0.1 over with `dpfda budget migrate`",
-    "23505": "was written by another process at the same moment; try again",
-    "40001": "was written by another process at the same moment; try again",
+    "23505": MEANWHILE,
+    "40001": MEANWHILE,
     "42P07": "exists already; open it, or name another one with ?ledger=NAME",
     "42501": "may not be used by this database user; ask for the right to read and write its schema",
     "55P03": "is in use by another process; wait for it to finish and try again",
@@ -56,6 +57,12 @@ class SqlTransaction:
 
     def __init__(self, connection: sa.Connection, tables: _Tables) -> None:
         self._ask, self._tables = connection.execute, tables
+
+    def ask_within(self, statement: str) -> list[tuple[Any, ...]]:
+        """A statement of our own about tables of this ledger's schema, whatever their version is."""
+        self._ask(sa.text("SELECT set_config('search_path', :schema, true)"), {"schema": self._tables.schema})
+        found = self._ask(sa.text(statement))
+        return [tuple(row) for row in found] if found.returns_rows else []
 
     def create(self) -> None:
         """Make the empty tables, in their own schema."""
@@ -169,7 +176,7 @@ class SqlStore:
         if not isinstance(schema, str) or not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", schema):
             raise InvalidInput(f"?ledger= must be lower-case letters, digits and underscores, got {schema!r}.")
         bare = address.difference_update_query(["ledger"])
-        self._shown = f"{bare.render_as_string(hide_password=True)} ({schema})"
+        self.shown = f"{bare.render_as_string(hide_password=True)} ({schema})"
         self._tables = _Tables(schema)
         try:
             self._engine = sa.create_engine(
@@ -204,7 +211,7 @@ class SqlStore:
                         self._lock(connection)
                     yield SqlTransaction(connection, self._tables)
         except sa.exc.TimeoutError:
-            raise LedgerError(f"The ledger {self._shown} {_ADVICE['55P03']}.") from None
+            raise LedgerError(f"The ledger {self.shown} {_ADVICE['55P03']}.") from None
         except sa.exc.DBAPIError as error:
             raise LedgerError(self._explain(error)) from None
 
@@ -226,9 +233,9 @@ class SqlStore:
         state = getattr(error.orig, "sqlstate", None)
         advice = _ADVICE.get(str(state))
         if advice is not None:
-            return f"The ledger {self._shown} {advice}."
+            return f"The ledger {self.shown} {advice}."
         reason = (str(error.orig).strip().splitlines() or ["no answer"])[0].rstrip(".")
-        return f"The ledger {self._shown} cannot be reached ({reason}); check address, name and password."
+        return f"The ledger {self.shown} cannot be reached ({reason}); check address, name and password."
 
 
 def _dispose(engine: sa.Engine, process: int) -> None:

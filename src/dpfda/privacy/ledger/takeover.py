@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import sqlite3
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,10 +21,11 @@ from dpfda.privacy.accounting import GaussianEvent
 from dpfda.privacy.ledger import chain, totals
 from dpfda.privacy.ledger.ledger import Ledger, new_store, store_at, timestamp
 from dpfda.privacy.ledger.place import check_place
-from dpfda.privacy.ledger.rows import RunRecord, altered
+from dpfda.privacy.ledger.rows import RunRecord, Store, altered
 from dpfda.privacy.ledger.session import Session
 from dpfda.privacy.ledger.sqlite import SqliteStore, sync_folder
 
+Ask = Callable[[str], Iterable[Any]]
 OLD_ENDING = ".version-0.1"
 _OLD_COLUMNS = ("seq", "at", "actor", "silo", "run", "round", "attempt", "digest", "event", "previous", "hash")
 
@@ -38,15 +40,13 @@ class Old:
 
 
 def migrate(path: str | os.PathLike[str]) -> Ledger:
-    """Put a ledger of this version, with the same debits, in the place of a file of version 0.1, which is kept beside it.
+    """Put a ledger of this version, with the same debits, in the place of one of version 0.1, which is kept beside it.
 
-    Interrupted at any moment it can be given again: the old file is marked before the new one takes its name.
+    Interrupted at any moment it can be given again: the old file is marked before the new one takes its name. On a server
+    all of it is one transaction.
     """
     if "://" in str(path):
-        raise InvalidInput(
-            "A ledger of version 0.1 on a server cannot be taken over: make another with `dpfda budget restore`, which "
-            "charges all of the budget."
-        )
+        return _migrate_on_server(str(path))
     place = Path(path).absolute()
     new, kept = place.with_name(f"{place.name}.migrating"), place.with_name(place.name + OLD_ENDING)
     if not os.path.lexists(place) and new.exists() and kept.exists():  # interrupted between the two names
@@ -60,7 +60,7 @@ def migrate(path: str | os.PathLike[str]) -> Ledger:
             connection.execute("BEGIN IMMEDIATE")
             mark = dict(connection.execute("SELECT name, value FROM meta")).get("version", "")
             if mark == "1":
-                old = _read_old(connection)
+                old = _read_old(connection.execute)
                 with suppress(FileNotFoundError):
                     new.unlink()  # of an interrupted migration, never used
                 _write(SqliteStore(new), old)
@@ -137,10 +137,24 @@ def _copy(source: Ledger, session: Session) -> None:
     session.meta["key"] = old.meta["key"]
 
 
-def _read_old(connection: sqlite3.Connection) -> Old:
+def _migrate_on_server(url: str) -> Ledger:
+    """What is read is verified first, and must still be the same when the tables change their names."""
+    from dpfda.privacy.ledger.successor import SuccessorStore
+
+    def read(ask: Ask) -> Old:
+        if dict(ask("SELECT name, value FROM meta")).get("version") != "1":
+            raise InvalidInput("The ledger at this address is not of version 0.1; open it as it is.")
+        return _read_old(ask)
+
+    store = SuccessorStore(url, read)
+    _write(store, store.read())
+    return Ledger.open(url)
+
+
+def _read_old(ask: Ask) -> Old:
     """Everything of a ledger of version 0.1, its chain and its releases verified."""
-    meta = dict(connection.execute("SELECT name, value FROM meta"))
-    found = connection.execute(f"SELECT {', '.join(_OLD_COLUMNS)} FROM debits ORDER BY seq")
+    meta = dict(ask("SELECT name, value FROM meta"))
+    found = ask(f"SELECT {', '.join(_OLD_COLUMNS)} FROM debits ORDER BY seq")
     rows = [dict(zip(_OLD_COLUMNS, fields, strict=True)) for fields in found]
     head = chain.content_hash({name: meta.get(name) for name in ("version", "epsilon", "delta", "created", "note")})
     for position, row in enumerate(rows, start=1):
@@ -151,14 +165,14 @@ def _read_old(connection: sqlite3.Connection) -> Old:
     if meta.get("head") != head:
         raise LedgerError(altered("rows are missing at its end"))
     releases = {}
-    for run, round, payload, seal in connection.execute("SELECT run, round, payload, sha256 FROM releases"):
+    for run, round, payload, seal in ask("SELECT run, round, payload, sha256 FROM releases"):
         if not isinstance(payload, bytes) or hashlib.sha256(payload).hexdigest() != seal:
             raise LedgerError(altered(f"the stored release of round {round} of run {run!r} has changed"))
         releases[run, round] = payload
     return Old(meta, rows, releases)
 
 
-def _write(store: SqliteStore, old: Old) -> None:
+def _write(store: Store, old: Old) -> None:
     """A ledger of this version with the debits, answers, notes and counts of an old one."""
     last = {(row["run"], row["round"]): row["seq"] for row in old.rows}
 
