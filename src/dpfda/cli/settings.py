@@ -51,6 +51,7 @@ DEFAULTS: dict[str, Any] = {
     "outside": "drop",
     "duplicates": "refuse",
     "scratch": None,
+    "engine": None,
     "include-owner-notes": False,
 }
 _PATHS = ("source", "ledger", "report", "json", "figure", "scratch")
