@@ -28,6 +28,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "planner.md"
 FRESH, DELTA = 20_261_117, 1e-5
 LIMITS = {"symmetric": 1.5, "binary": 2.0, "skewed": 2.0}
 CORRELATION = 0.3
+LOCAL_SHARE = 8  # studies of one-subject sites take long: an eighth of the repetitions
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,8 @@ def measure(setting: Setting, repetitions: int) -> tuple[float, float, float]:
     """The forecast, the mean of the measured squared errors, and its standard error."""
     study, truth, errors = plan_of(setting), make_truth(setting), []
     forecast = (study.local() if setting.S == 0 else study.expected()).total
+    if setting.S == 0:
+        repetitions = max(3, repetitions // LOCAL_SHARE)
     for seed in range(repetitions):
         curves = draw(setting, np.random.default_rng([FRESH, seed]))
         mean = PrivateMean(domain=(0, 1), y_bounds=study.y_bounds, random_state=seed)
@@ -130,7 +133,8 @@ def write_page(rows: list[tuple[Setting, tuple[float, float, float]]], repetitio
     """docs/planner.md."""
     lines = [
         "# The planner against what happens",
-        f"Written by `python -m benchmarks.planner` ({seconds / 60:.0f} minutes, {repetitions} repetitions); do not edit.",
+        f"Written by `python -m benchmarks.planner` ({seconds / 60:.0f} minutes, {repetitions} repetitions, an "
+        "eighth for sites of one subject); do not edit.",
         "`dpfda plan` forecasts the squared L2 error of the default method from public guesses. Here the guesses are right "
         "(sds of subjects and measurements, size of the signal; for binary y the prevalence), the curve is not known to it, "
         f"and the error is then measured. delta = {DELTA:g}. A forecast is called honest within a factor "

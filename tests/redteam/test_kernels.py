@@ -48,6 +48,7 @@ ENTRIES = {
     "curves/fingerprint.py": {"_add_facts", "_add_points", "_add_rows", "_label_texts"},
     "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
     "curves/tables/repeats.py": {"_has_repeat"},
+    "reproduce/published_runs.py": {"_add_truncated"},
     "silo/kernels/changing.py": {"_add_part", "_copy_rows", "_finish", "_make_weights"},
     "silo/kernels/changing_passes.py": {"_truncated_changing_pass", "_whitened_changing_pass"},
     "silo/kernels/long_curves.py": {"_add_gram_part", "_add_part"},
@@ -313,16 +314,16 @@ def wrong_calls_about_changing_designs():
     asked = changing_passes.Question(
         np.zeros((2, 3)), np.ones(3), passes.NO_MIXTURE, np.zeros((2, nodes.count)), nodes.functions
     )
-    ball, nothing = EllipsoidBound(np.ones(6), 1.0), np.zeros(0)
+    ball, lanes = EllipsoidBound(np.ones(6), 1.0), np.zeros(8 * packed.groups)
     identity, all_change = np.eye(6), np.ones(9, dtype=bool)
 
     def truncated(packed=packed, design=design, frequencies=frequencies, nodes=nodes, bound=bound, **changed):
         question = asked._replace(**changed)
         changing_passes.truncated_changing_pass(packed, design, frequencies, nodes, question, bound)
 
-    def white(whitener=identity, ball=ball, norms=nothing):
+    def white(whitener=identity, ball=ball, lengths=lanes):
         parts = packed, design, frequencies, nodes, asked
-        changing_passes.whitened_changing_pass(*parts, whitener, ball, 1.0, False, None, None, norms)
+        changing_passes.whitened_changing_pass(*parts, whitener, ball, False, lengths)
 
     def sealed(**changed):
         changing.SealedDesign(arrays._replace(**changed), packed, nodes.count)
@@ -355,7 +356,7 @@ def wrong_calls_about_changing_designs():
         "changing nodes: functions": lambda: truncated(functions=np.zeros((nodes.count, 4))),
         "changing whitener: size": lambda: white(whitener=np.eye(3)),
         "changing ball: size": lambda: white(ball=EllipsoidBound(np.ones(3), 1.0)),
-        "changing norms: size": lambda: white(norms=np.zeros(8)),
+        "changing lengths: size": lambda: white(lengths=lanes[:-8]),
         "changing rows: short": lambda: sealed(rows=arrays.rows[:8]),
         "changing weights: short": lambda: sealed(weights=arrays.weights[:8]),
         "changing rows: points": lambda: filled(rows=rows[:-1]),
@@ -386,15 +387,15 @@ def wrong_calls():
         EllipsoidBound(np.ones(3), 1.0),
     )
 
-    identity, nothing, four, weights = np.eye(3), np.zeros(0), np.zeros(4), EllipsoidBound(np.ones(4), 1.0)
+    identity, four, weights = np.eye(3), np.zeros(4), EllipsoidBound(np.ones(4), 1.0)
 
     def truncated(packed=packed, iterate=iterate, scales=scales, bound=bound, mixture=passes.NO_MIXTURE):
         passes.truncated_pass(packed, frequencies, iterate, scales, bound, mixture)
 
-    def white(whitener=identity, ball=ball, threshold=1.0, direction=None, remainder=None, norms=nothing):
-        passes.whitened_pass(
-            packed, frequencies, iterate, scales, whitener, ball, threshold, True, direction, remainder, norms
-        )
+    lanes = np.zeros(8 * packed.groups)
+
+    def white(whitener=identity, ball=ball, lengths=lanes):
+        passes.whitened_pass(packed, frequencies, iterate, scales, whitener, ball, True, lengths)
 
     def moments(centre=four, bound=weights):
         summary_passes.moment_pass(packed, frequencies, centre, bound)
@@ -435,12 +436,10 @@ def wrong_calls():
         "whitener: size": lambda: white(whitener=np.eye(4)),
         "whitener: order": lambda: white(whitener=np.asfortranarray(np.arange(9.0).reshape(3, 3))),
         "ball: size": lambda: white(ball=EllipsoidBound(np.ones(2), 1.0)),
-        "threshold: NaN": lambda: white(threshold=float("nan")),
-        "threshold: infinite": lambda: white(threshold=float("inf")),
-        "direction: size": lambda: white(direction=np.ones(2), remainder=EntrywiseBound([1.0])),
-        "direction: alone": lambda: white(direction=np.ones(3)),
-        "remainder: size": lambda: white(direction=np.ones(3), remainder=EntrywiseBound([1.0, 1.0])),
-        "norms: size": lambda: white(norms=np.zeros(8)),
+        "ball: other bound": lambda: white(ball=bound),
+        "lengths: none": lambda: white(lengths=np.zeros(0)),
+        "lengths: size": lambda: white(lengths=lanes[:-8]),
+        "lengths: type": lambda: white(lengths=lanes.astype(np.float32)),
         "centre: size": lambda: moments(centre=np.zeros(3)),
         "moments: weights": lambda: moments(bound=EllipsoidBound(np.ones(3), 1.0)),
         "start: negative": lambda: sealed(start=starts - 8),

@@ -66,6 +66,16 @@ def honest_terms() -> list[StudyTerms]:
     return [
         StudyTerms("adaptive", domain, y_bounds, (mine,), n_basis=3, alpha=2.0),
         StudyTerms("adaptive", domain, y_bounds, (mine, other), (number, category), basis="fourier"),
+        StudyTerms(
+            "adaptive",
+            domain,
+            y_bounds,
+            (mine,),
+            basis="cosine",
+            assume_symmetric=True,
+            outcome="binary",
+            visit_times=(0.0, 0.25, 1.0),
+        ),
         StudyTerms("adaptive", domain, y_bounds, (mine,), (number,), intercept=False, basis="fourier-extension"),
         StudyTerms(
             "published", domain, y_bounds, (mine,), (number,), n_basis=3, constants=constants, projection="cone"
@@ -232,7 +242,9 @@ def _edge(allowed: ranges.Range, rng: np.random.Generator) -> Any:  # noqa: PLR0
     if isinstance(allowed, ranges.Text):
         return "a" * int(_pick(rng, (0, 1, allowed.most, allowed.most + 1)))
     if isinstance(allowed, ranges.Several):
-        return [_edge(allowed.inner, rng) for _ in range(int(rng.integers(0, 4)))]
+        many = rng.random() < 0.05
+        count = _pick(rng, (allowed.most, allowed.most + 1)) if many else int(rng.integers(0, 4))
+        return [_edge(allowed.inner, rng) for _ in range(count)]
     return _pick(rng, _OTHERS)
 
 

@@ -8,9 +8,11 @@ from typing import Any
 from dpfda import _validate
 from dpfda._typing import Interval
 from dpfda.curves.tables import Covariate, Domain
+from dpfda.curves.tables.dates import parse_day
 from dpfda.curves.tables.formula import parse_formula
 from dpfda.curves.tables.reading import parse_number
 from dpfda.errors import InvalidInput
+from dpfda.protocol.terms import MOST_VISITS
 
 
 def parse_ends(name: str, value: Any) -> tuple[Any, Any]:
@@ -34,6 +36,24 @@ def parse_interval(name: str, value: Any) -> Interval:
 def parse_domain(value: Any, date_format: str | None = None) -> Domain:
     """Two numbers or two dates, written as those of the table."""
     return Domain.between(*parse_ends("domain", value), date_format)
+
+
+def parse_visit_times(value: Any, domain: Domain, date_format: str | None = None) -> tuple[float, ...]:
+    """Times within the domain, numbers or dates as its ends are, in the numbers that the curves hold."""
+    entries = parse_names(value if isinstance(value, str | list | tuple) else [value])
+    if domain.origin is None:
+        times = [parse_number("--visit-times", entry) for entry in entries]
+    else:
+        days = [parse_day(entry, date_format) for entry in entries]
+        if None in days:
+            raise InvalidInput(f"--visit-times must hold dates, as --domain does, got {value!r}.")
+        times = [float((day - domain.origin).days) for day in days if day is not None]
+    low, high = domain.interval
+    if not all(low <= time <= high for time in times):
+        raise InvalidInput("--visit-times must lie in --domain; leave out those beyond it, or widen the domain.")
+    if not times or len(set(times)) != len(times) or len(times) > MOST_VISITS:
+        raise InvalidInput(f"--visit-times must be 1 to {MOST_VISITS} different times, as in 0,6,12,24, got {value!r}.")
+    return tuple(times)
 
 
 def parse_names(value: Any) -> list[str]:

@@ -18,13 +18,14 @@ from dpfda.estimators.parameters import check_is_fitted
 from dpfda.estimators.sites import Sites
 from dpfda.inference.answers import Answers
 from dpfda.inference.bands import half_widths
-from dpfda.inference.coding import Coding, default_coding
+from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.law import Law, pad_mean
 from dpfda.inference.summary import write_estimand, write_summary_html
 from dpfda.methods.run import Outcome
 from dpfda.planning.expected_error import ExpectedError
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import PrivacyStatement
+from dpfda.protocol.terms import StudyTerms
 
 BAND_POINTS = 201
 
@@ -116,7 +117,7 @@ class FittedFunctions(Answers):
         privacy : PrivacyStatement
             The promise that the outcome was released under.
         coding : Coding, optional
-            The names and meaning of the design columns; column-1, column-2, ... when left out.
+            The names and meaning of the design columns; when left out, as the study's terms have them, if these are known.
         """
         self._basis = basis
         self._coefficients = scaling.to_user_units(outcome.coefficients)
@@ -131,12 +132,21 @@ class FittedFunctions(Answers):
         self.n_basis_ = basis.size
         self.privacy_ = privacy
         self.heads_ = dict(outcome.heads)
-        self.coding_ = default_coding(scaling.design_bounds) if coding is None else coding
+        self.coding_ = self._name_columns(scaling) if coding is None else coding
         self.limits_ = scaling.y_bounds
         self.law_ = self._make_law()
         self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)
         self.estimand_, self.warnings_ = write_estimand(self.y_name, self.x_name, self.limits_), outcome.notices
         return self
+
+    def _name_columns(self, scaling: Scaling) -> Coding:
+        """From the terms of a study across sites, which has names; else column-1, column-2, ..."""
+        terms: StudyTerms | None = getattr(self, "terms_", None)
+        if terms is None:
+            return default_coding(scaling.design_bounds)
+        self.x_name, self.y_name = terms.x, terms.y
+        covariates = tuple(Covariate(each.name, each.bounds, each.levels) for each in terms.covariates)
+        return Coding(covariates, terms.intercept)
 
     def _make_law(self) -> Law:
         """The joint law of all coefficients; functions beyond the basis, where the method has any, have mean zero."""

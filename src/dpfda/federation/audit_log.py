@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dpfda.errors import LedgerError
-from dpfda.federation.files import OWNER_ONLY, sync_folder, write_json
+from dpfda.federation.files import OWNER_ONLY, sync_folder
 
 GENESIS = "0" * 64
 _MAX_TEXT = 500
@@ -109,7 +109,7 @@ class AuditLog:
         file.write(json.dumps(line, sort_keys=True).encode() + b"\n")
         file.flush()
         os.fsync(file.fileno())
-        write_json(self._head, {"lines": line["seq"], "hash": line["hash"]}, sync="content")
+        _write_end(self._head, number, str(line["hash"]))
 
     def _describe_loss(self) -> str:
         return (
@@ -148,13 +148,14 @@ def _read_last(file: BinaryIO) -> tuple[int, str]:
 
 
 def _write_end(path: Path, lines: int, digest: str) -> None:
-    """Overwrite the file with the log's end, in one write of a fixed length; not synced, since the line itself is."""
+    """Overwrite the file with the log's end, durably: one write of a fixed length, within one sector, costs no new name."""
     content = json.dumps({"hash": digest, "lines": lines}).ljust(_END_BYTES).encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, OWNER_ONLY)
     try:
         os.pwrite(descriptor, content, 0)
         if os.fstat(descriptor).st_size != len(content):  # of an earlier version
             os.ftruncate(descriptor, len(content))
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -110,12 +110,20 @@ def describe_promise(promise: Promise) -> list[str]:
         f"Taken as public: {terms.x} in {list(terms.domain)}, {terms.y} in {list(terms.y_bounds)}; values outside are left "
         "out or clamped.",
         *(f"  covariate {each.name}: {_describe_covariate(each)}" for each in terms.covariates),
+        *(f"Declared by the coordinator: {said}." for said in _list_declarations(terms)),
         f"Columns that are read here, by your policy: {', '.join(promise.columns)}. {terms.y} and {terms.x} are the "
         "coordinator's words for them.",
         f"A round closes {terms.grace_seconds:g} s after the quorum ({terms.min_silos} of {len(terms.silos)} sites) has "
         f"answered, at the latest after {terms.round_seconds:g} s.",
         f"Terms (SHA-256): {terms.digest()}",
     ]
+
+
+def _list_declarations(terms: StudyTerms) -> list[str]:
+    """What the method may take for granted; a wrong declaration costs accuracy, never privacy."""
+    said = [f"visits at {', '.join(f'{time:g}' for time in terms.visit_times)}"] if terms.visit_times else []
+    said += [f"{terms.y} is of the kind {terms.outcome!r}"] if terms.outcome != "any" else []
+    return said + (["curves lie symmetrically around their mean"] if terms.assume_symmetric else [])
 
 
 def _describe_covariate(covariate: Any) -> str:

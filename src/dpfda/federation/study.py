@@ -16,13 +16,14 @@ from dpfda import _validate
 from dpfda.errors import InvalidInput
 from dpfda.federation import toml_tables as tables
 from dpfda.federation.names import check_site_name
-from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.plans.registry import default_basis, make_plan
 from dpfda.protocol.published_constants import PublishedConstants
-from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
+from dpfda.protocol.terms import OUTCOMES, CovariateTerms, SiloTerms, StudyTerms
 
+DECLARATIONS = ("assume_symmetric", "outcome", "visit_times")
 _TOP = (
     "consortium", "name", "model", "domain", "y_bounds", "x", "y", "basis", "n_basis", "alpha", "method", "constants",
-    "variant", "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites",
+    "variant", "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites", *DECLARATIONS,
 )  # fmt: skip
 _SITE = ("name", "n", "epsilon", "delta", "points_per_curve")
 _COVARIATE = ("bounds", "levels")
@@ -50,6 +51,8 @@ def make_estimator(terms: StudyTerms) -> Any:
         "domain": terms.domain, "y_bounds": terms.y_bounds, "basis": terms.basis, "n_basis": terms.n_basis,
         "alpha": terms.alpha, "method": terms.method, "constants": terms.constants,
         "variant": terms.variant,
+        "assume_symmetric": terms.assume_symmetric, "visit_times": terms.visit_times,
+        "outcome": None if terms.outcome == OUTCOMES[0] else terms.outcome,
     }  # fmt: skip
     if terms.model == "mean":
         return PrivateMean(**public)
@@ -75,6 +78,9 @@ def read_study(path: Path) -> StudyFile:
     if not 1 <= _validate.integer("min_sites", minimum) <= len(silos):
         raise InvalidInput(f"min_sites must be between 1 and the number of sites ({len(silos)}).")
     method = _validate.choice("method", fields.pop("method", "adaptive"), ("adaptive", "published"))
+    if method == "published" and not fields.keys().isdisjoint(DECLARATIONS):
+        raise InvalidInput(f'{", ".join(DECLARATIONS)} are for method = "adaptive"; leave them out.')
+    fields.setdefault("basis", default_basis(method))
     terms = StudyTerms(method, silos=silos, covariates=covariates, min_silos=minimum, **fields)
     make_plan(terms)
     return StudyFile(terms, consortium)

@@ -4,7 +4,7 @@
 seen at m points with noise, have gradients of a known covariance; the plan says at which multiple of their median length
 they are clipped and what each round may spend, which gives the noise; the Sobolev prior that the method fits shrinks both.
 The result is split into bias (what the basis cannot show and what shrinkage takes away), sampling (few curves, few points)
-and privacy. It is a forecast, not a bound: within a factor 2 on the benchmark grid when the guesses are right.
+and privacy. It is a forecast, not a bound: docs/planner.md compares it with measured errors.
 
 No function here takes data. `spread`, `noise_sd` and `signal` are ASSUMPTIONS: left out, each is 0.12 of the half width of
 `y_bounds`, which is too optimistic where curves fill their bounds. Give them from earlier studies where you can.
@@ -27,7 +27,8 @@ from dpfda.methods.adaptive.constants import GUESSED_SD
 from dpfda.methods.adaptive.forecast import Guesses, forecast
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import make_plan
-from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
+from dpfda.protocol.plans.registry import default_basis
+from dpfda.protocol.terms import OUTCOMES, CovariateTerms, SiloTerms, StudyTerms
 
 Function = Callable[[Floats], Floats]
 
@@ -94,10 +95,14 @@ def expected_error(
     S: int = 1,
     d: int = 0,
     design_bounds: tuple[float, float] = (-1.0, 1.0),
-    basis: str = "cosine",
+    basis: str = default_basis("adaptive"),
     n_basis: int | None = None,
     alpha: float = 2.0,
     extension: float = 1.5,
+    domain: tuple[float, float] = (0.0, 1.0),
+    assume_symmetric: bool = False,
+    outcome: str | None = None,
+    visit_times: Sequence[float] = (),
     **guesses: Any,
 ) -> ExpectedError:
     """The expected squared L2 error of the default method.
@@ -110,6 +115,10 @@ def expected_error(
         Points per curve; where they differ, their harmonic mean.
     d : int
         Covariates besides the intercept, each within `design_bounds`.
+    domain : (float, float)
+        The range of x; it matters for `visit_times` alone.
+    assume_symmetric, outcome, visit_times : optional
+        Declarations, as for the estimators. The forecast depends on the first; the others help where data differ from it.
     spread, noise_sd : float, optional
         Guesses: sd of the curves around their mean at a point, and of the noise of one measurement.
     signal : float, function or list of functions, optional
@@ -126,8 +135,8 @@ def expected_error(
 
     Notes
     -----
-    No data are involved, so nothing is spent. A forecast, not a bound: within a factor 2 on the benchmark grid when the
-    guesses are right.
+    No data are involved, so nothing is spent. A forecast, not a bound: docs/planner.md compares it with measured
+    errors. It is too small for binary and skewed outcomes and under local privacy.
 
     Examples
     --------
@@ -142,9 +151,10 @@ def expected_error(
     (low, high), d = _validate.interval("y_bounds", y_bounds), _validate.integer("d", d, minimum=0)
     left, right = _validate.interval("design_bounds", design_bounds)
     terms = StudyTerms(
-        "adaptive", (0.0, 1.0), (low, high), tuple(silo_terms(n, S, epsilon, delta)),
+        "adaptive", _validate.interval("domain", domain), (low, high), tuple(silo_terms(n, S, epsilon, delta)),
         tuple(CovariateTerms(f"column-{number}", (left, right)) for number in range(1, d + 1)),
-        basis=basis, n_basis=n_basis, alpha=alpha, extension=extension,
+        basis=basis, n_basis=n_basis, alpha=alpha, extension=extension, assume_symmetric=assume_symmetric,
+        outcome=outcome or OUTCOMES[0], visit_times=tuple(visit_times),
     )  # fmt: skip
     return expected_error_of(make_plan(terms), m, **guesses)
 

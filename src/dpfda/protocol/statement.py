@@ -8,6 +8,7 @@ from typing import Any
 
 from dpfda.privacy.accounting import gaussian_epsilon, mu_squared, price
 from dpfda.protocol.plan import Plan
+from dpfda.protocol.terms import OUTCOMES
 
 UNIT = "curve"
 NEIGHBOURS = "replace-one"
@@ -49,7 +50,7 @@ class PrivacyStatement:
     silos : tuple of SiloPrivacy
         Promise and exact cost of every silo.
     public_inputs : mapping
-        What was taken as public, with its values.
+        What was taken as public, with its values; among it what was declared (assume_symmetric, outcome, visit_times).
     epsilon, delta : float
         The largest that a silo promised.
 
@@ -62,7 +63,7 @@ class PrivacyStatement:
     Protected unit: one curve (all points of one subject); neighbours: replace-one.
     Mechanism: adaptive mean, 6 rounds of Gaussian noise (exact calibration).
     silo-1: 1000 curves, (epsilon, delta) = (1, 1e-05) for everything released; exact cost epsilon = 0.99... at that delta.
-    Taken as public: domain = (0.0, 1.0), y_bounds = (-4.0, 4.0), basis = cosine (...), number of curves = 1000.
+    Taken as public: domain = (0.0, 1.0), y_bounds = (-4.0, 4.0), basis = free-ends (16), number of curves = 1000.
     """
 
     private: bool
@@ -117,7 +118,7 @@ def statement(plan: Plan, *, private: bool) -> PrivacyStatement:
     mechanism = f"{plan.algorithm}, {len(plan.rounds)} rounds of Gaussian noise ({plan.calibration} calibration)"
     if not private:
         mechanism += "; noise from a seed, so the guarantee is void"
-    public = {
+    public: dict[str, Any] = {
         "domain": plan.basis.domain,
         "y_bounds": plan.scaling.y_bounds,
         "basis": f"{plan.basis.name} ({plan.basis.size})",
@@ -125,7 +126,21 @@ def statement(plan: Plan, *, private: bool) -> PrivacyStatement:
     }
     if plan.n_coefficients > 1:
         public["design_bounds"] = plan.scaling.design_bounds
+    public |= _list_declarations(plan)
     return PrivacyStatement(private, UNIT, NEIGHBOURS, mechanism, tuple(silos), public)
+
+
+def _list_declarations(plan: Plan) -> dict[str, Any]:
+    """What the study's users declared to the default method, visit times in the units of x; nothing that they did not."""
+    said, (low, high) = plan.assumptions, plan.basis.domain
+    declared: dict[str, Any] = {}
+    if said.symmetric:
+        declared["assume_symmetric"] = True
+    if said.outcome != OUTCOMES[0]:
+        declared["outcome"] = said.outcome
+    if said.visit_times:
+        declared["visit_times"] = tuple(float(f"{low + time * (high - low):.12g}") for time in said.visit_times)
+    return declared
 
 
 def not_private(reason: str) -> PrivacyStatement:

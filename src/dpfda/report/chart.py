@@ -13,6 +13,7 @@ from dpfda.report.formatting import format_number, typical_half_width
 
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 14.0, 50.0
 _WIDE = 5.0
+_SPARSE = 2.0  # times the typical half width: where a band is wider, there are few data
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ def draw_chart(document: dict[str, Any], index: int, *, width: float = 880, heig
         f'aria-label="{escape(label)}" data-left="{LEFT:g}" data-right="{RIGHT:g}" data-top="{TOP:g}" '
         f'data-bottom="{BOTTOM:g}" data-low="{frame.y_range[0]!r}" data-high="{frame.y_range[1]!r}">',
         _axes(frame, study, y_label),
+        _sparse(frame, grid, function),
         _zero_line(frame) if is_effect else "",
         _band(frame, grid, function),
         f'<path class="curve" d="{_path(frame, grid, function["values"])}"/>',
@@ -78,6 +80,31 @@ def leaves_the_picture(function: dict[str, Any]) -> bool:
     low, high = choose_y_range(function)
     below, above = function["low"] or (), function["high"] or ()
     return any(side is None or not low <= side <= high for side in (*below, *above))
+
+
+def find_sparse(grid: Sequence[float], function: dict[str, Any]) -> list[tuple[float, float]]:
+    """Intervals of x on which the band is much wider than elsewhere: few data, as far as released numbers can tell."""
+    half = typical_half_width(function)
+    if half is None:
+        return []
+    sides = zip(function["low"], function["high"], strict=True)
+    wide = [low is None or high is None or high - low > 2 * _SPARSE * half for low, high in sides]
+    found: list[tuple[float, float]] = []
+    for place, is_wide in enumerate(wide):
+        if is_wide and place and wide[place - 1]:
+            found[-1] = (found[-1][0], grid[place])
+        elif is_wide:
+            found.append((grid[place], grid[place]))
+    return [(low, high) for low, high in found if high > low]
+
+
+def _sparse(frame: Frame, grid: Sequence[float], function: dict[str, Any]) -> str:
+    tall = frame.height - TOP - BOTTOM
+    return "".join(
+        f'<rect class="sparse" x="{frame.across(low):.1f}" y="{TOP:g}" width="{frame.across(high) - frame.across(low):.1f}" '
+        f'height="{tall:g}"/>'
+        for low, high in find_sparse(grid, function)
+    )
 
 
 def _path(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> str:

@@ -8,7 +8,7 @@ import math
 from datetime import datetime
 from typing import Any
 
-from dpfda.report.chart import draw_chart, leaves_the_picture, x_name
+from dpfda.report.chart import draw_chart, find_sparse, leaves_the_picture, x_name
 from dpfda.report.document import Document
 from dpfda.report.formatting import SOURCES, describe_error, format_number, format_small, typical_half_width
 from dpfda.report.privacy_card import write_privacy_card
@@ -70,6 +70,7 @@ def _charts(document: Document) -> list[dict[str, Any]]:
             "caption": _caption(function["name"], document),
             "half_width": typical_half_width(function),
             "is_cut": leaves_the_picture(function),
+            "is_sparse": bool(find_sparse(document["grid"], function)),
         }
         for index, function in enumerate(functions)
     ]

@@ -9,6 +9,13 @@ from typing import Any
 from dpfda.report.chart import x_name
 from dpfda.report.formatting import format_number, format_small
 
+_OUTCOMES = {
+    "binary": "one of two values",
+    "count": "a count",
+    "positive": "a positive quantity",
+    "score": "a score",
+}
+
 
 @dataclass(frozen=True)
 class Section:
@@ -74,9 +81,7 @@ def _write_public_inputs(document: dict[str, Any]) -> Section:
     public, origin = dict(document["privacy"]["public_inputs"]), document["study"]["x_origin"]
     if origin is not None and "domain" in public:
         public["domain"] = " to ".join(x_name(end, origin) for end in public["domain"])
-    facts = [
-        f"{name.replace('_', ' ')}: {_format_value(value)}" for name, value in public.items() if name != "design_bounds"
-    ]
+    facts = [_write_fact(name, value) for name, value in public.items() if name != "design_bounds"]
     for covariate in document["model"]["covariates"]:
         known = _format_value(covariate["bounds"]) if covariate["bounds"] else ", ".join(covariate["levels"])
         facts.append(f"{covariate['name']}: {known}")
@@ -105,6 +110,17 @@ def _write_not_private(document: dict[str, Any]) -> Section:
             "How long it took and how much memory it used; and the raw data themselves, which stay where they were.",
         ),
     )
+
+
+def _write_fact(name: str, value: Any) -> str:
+    """A public input in words; declarations are marked as what they are."""
+    if name == "assume_symmetric":
+        return "declared: curves lie symmetrically around their mean"
+    if name == "outcome":
+        return f"declared: y is {_OUTCOMES.get(value, value)}"
+    if name == "visit_times":
+        return f"declared: visits are scheduled at {', '.join(map(format_number, value))}"
+    return f"{name.replace('_', ' ')}: {_format_value(value)}"
 
 
 def _format_value(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import groupby
 from typing import Any
@@ -135,7 +135,12 @@ class Cell:
 
 
 def make_plan(cell: Cell, method: Method, epsilon: float) -> Plan:
-    """The production plan of a method at one budget."""
+    """The production plan of a method at one budget; portions and seeds of one design share it."""
+    return _make_plan(replace(cell, methods=(), seed=1), replace(method, epsilons=(), repetitions=1), epsilon)
+
+
+@lru_cache(maxsize=4096)
+def _make_plan(cell: Cell, method: Method, epsilon: float) -> Plan:
     covariates = tuple(CovariateTerms(f"column-{number}", (-1.0, 1.0)) for number in range(1, cell.d + 1))
     terms = partial(
         StudyTerms, method.terms_name, (0.0, 1.0), silos=tuple(cell.terms(epsilon)), covariates=covariates,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import visits
 
-from dpfda import BudgetExceeded, InvalidInput, Ledger
+from dpfda import BudgetExceeded, InvalidInput, Ledger, PrivateMean
 from dpfda.cli.fit import options
 from dpfda.cli.fit.dry_run import show_dry_run
 from dpfda.cli.fit.first_budget import set_first_budget
@@ -17,8 +17,9 @@ from dpfda.cli.fit.request import FitRequest, make_request
 from dpfda.cli.fit.runs import can_resume, choose_run
 from dpfda.cli.fit.spending import confirm_large_delta, make_budget_change, refuse_overspending
 from dpfda.cli.ledger_choice import HERE, VARIABLE, LedgerChoice, choose_ledger
-from dpfda.cli.settings import DEFAULTS, merge_settings
+from dpfda.cli.settings import DEFAULTS, merge_settings, write_toml
 from dpfda.cli.terminal import Terminal
+from dpfda.protocol.terms import SiloTerms
 
 
 @pytest.fixture
@@ -31,6 +32,54 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FitRequest:
 def test_a_request_holds_the_estimator_that_was_asked_for(request_: FitRequest) -> None:
     estimator = request_.estimator()
     assert (estimator.epsilon, estimator.domain, estimator.y_bounds) == (1.0, (20.0, 90.0), (0.0, 150.0))
+
+
+def again(request_: FitRequest, **changed: object) -> FitRequest:
+    return make_request({**request_.settings, "basis": None, **changed})
+
+
+@pytest.mark.parametrize(("method", "basis"), [("adaptive", "free-ends"), ("published", "cosine")])
+def test_the_basis_is_that_of_the_library_unless_one_is_named(request_: FitRequest, method: str, basis: str) -> None:
+    assert again(request_, method=method).estimator().basis == PrivateMean(method=method).choose_basis() == basis
+    assert again(request_, method=method, basis="fourier").estimator().basis == "fourier"
+    assert f'basis = "{basis}"' in write_toml(again(request_, method=method).settings)
+
+
+def test_declarations_reach_the_terms(request_: FitRequest) -> None:
+    declared = {"assume-symmetric": True, "outcome": "count", "visit-times": "20, 45.5,90"}
+    estimator = again(request_, **declared).estimator()
+    terms = estimator.make_terms([SiloTerms("a", 100, 1.0, 1e-5)], columns=1)
+    assert (terms.assume_symmetric, terms.outcome, terms.visit_times) == (True, "count", (20.0, 45.5, 90.0))
+    plain = request_.estimator().make_terms([SiloTerms("a", 100, 1.0, 1e-5)], columns=1)
+    assert (plain.assume_symmetric, plain.outcome, plain.visit_times) == (False, "any", ())
+
+
+def test_visit_times_may_be_dates_and_a_list(request_: FitRequest) -> None:
+    dates = {"domain": "2019-01-01:2019-12-31", "visit-times": ["2019-01-01", "2019-01-31"]}
+    assert again(request_, **dates).options["visit_times"] == (0.0, 30.0)
+    assert again(request_, **{"visit-times": [20, 30]}).options["visit_times"] == (20.0, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"outcome": "ordinal"}, "--outcome must be one of"),
+        ({"outcome": "any"}, "--outcome must be one of"),
+        ({"visit-times": "20,95"}, "--visit-times must lie in --domain"),
+        ({"visit-times": "20,20"}, "different times"),
+        ({"visit-times": ","}, "different times"),
+        ({"visit-times": ",".join(str(20 + i) for i in range(65))}, "1 to 64"),
+        ({"visit-times": "20,soon"}, "--visit-times must hold numbers"),
+        ({"visit-times": "20", "domain": "2019-01-01:2019-12-31"}, "--visit-times must hold dates"),
+        ({"assume-symmetric": True, "method": "published"}, "--assume-symmetric must be left out"),
+        ({"outcome": "binary", "method": "published"}, "--outcome must be left out"),
+    ],
+)
+def test_declarations_that_cannot_be_are_refused_before_the_data_are_read(
+    request_: FitRequest, changed: dict[str, object], words: str
+) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        again(request_, **changed)
 
 
 def test_every_option_of_a_fit_has_a_default_that_toml_may_set() -> None:

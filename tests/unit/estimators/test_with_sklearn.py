@@ -148,3 +148,23 @@ def test_names_of_a_frame_reach_the_answers() -> None:
         PrivateVaryingCoefficients(1, 1e-5, covariates={"male": (0, 1)}, design_bounds=(0, 1), **PUBLIC).fit(curves)
     with pytest.raises(InvalidInput, match="names must be 2 different ones"):
         curves.with_names(("a",))
+
+
+def test_a_study_across_sites_keeps_the_names_of_its_terms() -> None:
+    from dpfda.methods.run import run_study
+    from dpfda.protocol.plans.registry import make_plan
+    from dpfda.protocol.statement import statement
+    from dpfda.protocol.terms import CovariateTerms, StudyTerms
+    from dpfda.transports.in_process import InProcessTransport
+
+    silo = Silo(simulate_vcm(60, 5, 1, rng=1), epsilon=4, delta=1e-5, name="north", random_state=1)
+    terms = StudyTerms(
+        "adaptive", (0.0, 1.0), (-4.0, 4.0), (silo.terms(),), (CovariateTerms("dose", (-1.0, 1.0)),), x="t", y="hdl"
+    )
+    fit, plan = PrivateVaryingCoefficients(design_bounds=[(-1, 1)], **PUBLIC), make_plan(terms)
+    fit.terms_ = terms
+    fit.remember(
+        plan.basis, plan.scaling, run_study(terms, InProcessTransport([silo]), "r"), statement(plan, private=False)
+    )
+    assert fit.names_ == ("intercept", "dose")
+    assert repr(fit.effect("dose")) == "ReleasedCurve('dose', hdl over t in 0 to 1)"

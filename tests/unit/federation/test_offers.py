@@ -20,7 +20,7 @@ from dpfda.federation.data_checks import WARNING, check_data
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.keys import make_signing_key, public_text, read_signing_key
 from dpfda.federation.offers import Person, approve_offer, counter_offer, decline_offer, describe_offers, look_at_offer
-from dpfda.federation.policy import SitePolicy, read_policy
+from dpfda.federation.policy import Allowed, SitePolicy, read_policy
 from dpfda.federation.proposal import sign_terms
 from dpfda.federation.seal import write_seal
 from dpfda.federation.signed import INVITATION
@@ -55,7 +55,7 @@ def north(made):
     (place / "hdl.toml").write_text(STUDY.replace('name = "hdl"', f'name = "hdl-{time.monotonic_ns()}"'))
     terms = read_study(place / "hdl.toml").terms
     data = {"source": str(place / "visits.csv"), "id": "pid", "x": "age", "y": "hdl"}
-    set_policy(folder, SitePolicy(data, 1.0, 1e-5, 3.0, 1e-5, str(place / "ledger")))
+    set_policy(folder, SitePolicy(data, 1.0, 1e-5, 3.0, 1e-5, str(place / "ledger"), Allowed(covariates=("male",))))
     Decisions(folder).keep(sign_terms(terms, consortium.signing_key()))
     return folder, terms, place, consortium
 

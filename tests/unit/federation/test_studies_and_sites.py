@@ -13,11 +13,12 @@ from dpfda.errors import InvalidInput, LedgerError, ProtocolError, TransportErro
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.policy import Allowed, SitePolicy, read_policy
 from dpfda.federation.site_ledger import create_ledger, open_ledger
-from dpfda.federation.study import name_study, read_study
+from dpfda.federation.study import make_estimator, name_study, read_study
 from dpfda.methods.run import run_study
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.statement import statement
 from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 from dpfda.transports.checkpoint import CheckpointTransport, ReplayTransport, Transcript
 from dpfda.transports.in_process import InProcessTransport
@@ -175,6 +176,11 @@ SITE = '[[sites]]\nname = "a"\nn = 100\nepsilon = 1.0\ndelta = 1e-3\n'
         (STUDY + "max_rounds = 1\n" + SITE, "max_rounds"),
         (STUDY + 'sites = "a"\n', "tables"),
         (STUDY + SITE.replace("1.0", '"1"'), "epsilon"),
+        (STUDY + 'outcome = "ordinal"\n' + SITE, "outcome"),
+        (STUDY + "visit_times = [0.5, 2]\n" + SITE, "visit_times must lie in the domain"),
+        (STUDY + "visit_times = 0.5\n" + SITE, "visit_times must be a list"),
+        (STUDY + 'assume_symmetric = "yes"\n' + SITE, "assume_symmetric"),
+        (STUDY + 'method = "published"\noutcome = "binary"\n' + SITE, "leave them out"),
     ],
 )
 def test_mistakes_in_a_study_are_one_sentence(tmp_path, text, words):
@@ -192,6 +198,26 @@ def test_a_study_file_gives_terms_and_the_place_of_the_consortium(tmp_path):
     assert file.consortium == tmp_path / "c"
     assert file.terms.functions == ("intercept", "bmi")
     assert file.terms.min_silos == 1
+
+
+def test_declarations_of_a_study_file_reach_terms_estimator_and_statement(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY + 'assume_symmetric = true\noutcome = "binary"\nvisit_times = [0, 0.5, 1]\n' + SITE)
+    terms = read_study(path).terms
+    assert (terms.assume_symmetric, terms.outcome, terms.visit_times) == (True, "binary", (0.0, 0.5, 1.0))
+    estimator = make_estimator(terms)
+    estimator.check_parameters()
+    labels = {"name": terms.name, "min_silos": terms.min_silos}
+    assert estimator.make_terms(terms.silos, columns=1, **labels) == terms
+    assert statement(make_plan(terms), private=True).public_inputs["outcome"] == "binary"
+
+
+@pytest.mark.parametrize(("method", "basis"), [("adaptive", "free-ends"), ("published", "cosine")])
+def test_a_study_without_a_basis_has_that_of_its_method(method, basis, tmp_path):
+    (tmp_path / "study.toml").write_text(STUDY + f'method = "{method}"\n' + SITE)
+    terms = read_study(tmp_path / "study.toml").terms
+    assert terms.basis == basis
+    make_estimator(terms).check_parameters()
 
 
 def test_the_log_notices_every_change(tmp_path):

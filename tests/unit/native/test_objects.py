@@ -269,6 +269,7 @@ from dpfda.curves.fingerprint import label_texts, sum_lanes
 from dpfda.curves.tables.grouping import may_hold_copies, order_rows, split_columns
 from dpfda.curves.tables.repeats import has_repeat
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
+from dpfda.reproduce.published_runs import Moments, truncated_sums
 from dpfda.silo.kernels.packed import PackedCurves
 rng = np.random.default_rng(5)
 lengths = rng.integers(0, 60, 300)
@@ -276,19 +277,23 @@ offsets = np.append(0, np.cumsum(lengths))
 u, y = rng.random(offsets[-1]), rng.normal(size=offsets[-1])
 y[7], y[99], y[500] = 1e200, np.inf, np.nan
 design = np.column_stack([np.ones(300), rng.random(300)])
+changes = rng.random(300) < 0.5
+rows = np.repeat(design, lengths, axis=0)
+rows[:, 1] += np.repeat(changes, lengths) * rng.random(offsets[-1])
 exact, real = [], []
 for basis in (Fourier(5), Fourier(71), FreeEnds(9), BSpline(7)):
-    packed = PackedCurves.pack(u, y, offsets, design, basis)
     width = 2 * basis.size
     iterate, whitener = rng.normal(size=(2, basis.size)), rng.normal(size=(width, width))
-    ball, one = EllipsoidBound(np.ones(width), 2.0), EntrywiseBound(np.ones(1))
-    found = [packed.truncated_words(iterate, EntrywiseBound(np.ones(width)))]
-    found += packed.whitened_words(
-        iterate, whitener, ball, threshold=1.0, outer_products=True, direction=np.ones(width), remainder=one)
-    found += [packed.level_words(9)]
-    found += [packed.moment_words(np.zeros(basis.moment_count), EllipsoidBound(np.ones(basis.moment_count), 2.0))]
-    piece = PackedCurves.pack_pieces([(u[:400], np.ones(400), design[0])] * 3, basis)
-    found += [piece.truncated_words(iterate, EntrywiseBound(np.ones(width)))]
+    ball, found = EllipsoidBound(np.ones(width), 2.0), []
+    for each in (None, rows):
+        packed = PackedCurves.pack(u, y, offsets, design, basis, rows=each)
+        found += [packed.truncated_words(iterate, EntrywiseBound(np.ones(width)))]
+        total, outer, curve_lengths = packed.clipped_words(iterate, whitener, ball)
+        found += [total, outer, np.where(np.isfinite(curve_lengths), curve_lengths, -1.0), packed.level_words(9)]
+        found += [packed.moment_words(np.zeros(basis.moment_count), EllipsoidBound(np.ones(basis.moment_count), 2.0))]
+        piece = u[:400], np.ones(400), design[0] if each is None else rows[:400]
+        packed = PackedCurves.pack_pieces([piece] * 3, basis)
+        found += [packed.truncated_words(iterate, EntrywiseBound(np.ones(width)))]
     exact += [np.asarray(part).tobytes() for part in found]
     real += [float(v) for part in found for v in np.ravel(
         np.asarray(part)[0] * 2.0**32 + np.asarray(part)[1] if np.ndim(part) == 2 else part)]
@@ -297,7 +302,11 @@ exact += [part.tobytes() for part in order_rows(codes, rng.random(1000), rng.ran
 numbers = codes.astype(np.uint16)
 exact += [part.tobytes() for part in split_columns(numbers, np.bincount(codes), [rng.random(1000)])]
 exact += [repr(may_hold_copies(u, y, offsets)).encode(), repr(has_repeat(codes.astype(np.uint64))).encode()]
-exact += [repr(sum_lanes(u, y, offsets, design, None, b"0123456789abcdef")).encode()]
+for each in (design, (design, rows, changes)):
+    exact += [repr(sum_lanes(u, y, offsets, each, None, b"0123456789abcdef")).encode()]
+for q in (3, 4):
+    moments = Moments(rng.normal(size=(2, 50, q, q)), rng.normal(size=(2, 50, q)))
+    exact += [truncated_sums(moments, 5, 45, rng.normal(size=(2, q, 7)), rng.random((q, 7))).tobytes()]
 exact += [label_texts(np.array([0, 3, 12]), np.arange(12, dtype=np.uint8)).tobytes()]
 print(hashlib.sha256(b"|".join(exact)).hexdigest())
 print(" ".join(map(repr, real)))

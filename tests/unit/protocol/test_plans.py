@@ -9,9 +9,10 @@ from dpfda.privacy.accounting import mu_for, mu_squared
 from dpfda.protocol.plans.adaptive import adaptive_plan
 from dpfda.protocol.plans.published import inverse_variance_weights, published_plan
 from dpfda.protocol.plans.quantiles import STEPS, quantile_plan
+from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import not_private, statement
-from dpfda.protocol.terms import SiloTerms
+from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.protocol.transport import Transport
 from dpfda.transports.in_process import InProcessTransport
 
@@ -37,6 +38,16 @@ def test_a_plan_costs_no_more_than_was_declared_and_the_statement_says_what(plan
     assert said.silos[0].epsilon_spent <= said.epsilon == 1.0
     assert "one curve" in str(said)
     assert "void" in statement(plan, private=False).mechanism
+
+
+def test_a_statement_names_what_was_declared_among_the_public_inputs() -> None:
+    study = {"domain": (46.0, 63.0), "y_bounds": (0.0, 1.0), "silos": (TERMS,)}
+    declared = {"assume_symmetric": True, "outcome": "binary", "visit_times": (46.0, 50.3, 63.0)}
+    said = statement(make_plan(StudyTerms("adaptive", **study, **declared)), private=True)
+    assert {name: said.public_inputs[name] for name in declared} == declared
+    assert "assume_symmetric = True, outcome = binary, visit_times = (46.0, 50.3, 63.0)." in str(said)
+    nothing = statement(make_plan(StudyTerms("adaptive", **study)), private=True)
+    assert not nothing.public_inputs.keys() & declared.keys()
 
 
 def test_quantiles_share_the_budget_equally_over_their_steps() -> None:

@@ -14,7 +14,7 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-from dpfda.report.chart import choose_ticks, choose_y_range, leaves_the_picture
+from dpfda.report.chart import choose_ticks, choose_y_range, find_sparse, leaves_the_picture
 from dpfda.report.document import BudgetChange, StudyDescription, make_result_document, read_document, to_json
 from dpfda.report.formatting import describe_error, format_number, format_small, typical_half_width
 from dpfda.report.html import render_report
@@ -92,6 +92,17 @@ def test_the_card_has_its_five_parts(document) -> None:
     assert "0 to 1" in words
 
 
+def test_the_card_and_the_report_state_what_was_declared(document) -> None:
+    declared = {"assume_symmetric": True, "outcome": "binary", "visit_times": [46, 63]}
+    stated = json.loads(to_json(document))
+    stated["privacy"]["public_inputs"] |= declared
+    (public,) = (each for each in write_privacy_card(stated) if each.heading == "What was taken as public")
+    for words in ("curves lie symmetrically", "y is one of two values", "visits are scheduled at 46, 63"):
+        assert f"declared: {words}" in public.sentences[0]
+        assert words in render_report(stated)
+        assert words not in render_report(document)
+
+
 def test_the_guess_in_the_card_follows_from_mu(document) -> None:
     from scipy.stats import norm
 
@@ -151,6 +162,23 @@ def test_a_band_that_is_wide_in_one_place_does_not_hide_the_curve() -> None:
         bottom, top = choose_y_range(each)
         assert -6 < bottom < -4
         assert 6 < top < 8
+
+
+def test_places_with_few_data_are_marked(document) -> None:
+    import copy
+
+    low, high = [-1.0] * 10, [1.0] * 10
+    grid = [float(place) for place in range(10)]
+    wide = {"low": [*low[:6], -9.0, -9.0, -9.0, None], "high": [*high[:6], 9.0, 9.0, 9.0, None]}
+    assert find_sparse(grid, wide) == [(6.0, 9.0)]
+    assert find_sparse(grid, {"low": low, "high": high}) == []
+    assert find_sparse(grid, {"low": None, "high": None}) == []
+    marked = copy.deepcopy(document)
+    for side, end in (("low", -50.0), ("high", 50.0)):
+        marked["functions"][0][side][:20] = [end] * 20
+    html = render_report(marked)
+    assert 'class="sparse"' in html
+    assert "few data: the band is more than twice as wide" in html
 
 
 @pytest.mark.parametrize("content", ["", "{}", "<html></html>", '{"schema": "dpfda-result/99"}', "[1]"])

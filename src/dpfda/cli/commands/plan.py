@@ -81,7 +81,7 @@ def plan(
     typed = {"spread": spread, "noise_sd": noise, "signal": signal}
     guesses = {**dict.fromkeys(typed), **facts, **{name: value for name, value in typed.items() if value is not None}}
     study = _study(given, guesses, y_bounds, sites_file)
-    found = answer(study, error, target_width)
+    found = answer(study, error, target_width, outcome)
     units = _UNITS if y_bounds is None and sites_file is None and outcome == "symmetric" else "y"
     _write(found, json_file)
     _draw(study, found, {"picture": picture, "sweep": sweep}, against, units)

@@ -21,4 +21,4 @@ def read_table(request: FitRequest, advance: Progress) -> Loaded:
 
     source = request.source
     spread = DaskCurves.from_source(engine, source.location, request.reading, query=source.query, scratch=scratch)
-    return Loaded(spread, name_functions(request.reading), spread.owner_notes)
+    return Loaded(spread, name_functions(request.reading), spread.owner_notes, spread.owner_doubts)

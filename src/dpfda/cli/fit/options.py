@@ -69,14 +69,33 @@ Basis = Annotated[
     _option(
         "--basis",
         MODEL,
-        "'cosine' (default: flat at both ends), 'free-ends' (slopes at the ends matter, as in growth), 'bspline' (local "
-        "features), 'fourier' (periodic: hours of a day), 'fourier-extension'.",
+        "'free-ends' (default), 'cosine' (flat at both ends; default of --method published), 'bspline' (local features), "
+        "'fourier' (periodic: hours of a day), 'fourier-extension'.",
     ),
 ]
 NBasis = Annotated[int | None, _option("--n-basis", MODEL, "Number of basis functions; chosen for you.")]
 Alpha = Annotated[float | None, _option("--alpha", MODEL, "Assumed smoothness; the method has a default.")]
 PointsPerCurve = Annotated[
     float | None, _option("--points-per-curve", MODEL, "PUBLIC typical number of points per subject.")
+]
+AssumeSymmetric = Annotated[
+    bool | None,
+    _option(
+        "--assume-symmetric",
+        MODEL,
+        "Declare that curves lie symmetrically around their mean: more precise; biased, with too narrow a band, if untrue.",
+    ),
+]
+Outcome = Annotated[
+    str | None,
+    _option(
+        "--outcome",
+        MODEL,
+        "Declare what y is: 'binary' (all values at one of the bounds), 'count', 'positive' or 'score'.",
+    ),
+]
+VisitTimes = Annotated[
+    str | None, _option("--visit-times", MODEL, "PUBLIC times of scheduled visits within the domain: 0,6,12,24.")
 ]
 Domain = Annotated[str | None, _option("--domain", PROMISE, "PUBLIC range of x: 46:63, or two dates.")]
 YBounds = Annotated[str | None, _option("--y-bounds", PROMISE, "PUBLIC range of y: 0:500; values outside are clamped.")]

@@ -13,7 +13,8 @@ from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger
 from dpfda.cli.outputs import Outputs, free_name
 from dpfda.curves.tables import Reading, Source, find_source
 from dpfda.errors import InvalidInput
-from dpfda.protocol.terms import VARIANTS
+from dpfda.protocol.plans.registry import default_basis
+from dpfda.protocol.terms import OUTCOMES, VARIANTS
 from dpfda.report.document import StudyDescription
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
             f"{', '.join(missing)} must be given: public facts and promises are never taken from the data "
             f"(dpfda describe helps to choose{'; for yes/no values give --y-levels' if '--y-bounds' in missing else ''})."
         )
+    if settings["basis"] is None:
+        settings = {**settings, "basis": default_basis(settings["method"])}
     epsilon = _validate.positive("--epsilon", _number("epsilon", settings))
     delta = _validate.fraction("--delta", _number("delta", settings))
     source = find_source(str(settings["source"]), settings["query"], settings["sheet"])
@@ -140,7 +143,23 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
         options["n_basis"] = size
     if settings["points-per-curve"] is not None:
         options["points_per_curve"] = _validate.positive("--points-per-curve", _number("points-per-curve", settings))
-    return options
+    return options | _declarations(settings)
+
+
+def _declarations(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What the default method may take for granted, if anything is declared."""
+    declared: dict[str, Any] = {}
+    if settings["assume-symmetric"]:
+        declared["assume_symmetric"] = True
+    if settings["outcome"] is not None:
+        declared["outcome"] = _validate.choice("--outcome", settings["outcome"], OUTCOMES[1:])
+    if settings["visit-times"] is not None:
+        domain = parsing.parse_domain(settings["domain"], settings["date-format"])
+        declared["visit_times"] = parsing.parse_visit_times(settings["visit-times"], domain, settings["date-format"])
+    if declared and settings["method"] == "published":
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in declared)
+        raise InvalidInput(f"{options} must be left out with --method published: only the default method uses it.")
+    return declared
 
 
 def _outputs(settings: Mapping[str, Any]) -> Outputs:

@@ -19,7 +19,7 @@ def print_answers(found: dict[str, Any], terminal: Terminal, *, units: str, verb
     out.print(
         f"\nForecast of the typical distance from the truth: [bold]{forecast['typical_distance']:.3g}[/bold] (unit: {units})"
     )
-    out.print("A forecast with the default method, good to a factor of about 2 if your guesses are right.", style="dim")
+    out.print(found["trust"]["forecast"])
     if forecast["insufficient"]:
         out.print("[bold red]This budget is too small for so few subjects: expect a level, not a shape.[/bold red]")
     for sentence in found["sentences_with_theory" if verbose else "sentences"]:
@@ -70,6 +70,7 @@ def _print_decision(found: dict[str, Any], out: Any) -> None:
         out.print(f"* reaches the typical distance of {found['target']['typical_distance']:.3g}", style="dim")
     price = found["price"]["by_forecast"]
     words = ", ".join(f"{_RATES[name]} {price[name]:.3g}" for name in ("cdp", "fdp", "ldp"))
+    out.print(found["trust"]["local"])
     out.print(f"Squared error over that without privacy, at your budget: {words}.")
 
 

@@ -64,7 +64,7 @@ def load_curves(
     if n is not None and findings.tally.subjects != n:
         notes = (f"the table holds {findings.tally.subjects:,} subjects where the study states {n:,}", *notes)
         curves = fit_to_number(curves, n)
-    return Loaded(curves, name_functions(reading), notes, tuple(find_doubts(findings.tally, reading)))
+    return Loaded(curves, name_functions(reading), notes, doubt([findings], reading))
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,11 @@ def refuse_or_note(findings: Sequence[Findings], reading: Reading) -> tuple[str,
     tally = sum((each.tally for each in findings), Tally())
     copies = refuse_copies(tally, reading)
     return (*copies, *findings[0].notes, *write_notes(tally, reading))
+
+
+def doubt(findings: Sequence[Findings], reading: Reading) -> tuple[str, ...]:
+    """Reasons to ask the owner before anything is spent, from parts that together are a whole table."""
+    return tuple(find_doubts(sum((each.tally for each in findings), Tally()), reading))
 
 
 def curves_from_source(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.loading import refuse_or_note
+from dpfda.curves.tables.loading import doubt, refuse_or_note
 from dpfda.curves.tables.source import find_source
 from dpfda.errors import DpfdaError, InvalidInput, SourceError
 from dpfda.privacy.exact import no_words
@@ -79,6 +79,7 @@ class DaskCurves:
             client, [client.submit(recipe, source, reading, shares, part, folder, pure=False) for part in range(count)]
         )
         self.owner_notes = refuse_or_note(self._findings, reading)
+        self.owner_doubts = doubt(self._findings, reading)
         return self
 
     def _start(self, client: Any, recipes: list[Any]) -> None:
@@ -89,6 +90,7 @@ class DaskCurves:
         if len({p for _, p, _, _ in facts}) > 1:
             raise InvalidInput("All parts must have the same design columns.")
         self.owner_notes: tuple[str, ...] = ()
+        self.owner_doubts: tuple[str, ...] = ()
         self.p: int = facts[0][1]
         self.design_changes: bool = any(changes for _, _, changes, _ in facts)
         self._bounds = [0]

@@ -18,7 +18,6 @@ from dpfda.silo.kernels.simd import (
     add_bits,
     add_bits4,
     bits_le,
-    count_ones,
     div,
     fma,
     least,
@@ -29,7 +28,6 @@ from dpfda.silo.kernels.simd import (
     root,
     splat,
     store,
-    sub,
     where_le,
 )
 
@@ -199,28 +197,6 @@ def add_shrunk(
 
 
 @inlined
-def add_remainder(
-    vectors: Floats,
-    at: int,
-    stride: int,
-    direction: Floats,
-    shape: Shape,
-    radius: float,
-    limit: float,
-    magic: float,
-    lanes: Integers,
-) -> None:
-    """Add what `add_shrunk` takes from each vector, along a direction, truncated to [-limit, limit]."""
-    _, shrink, odd, _ = shape
-    along = splat(0.0)
-    for entry in range(direction.size):
-        along = fma(mul(load(vectors, at + stride * entry), shrink), splat(direction[entry]), along)
-    remainder = mul(along, sub(div(splat(1.0), shrink), ball_factor(shape, radius)))
-    remainder = most(least(remainder, splat(limit)), splat(-limit))
-    add_bits(lanes, 0, add(where_le(odd, splat(0.0), remainder, splat(0.0)), splat(magic)))
-
-
-@inlined
 def put_in_unit_ball(vectors: Floats, at: int, stride: int, size: int, shape: Shape, radius: float) -> None:
     """Replace each vector by vector / max(radius, length), or by zero if it is not finite."""
     length, shrink, odd, plain = shape
@@ -300,11 +276,3 @@ def mix(matrix: Floats, vectors: Floats, products: Floats) -> None:
             store(products, 8 * c, x)
             store(products, 8 * b, w)
             store(products, 8 * a, v)
-
-
-@inlined
-def count_short(shape: Shape, threshold: float, fill: int) -> int:
-    """How many of the first `fill` lanes hold finite vectors of at most this length."""
-    length, shrink, odd, _ = shape
-    short = bits_le(length, mul(splat(threshold), shrink)) & bits_le(odd, splat(0.0))
-    return int(count_ones(short & ((1 << fill) - 1)))

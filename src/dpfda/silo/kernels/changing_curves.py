@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -65,14 +65,14 @@ class ChangingCurves:
 
         return truncated_changing_pass(self.store, self._design, self._frequencies, self._nodes, question, bound)
 
-    def whitened_words(
-        self, question: Question, whitener: Floats, ball: EllipsoidBound, *rest: Any
-    ) -> tuple[Integers, int, Integers, Integers]:
-        """What `PackedCurves.whitened_words` gives, of these curves."""
+    def clipped_words(
+        self, question: Question, whitener: Floats, ball: EllipsoidBound, outer_products: bool, lengths: Floats
+    ) -> tuple[Integers, Integers]:
+        """Words of whitened gradients within the ball and of outer products if asked for; `lengths` takes every lane's."""
         from dpfda.silo.kernels.changing_passes import whitened_changing_pass
 
         passed = self.store, self._design, self._frequencies, self._nodes
-        return whitened_changing_pass(*passed, question, whitener, ball, *rest)
+        return whitened_changing_pass(*passed, question, whitener, ball, outer_products, lengths)
 
     def ask(self, iterate: Floats, slopes: Floats, scales: Floats, mixture: Floats) -> Question:
         """The public numbers of a pass, from the iterate in the basis's own functions and as kernels take it."""

@@ -36,10 +36,8 @@ from dpfda.silo.kernels.passes import (
     BALL,
     BLOCK,
     OUTER,
-    REMAINDER,
     Ball,
     Outer,
-    Remainder,
     add_block,
     check_gradients,
     check_targets,
@@ -119,16 +117,13 @@ def whitened_changing_pass(
     question: Question,
     whitener: Floats,
     ball: EllipsoidBound,
-    threshold: float,
     outer_products: bool,
-    direction: Floats | None,
-    remainder: EntrywiseBound | None,
-    norms: Floats,
-) -> tuple[Words, int, Words, Words]:
+    lengths: Floats,
+) -> tuple[Words, Words]:
     """`passes.whitened_pass` of curves whose design changes."""
     width, waves = _check_changing(packed, design, frequencies, nodes, question)
-    targets = check_targets(packed, width, whitener, ball, threshold, outer_products, direction, remainder, norms)
-    short = _whitened_changing_pass(
+    targets = check_targets(packed, width, whitener, ball, outer_products, lengths)
+    _whitened_changing_pass(
         packed.arrays,
         design.arrays,
         packed.groups,
@@ -138,12 +133,10 @@ def whitened_changing_pass(
         question,
         whitener,
         targets.ball,
-        threshold,
         targets.outer,
-        targets.remainder,
-        norms,
+        lengths,
     )
-    return (*targets.words[:1], short, *targets.words[1:])
+    return targets.words
 
 
 def _check_changing(
@@ -197,7 +190,7 @@ def _truncated_changing_pass(
             additions = 0
 
 
-@compiled(*_BEGIN, REALS_2D, BALL, REAL, OUTER, REMAINDER, REALS, returns=WHOLE)
+@compiled(*_BEGIN, REALS_2D, BALL, OUTER, REALS)
 def _whitened_changing_pass(
     packed: Store,
     design: Design,
@@ -210,25 +203,22 @@ def _whitened_changing_pass(
     question: Question,
     whitener: Floats,
     ball: Ball,
-    threshold: float,
     outer: Outer,
-    remainder: Remainder,
-    norms: Floats,
-) -> int:
-    """The sums of `passes.whitened_pass`; returns how many curves are at most `threshold` long."""
-    short, additions = 0, 0
+    lengths: Floats,
+) -> None:
+    """The sums and lengths of `passes.whitened_pass`."""
+    additions = 0
     for block in range(0, last, BLOCK):
         groups = min(BLOCK, last - block)
         if groups < BLOCK:
             room.gradients[:] = 0.0
         for i in range(groups):
             _put_group(packed, design, block + i, rate, harmonics, sines, question, room, bench, 8 * i, 8 * BLOCK)
-        short += add_block(packed.fill, block, groups, room, whitener, ball, threshold, outer, remainder, norms)
+        add_block(block, groups, room, whitener, ball, outer, lengths)
         additions += BLOCK
         if additions == MOST_ADDITIONS or block + BLOCK >= last:
-            collect_all(room, additions, ball, outer, remainder)
+            collect_all(room, additions, ball, outer)
             additions = 0
-    return short
 
 
 @inlined

@@ -101,11 +101,6 @@ def _bits_le(typing: Any, a: Any, b: Any) -> Any:
     return types.int64(lanes, lanes), generate
 
 
-def _count_ones(typing: Any, number: Any) -> Any:
-    """The number of ones among the bits of an integer."""
-    return types.int64(types.int64), lambda context, builder, signature, args: builder.ctpop(args[0])
-
-
 def _splat(typing: Any, value: Any) -> Any:
     """The same number in every lane."""
     return lanes(types.float64), lambda context, builder, signature, args: _splatted(builder, args[0])
@@ -152,7 +147,6 @@ def _add_bits4(typing: Any, array: Any, index: Any, a: Any, b: Any, c: Any, d: A
 
 
 bits_le: Any = intrinsic(_bits_le)
-count_ones: Any = intrinsic(_count_ones)
 splat: Any = intrinsic(_splat)
 load: Any = intrinsic(_load)
 store: Any = intrinsic(_store)

@@ -7,8 +7,8 @@ order or the chunking of curves.
 
 | curve | contributes |
 |---|---|
-| without points | zero; its length is 0, so it is short; counted apart in the histogram |
-| NaN, infinity or overflow anywhere in its gradient | zero; it is not short |
+| without points | zero; its length is 0; counted apart in the histogram of levels |
+| NaN, infinity or overflow anywhere in its gradient | zero; its length is infinite |
 | entries up to 1e308 that do not overflow | its clipped value |
 """
 
@@ -140,23 +140,15 @@ class PackedCurves:
     def lengths(self, iterate: Floats, whitener: Floats) -> Floats:
         """||whitener @ gradient_i|| of every curve, in no particular order; infinite for one that is not finite."""
         ball = EllipsoidBound(np.ones(self._store.columns * self._basis.size), 1.0)
-        lengths = self._lanes()
-        self._whitened(iterate, whitener, ball, -1.0, False, None, None, lengths)
-        return self._of_curves(lengths)
+        return self._whitened(iterate, whitener, ball, False)[2]
 
     def clipped_words(
         self, iterate: Floats, whitener: Floats, ball: EllipsoidBound
     ) -> tuple[Integers, Integers, Floats]:
         """Words of whitener @ gradient_i within the ball and of outer products in units of its radius; and the lengths."""
-        lengths = self._lanes()
-        total, _, outer, _ = self._whitened(iterate, whitener, ball, -1.0, True, None, None, lengths)
-        return total, outer, self._of_curves(lengths)
+        return self._whitened(iterate, whitener, ball, True)
 
-    def _lanes(self) -> tuple[Floats, ...]:
-        """Room for one number of every lane."""
-        return tuple(np.zeros(8 * store.groups) for store in self._stores)
-
-    def _of_curves(self, lanes: tuple[Floats, ...]) -> Floats:
+    def _of_curves(self, lanes: list[Floats]) -> Floats:
         """The entries of lanes that hold curves, and a zero for every curve without points."""
         fills = (np.arange(8) < store.arrays.fill[:, None] for store in self._stores)
         found = [each.reshape(-1, 8)[inside] for each, inside in zip(lanes, fills, strict=True)]
@@ -214,31 +206,20 @@ class PackedCurves:
         return padded, scales, mixture
 
     def _whitened(
-        self,
-        iterate: Floats,
-        whitener: Floats,
-        ball: EllipsoidBound,
-        threshold: float,
-        outer_products: bool,
-        direction: Floats | None,
-        remainder: EntrywiseBound | None,
-        norms: tuple[Floats, ...] = (np.zeros(0), np.zeros(0)),
-    ) -> tuple[Integers, int, Integers, Integers]:
+        self, iterate: Floats, whitener: Floats, ball: EllipsoidBound, outer_products: bool
+    ) -> tuple[Integers, Integers, Floats]:
         from dpfda.silo.kernels import passes
 
         width = self._store.columns * self._basis.size
+        lanes = [np.zeros(8 * store.groups) for store in self._stores]
         slopes, scales, mixture = self._scaled(iterate)
-        matrix = np.array(whitener, dtype=np.float64).reshape(width, width)
-        along = None if direction is None else np.array(direction, dtype=np.float64)
-        asked = matrix, ball, float(threshold), outer_products, along, remainder
-        total, short, outer, left = passes.whitened_pass(
-            self._store, self._frequencies, slopes, scales, *asked, norms[0], mixture
-        )
+        asked = np.array(whitener, dtype=np.float64).reshape(width, width), ball, outer_products
+        total, outer = passes.whitened_pass(self._store, self._frequencies, slopes, scales, *asked, lanes[0], mixture)
         if self._changing is not None:
             question = self._changing.ask(iterate, slopes, scales, mixture)
-            others = self._changing.whitened_words(question, *asked, norms[1])
-            total, short, outer, left = total + others[0], short + others[1], outer + others[2], left + others[3]
-        return total, short + (self._empty if threshold >= 0 else 0), outer, left
+            others = self._changing.clipped_words(question, *asked, lanes[1])
+            total, outer = total + others[0], outer + others[1]
+        return total, outer, self._of_curves(lanes)
 
 
 def longest_kept_as_points(basis: Basis) -> int:

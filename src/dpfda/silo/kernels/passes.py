@@ -6,7 +6,6 @@ memory and the words themselves.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -30,11 +29,9 @@ from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.exact import MOST_ADDITIONS, Grid, no_words
 from dpfda.silo.kernels.bounding import (
     add_outer_products,
-    add_remainder,
     add_shrunk,
     add_truncated,
     collect,
-    count_short,
     measure_lengths,
     mix,
     multiply,
@@ -53,11 +50,9 @@ Floats = Any
 Integers = Any
 Ball = tuple[float, Floats, Integers, Integers, Integers]
 Outer = tuple[Floats, Integers, Integers, Integers]
-Remainder = tuple[Floats, float, Floats, Integers, Integers, Integers]
 
 BALL = REAL, REALS, WHOLES, WHOLES, WHOLES
 OUTER = REALS, WHOLES, WHOLES, WHOLES
-REMAINDER = REALS, REAL, REALS, WHOLES, WHOLES, WHOLES
 _WAVES = REAL, WHOLE, FLAG, WHOLE  # rate, harmonics, sines, moments
 
 BLOCK = 4  # groups that a matrix is applied to at once
@@ -102,17 +97,14 @@ def whitened_pass(
     scales: Floats,
     whitener: Floats,
     ball: EllipsoidBound,
-    threshold: float,
     outer_products: bool,
-    direction: Floats | None,
-    remainder: EntrywiseBound | None,
-    norms: Floats,
+    lengths: Floats,
     mixture: Floats = NO_MIXTURE,
-) -> tuple[Words, int, Words, Words]:
-    """Words of the whitened gradients in the ball; how many are short; words of outer products and of the remainder."""
+) -> tuple[Words, Words]:
+    """Words of the whitened gradients in the ball, and of outer products if asked for; `lengths` takes every lane's."""
     width, wave = check_gradients(packed, frequencies, iterate, scales, mixture)
-    targets = check_targets(packed, width, whitener, ball, threshold, outer_products, direction, remainder, norms)
-    short = _whitened_pass(
+    targets = check_targets(packed, width, whitener, ball, outer_products, lengths)
+    _whitened_pass(
         packed.arrays,
         0,
         packed.groups,
@@ -123,12 +115,10 @@ def whitened_pass(
         mixture,
         whitener,
         targets.ball,
-        threshold,
         targets.outer,
-        targets.remainder,
-        norms,
+        lengths,
     )
-    return (*targets.words[:1], short, *targets.words[1:])
+    return targets.words
 
 
 class Targets(NamedTuple):
@@ -136,8 +126,7 @@ class Targets(NamedTuple):
 
     ball: Ball
     outer: Outer
-    remainder: Remainder
-    words: tuple[Words, Words, Words]
+    words: tuple[Words, Words]
 
 
 def check_targets(
@@ -145,29 +134,19 @@ def check_targets(
     width: int,
     whitener: Floats,
     ball: EllipsoidBound,
-    threshold: float,
     outer_products: bool,
-    direction: Floats | None,
-    remainder: EntrywiseBound | None,
-    norms: Floats,
+    lengths: Floats,
 ) -> Targets:
     """The targets of a pass over gradients of this width, if all that it is given belongs together."""
     require_array("whitener", whitener, DOUBLES, width, width)
     require(isinstance(ball, EllipsoidBound) and ball.width == width, "the ball is one of coefficients")
-    require(type(threshold) is float and math.isfinite(threshold), "the threshold is a finite float")
-    require((direction is None) == (remainder is None), "a direction comes with the bound of its remainder")
-    require(remainder is None or remainder.width == 1, "a remainder is one number")
-    along = np.zeros(0) if direction is None else direction
-    require_array("direction", along, DOUBLES, 0 if direction is None else width)
-    require_array("norms", norms, DOUBLES, 8 * packed.groups if norms.size else 0)
-    limit, reach = (_unit_grid(1), 1.0) if remainder is None else (remainder.grid, float(remainder.radii[0]))
+    require_array("lengths", lengths, DOUBLES, 8 * packed.groups)
     triangle = _unit_grid(width * (width + 1) // 2 if outer_products else 0)
-    total, outer, left = no_words(width), no_words(triangle.bits.size), no_words(1 if along.size else 0)
+    total, outer = no_words(width), no_words(triangle.bits.size)
     return Targets(
         (ball.radius, ball.grid.magic, ball.grid.bits, total[0], total[1]),
         (triangle.magic, triangle.bits, outer[0], outer[1]),
-        (along, reach, limit.magic, limit.bits[: left.shape[1]], left[0], left[1]),
-        (total, outer, left),
+        (total, outer),
     )
 
 
@@ -263,10 +242,7 @@ def _truncated_pass(
             additions = 0
 
 
-@compiled(
-    STORE, WHOLE, WHOLE, ROOM, *_WAVES, REALS_2D, REALS, REALS_2D, REALS_2D, BALL, REAL, OUTER, REMAINDER, REALS,
-    returns=WHOLE,
-)  # fmt: skip
+@compiled(STORE, WHOLE, WHOLE, ROOM, *_WAVES, REALS_2D, REALS, REALS_2D, REALS_2D, BALL, OUTER, REALS)
 def _whitened_pass(
     packed: Store,
     first: int,
@@ -281,17 +257,14 @@ def _whitened_pass(
     mixture: Floats,
     whitener: Floats,
     ball: Ball,
-    threshold: float,
     outer: Outer,
-    remainder: Remainder,
-    norms: Floats,
-) -> int:
-    """The sum of whitened gradients in a ball and, where asked for, of their outer products and of what the ball takes.
+    lengths: Floats,
+) -> None:
+    """The sum of whitened gradients in a ball and, where asked for, of their outer products; the length of every lane.
 
-    Each of these comes with its grid and the words that it is added to. Returns how many curves are at most `threshold`
-    long. Without outer products or a remainder their arrays are empty; `norms` is empty or takes the length of every lane.
+    Each sum comes with its grid and the words that it is added to. Without outer products their arrays are empty.
     """
-    p, short, additions = iterate.shape[0], 0, 0
+    p, additions = iterate.shape[0], 0
     for block in range(first, last, BLOCK):
         groups = min(BLOCK, last - block)
         if groups < BLOCK:
@@ -301,64 +274,35 @@ def _whitened_pass(
             put_gradients(
                 packed.design, 8 * p * (block + i), p, share, scales, room.scores, room.gradients, 8 * i, 8 * BLOCK
             )
-        short += add_block(packed.fill, block, groups, room, whitener, ball, threshold, outer, remainder, norms)
+        add_block(block, groups, room, whitener, ball, outer, lengths)
         additions += BLOCK
         if additions == MOST_ADDITIONS or block + BLOCK >= last:
-            collect_all(room, additions, ball, outer, remainder)
+            collect_all(room, additions, ball, outer)
             additions = 0
-    return short
 
 
 @inlined
-def add_block(
-    fill: Integers,
-    block: int,
-    groups: int,
-    room: Room,
-    whitener: Floats,
-    ball: Ball,
-    threshold: float,
-    outer: Outer,
-    remainder: Remainder,
-    norms: Floats,
-) -> int:
-    """Whiten, bound and add the gradients of groups block..block+groups-1; how many are at most `threshold` long."""
+def add_block(block: int, groups: int, room: Room, whitener: Floats, ball: Ball, outer: Outer, lengths: Floats) -> None:
+    """Whiten, measure, bound and add the gradients of groups block..block+groups-1."""
     radius, magic, _, _, _ = ball
     outer_magic, outer_bits, _, _ = outer
-    direction, limit, remainder_magic, _, _, _ = remainder
-    size, whitened, short = whitener.shape[0], room.whitened, 0
+    size, whitened = whitener.shape[0], room.whitened
     multiply(whitener, room.gradients, whitened)
     for i in range(BLOCK):
         shape = measure_lengths(whitened, 8 * i, 8 * BLOCK, size)
         add_shrunk(whitened, 8 * i, 8 * BLOCK, size, shape, radius, magic[0], room.lanes)
-        short += count_short(shape, threshold, fill[block + i] if i < groups else 0)
-        if norms.size > 0 and i < groups:
-            store(norms, 8 * (block + i), true_length(shape))
-        if direction.size > 0:
-            add_remainder(
-                whitened,
-                8 * i,
-                8 * BLOCK,
-                direction,
-                shape,
-                radius,
-                limit,
-                remainder_magic[0],
-                room.remainder_lanes,
-            )
+        if i < groups:
+            store(lengths, 8 * (block + i), true_length(shape))
         if outer_bits.size > 0:
             put_in_unit_ball(whitened, 8 * i, 8 * BLOCK, size, shape, radius)
     if outer_bits.size > 0:
         add_outer_products(whitened, size, outer_magic[0], room.outer_lanes)
-    return short
 
 
 @inlined
-def collect_all(room: Room, additions: int, ball: Ball, outer: Outer, remainder: Remainder) -> None:
+def collect_all(room: Room, additions: int, ball: Ball, outer: Outer) -> None:
     """Move what `add_block` has added to the words of the totals."""
     _, _, bits, high, low = ball
     _, outer_bits, outer_high, outer_low = outer
-    _, _, _, remainder_bits, remainder_high, remainder_low = remainder
     collect(room.lanes, bits, additions, high, low)
     collect(room.outer_lanes, outer_bits, additions, outer_high, outer_low)
-    collect(room.remainder_lanes, remainder_bits, additions, remainder_high, remainder_low)

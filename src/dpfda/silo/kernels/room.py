@@ -19,7 +19,6 @@ class _RoomFields(NamedTuple):
     whitened: Any
     lanes: Any
     outer_lanes: Any
-    remainder_lanes: Any
     flags: Any
 
 
@@ -27,7 +26,7 @@ class Room(_RoomFields, Bundle):
     """Vectors of eight doubles, and lanes of integers for exact sums. No pass finds anything of another one in it."""
 
 
-_OF_INTEGERS = ("lanes", "outer_lanes", "remainder_lanes")
+_OF_INTEGERS = ("lanes", "outer_lanes")
 ROOM = Room(*(WHOLES if name in _OF_INTEGERS else REALS for name in Room._fields))
 
 
@@ -64,7 +63,7 @@ def room_for(size: int, harmonics: int, outer_size: int = 0) -> Room:
 def _new_room(size: int, harmonics: int, outer_size: int) -> tuple[Any, Room]:
     require(size >= 1 and harmonics >= 0 and outer_size >= 0, "room must have a size")
     width = 8 * (2 * harmonics + 1)
-    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * outer_size, 8, 8)
+    sizes = (width, width, 48 * harmonics + 32, 32 * size, 32 * size, 8 * size, 8 * outer_size, 8)
     everything = aligned_zeros(sum(sizes))
     ends = itertools.accumulate(sizes)
     room = Room(*(everything[end - size : end] for end, size in zip(ends, sizes, strict=True)))

@@ -51,8 +51,6 @@ where_le = _operation("where_le")
 """`then` in the lanes with a <= b, `other` elsewhere, also where a or b is NaN."""
 bits_le = _operation("bits_le")
 """Bit l of the integer says whether a <= b in lane l; not where one of them is NaN."""
-count_ones = _operation("count_ones")
-"""The number of ones among the bits of an integer."""
 splat = _operation("splat")
 """The same number in every lane."""
 load = _operation("load")
