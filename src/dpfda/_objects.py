@@ -210,8 +210,11 @@ def _reader(kind: Any) -> Any:
         kept = argument.kept_words if isinstance(argument, Bundle) else {}
         words: list[Any] | None = kept.get(signature)
         if words is None:
-            words = kept[signature] = []
+            words = []
             flatten(argument, words)
+            kept[signature] = (
+                words  # only when it is whole: other threads may look, and a refusal leaves nothing behind
+            )
         return words
 
     return words_of
