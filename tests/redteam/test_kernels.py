@@ -33,6 +33,7 @@ from dpfda.protocol.statistics import (
     EntrywiseGradient,
     LevelHistogram,
 )
+from dpfda.reproduce import published_runs
 from dpfda.silo.chunked_sums import ChunkedSums
 from dpfda.silo.kernels import changing, changing_passes, passes, store, summary_passes
 from dpfda.silo.kernels.frequencies import Frequencies
@@ -371,6 +372,7 @@ def wrong_calls_about_changing_designs():
         "fingerprint rows: points": lambda: printed(rows=rows[:-1]),
         "fingerprint rows: columns": lambda: printed(rows=np.zeros((64, 3))),
         "fingerprint changes: curves": lambda: printed(changes=np.ones(8, dtype=bool)),
+        "fingerprint changes: type": lambda: printed(changes=np.ones(9, dtype=np.int8)),
         "nodes: none": lambda: Nodes(np.zeros((0, 1)), np.zeros((0, 1))),
         "nodes: turns": lambda: Nodes(np.zeros((2, 1)), np.zeros((3, 1))),
     }.items()
@@ -419,7 +421,13 @@ def wrong_calls():
             np.zeros((rows, moments)), np.zeros((rows, functions)), curves.y, all_long, others, room
         )
 
-    for right in (truncated, white, moments, sealed, filled, gram_records):
+    two = published_runs.Moments(np.zeros((2, 5, 3, 3)), np.zeros((2, 5, 3)))
+    iterates, ones = np.zeros((2, 3, 4)), np.ones((3, 4))
+
+    def simulated(data=two, stop=5, iterate=iterates, radii=ones):
+        published_runs.truncated_sums(data, 0, stop, iterate, radii)
+
+    for right in (truncated, white, moments, sealed, filled, gram_records, simulated):
         right()
     long = np.zeros(6)
     starts = packed.arrays.start
@@ -484,6 +492,10 @@ def wrong_calls():
         "copies: y": lambda: grouping.may_hold_copies(np.zeros(2), np.zeros(1), np.array([0, 2])),
         "copies: offsets": lambda: grouping.may_hold_copies(np.zeros(2), np.zeros(2), np.array([0, 3])),
         "copies: decreasing": lambda: grouping.may_hold_copies(np.zeros(2), np.zeros(2), np.array([0, 2, 1])),
+        "simulated: beyond": lambda: simulated(stop=6),
+        "simulated: repetitions": lambda: simulated(iterate=np.zeros((3, 3, 4))),
+        "simulated: matrices": lambda: simulated(data=published_runs.Moments(np.zeros((2, 5, 3, 2)), two.vectors)),
+        "simulated: plans": lambda: simulated(radii=np.ones((3, 3))),
         "prints: type": lambda: repeats.has_repeat(np.zeros(3)),
     }.items()
 

@@ -89,6 +89,7 @@ def sum_lanes(
     _add_facts(facts, np.uint64(position), keys, lanes)
     if rows is not None and changes is not None:
         require(rows.shape == (x.size, columns) and changes.shape == (n,), "there must be a design for each point")
+        require(changes.dtype == np.bool_, "changes must be flags")
         _add_rows(
             _bits(rows), np.ascontiguousarray(offsets), np.ascontiguousarray(changes), np.uint64(position), keys, lanes
         )
