@@ -40,7 +40,7 @@ def test_every_row_of_the_table_is_a_forecast():
 def test_local_privacy_is_the_forecast_of_one_subject_at_each_site(epsilon):
     for subjects in (30, 120, 300):
         study = PlannedStudy(subjects, 6, 1, epsilon, 1e-5, 2.0, 0, BOUNDS, GUESSES)
-        assert study.local().total == pytest.approx(forecast(1, subjects, epsilon).total, rel=0.1)
+        assert study.local().total == pytest.approx(forecast(1, subjects, epsilon).total, rel=0.2)
 
 
 def test_the_baseline_has_no_trace_of_privacy():
