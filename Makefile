@@ -58,7 +58,8 @@ test-r:          ## R CMD check of r/dpfda with its tests against the golden res
 BOUNDED := tests/properties tests/redteam/test_kernels.py tests/audit/silo/test_locality.py \
 	tests/audit/silo/test_malicious_coordinator.py tests/audit/curves/test_fuzz_tables.py \
 	tests/audit/protocol/test_fuzz_messages.py tests/unit/silo/test_kernels.py \
-	tests/unit/silo/test_kernel_parts.py tests/unit/silo/test_chunked_sums.py
+	tests/unit/silo/test_kernel_parts.py tests/unit/silo/test_chunked_sums.py \
+	tests/unit/silo/test_changing_design.py tests/unit/silo/test_changing_kernels.py
 
 test-bounds: setup  ## properties, locality and fuzzing with a check of every index in compiled code
 	@$(BIN)/python -m dpfda.native --checked

@@ -14,11 +14,11 @@ from kernel_sums import Packed
 from dpfda.basis import BSpline, Cosine, Fourier, FourierExtension, FreeEnds
 from dpfda.curves.curves import settle_design
 from dpfda.privacy.clipping import EntrywiseBound
-from dpfda.privacy.cones import CompanionBound, from_triangle
+from dpfda.privacy.cones import CompanionBound, HistogramBound, from_triangle
 from dpfda.privacy.exact import Grid, no_words, sum_slack
 from dpfda.protocol.statistics import LENGTH_CELLS
 from dpfda.silo.kernels.packed import PackedCurves
-from dpfda.silo.sums import ClippedGradientSum, TruncatedGradientSum
+from dpfda.silo.sums import ClippedGradientSum, LengthCounts, TruncatedGradientSum
 
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e-160, 1e155, 1.0, -1.0]
 ENTRY = st.one_of(st.sampled_from(SPECIAL), st.floats(-10, 10), st.floats(allow_nan=True, allow_infinity=True))
@@ -173,17 +173,18 @@ def test_a_curve_adds_the_same_bits_in_any_company(problem, data):
     requests = (
         TruncatedGradientSum(iterate, EntrywiseBound(radii)),
         ClippedGradientSum(iterate, whitener, CompanionBound(size, radius, LENGTH_CELLS)),
+        LengthCounts(iterate, whitener, HistogramBound(LENGTH_CELLS)),
     )
 
-    def sums(some):
-        """The exact totals, as whole numbers of the grids' units."""
+    def integers(some):
+        """The totals before anything is rounded: companions, too."""
         packed = pack(some, basis, longest)
-        high, low = np.concatenate([packed.words(request) for request in requests], axis=1).astype(object)
-        return (high * 2**32 + low).tolist()
+        high, low = np.concatenate([packed.words(request) for request in requests], axis=1).tolist()
+        return [(one << 32) + other for one, other in zip(high, low, strict=True)]
 
-    alone = [sums([one]) for one in curves]
-    assert sums(curves) == [sum(column) for column in zip(*alone, strict=True)]
-    assert sums(data.draw(st.permutations(curves))) == sums(curves)
+    together = integers(curves)
+    assert together == [sum(column) for column in zip(*(integers([one]) for one in curves), strict=True)]
+    assert integers(data.draw(st.permutations(curves))) == together
 
 
 @given(st.lists(RADIUS, min_size=1, max_size=4), st.data())
