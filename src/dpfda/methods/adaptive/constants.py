@@ -55,7 +55,7 @@ MAX_SHARE_VARIANCE = 0.25
 # Least value of `State.unit`, in y: a law without spread would make everything else infinite. Cost: not measured.
 LEAST_UNIT = 1e-4
 
-# Prior sd of the first function's level: so many units, plus the sd of the released level and a bin of its histogram. The
+# Prior sd of the first function's level: so many units, the sd of the released level and half a bin, in squares. The
 # curve's average over x need not be the mean of the curves' own means. The core prototype had no prior here, the basis
 # prototype 3 sds and at least 0.15. Cost: not measured; watch "hopeless budget".
 LEVEL_FACTOR = 2.0

@@ -82,7 +82,7 @@ def scale_mixtures(plan: Plan, longer: Basis, level: Level, law: CovariateLaw, u
     """The prior of every function in the units of y: the first around the level, effects of covariates around nothing."""
     mixture = make_mixture(longer, plan.alpha)
     bin_width = 2.0 / next(kind.bins for kind in plan.rounds[0].statistics if isinstance(kind, LevelHistogram))
-    level_sd = constants.LEVEL_FACTOR * unit + level.sd + bin_width
+    level_sd = math.hypot(constants.LEVEL_FACTOR * unit, level.sd, bin_width / 2)
     found = [mixture.scaled(unit, level_sd)]
     effect = constants.EFFECT_SIZE * unit
     return found + [mixture.scaled(effect, constants.EFFECT_LEVEL * effect, 1.0)] * (law.columns - 1)
