@@ -54,7 +54,8 @@ class Family:
 _TITLES = {
     "skewed": "Skewed outcomes, and heavy tails", "binary": "Binary outcomes, scores and counts",
     "rare": "Rare events, outliers, many zeros", "symmetric": "Symmetric outcomes", "designs": "Designs",
-    "wide": "Bounds that are too wide", "ends": "Curves with free ends", "peak": "A sharp peak",
+    "wide": "Bounds that are too wide", "promised": "Promised by version 0.1, delta = 1e-3",
+    "further": "Further settings of version 0.1, delta = 1e-5", "ends": "Curves with free ends", "peak": "A sharp peak",
 }  # fmt: skip
 _SKEWED = (2.0, 1.4, 1.4)
 _RARE = (2.0, 1.5, 1.5)
@@ -96,7 +97,8 @@ _ALL = (
            "8 / 4 / 2.2 alike", "sites", ratio=(8, 4, 2.2), coverage=0.92, old=False),
     Family("small site", ("small site, alike", "small site, means differ"), (60,), "0.4 of its fit alone", "sites",
            ratio=(0.4, 0.4, 0.4), coverage=0.90, old=False),
-    Family("promised", tuple(list_rows()), (0,), "the figures of version 0.1", "promised", old=False),
+    Family("promised", tuple(list_rows(with_target=True)), (0,), "the figures of version 0.1", "promised", old=False),
+    Family("further", tuple(list_rows(with_target=False)), (0,), "none", "promised", old=False),
     Family("garbage site", ("garbage site",), (0,), "1.5 x the fit without it", "sites", ratio=(1.5, 1.5, 1.5), old=False),
 )  # fmt: skip
 FAMILIES = {family.name: family for family in _ALL}
@@ -118,8 +120,8 @@ def list_tasks(families: Iterable[Family], sizes: Sequence[int] | None, epsilons
 
 def _list_cells(family: Family, n: int) -> list[Task]:
     if family.kind == "promised":
-        rows = list_rows().items()
-        return [Task(family.name, family.kind, name, row.n, row.epsilon, old=False, oracle=False) for name, row in rows]
+        rows = list_rows(with_target=family.name == "promised").items()
+        return [Task(family.name, family.kind, name, row.n, row.parts[0].epsilon, False, False) for name, row in rows]
     return [
         Task(family.name, family.kind, problem, n, epsilon, family.old, family.oracle is not None)
         for problem in family.problems

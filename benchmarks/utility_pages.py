@@ -61,7 +61,8 @@ delta = 1e-5, all settings at their defaults, the same data for every method, se
   are taken against the first, since only the radius was to be the oracle's. This was decided after trial runs on these
   problems, in which the second was the harder one to meet, so both are shown and counted.
 * "Binned means": the peer with 8 bins, clipping at the bounds, nothing tuned.
-* "0.1": version 0.1 (commit b5b9421) in the same run.
+* "0.1": version 0.1 (commit b5b9421) in the same run. The truth of the symmetric rows, of the designs and of the wide bounds
+  is two cosines and a slight slope, which suits the cosines of version 0.1; those under "free ends" do not.
 
 A cell fails by "coverage" if its 99% binomial interval lies below 93%, by "width" if the mean half width is more than 4
 times the RMSE, by "peer better" if binned means err less by more than 10%.
@@ -89,7 +90,7 @@ def _write_means(cells: list[Cell]) -> str:
         if own and family.kind == "obesity":
             parts.append(_describe_obesity(own[0]))
         elif own and family.kind == "promised":
-            parts.append(_describe_promised(own))
+            parts.append(_describe_promised(own, family))
         elif own:
             rows = [_row(cell, family, by_key) for cell in own]
             parts.append(f"## {family.title}\n\nLimit: {family.rule}.\n\n{make_table(_HEAD, rows)}\n")
@@ -128,20 +129,25 @@ def _describe_obesity(cell: Cell) -> str:
     )
 
 
-def _describe_promised(cells: list[Cell]) -> str:
-    """Rows of version 0.1, at its delta."""
+def _describe_promised(cells: list[Cell], family: Family) -> str:
+    """Rows that version 0.1 was measured in."""
     rows = []
     for cell in cells:
-        ls, fine = cell["ls_mse"], cell["new_mse"] <= cell["target"] * cell["ls_mse"]
-        figures = [cell["new_mse"], cell["declared_mse"], *cell["peers"].values()]
+        ls, target = cell["ls_mse"], math.inf if cell["target"] is None else cell["target"]
+        fine = cell["new_mse"] <= target * ls
         wrong = [] if fine else ["error"]
-        wrong += ["but for assume_symmetric"] if not fine and cell["declared_mse"] <= cell["target"] * ls else []
-        wrong += ["peer better"] if cell["peers"]["AdaSSP"] * 1.1 < cell["new_mse"] else []
+        wrong += ["but not with assume_symmetric"] if not fine and cell["declared_mse"] <= target * ls else []
+        wrong += ["peer better"] if cell["peers"].get("AdaSSP", math.inf) * 1.1 < cell["new_mse"] else []
+        figures = [cell["new_mse"], cell["declared_mse"], *cell["peers"].values()]
         shown = " | ".join(f"{figure / ls:.3g}" for figure in figures)
-        rows.append(f"| {cell['problem']} | {cell['reps']} | {cell['target']:g} | {shown} | {mark(wrong)} |")
-    head = ("problem", "reps", "limit", "default", "assume_symmetric", *cells[0]["peers"], "verdict")
-    text = "Ratios to least squares with the same basis and number of functions at delta = 1e-3. Peers marked (oracle) are "
-    return f"## Promised by version 0.1\n\n{text}tuned on the true error.\n\n{make_table(head, rows)}\n"
+        last = "" if cell["target"] is None else f" {mark(wrong)} |"
+        limit = "" if cell["target"] is None else f" {target:g} |"
+        rows.append(f"| {cell['problem']} | {cell['reps']} |{limit} {shown} |{last}")
+    head: tuple[str, ...] = ("problem", "reps", "default", "assume_symmetric")
+    if family.name == "promised":
+        head = ("problem", "reps", "limit", "default", "assume_symmetric", *cells[0]["peers"], "verdict")
+    text = "Ratios to least squares with the same basis and number of functions (7 where it is None). Peers marked (oracle) "
+    return f"## {family.title}\n\n{text}are tuned on the true error.\n\n{make_table(head, rows)}\n"
 
 
 def _summarise(cells: list[Cell], by_key: Cells) -> str:

@@ -1,4 +1,4 @@
-"""The eleven rows that version 0.1 promised at delta = 1e-3: the default, `assume_symmetric`, and three peers."""
+"""The rows of version 0.1, eleven of them promised at delta = 1e-3: the default, `assume_symmetric`, and three peers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks import peers
-from benchmarks.grid import PAPER_DELTA, Row, promised
+from benchmarks.grid import PAPER_DELTA, SMALL_DELTA, Row, further, promised
 from benchmarks.utility_problems import Floats
 from dpfda import PrivateMean, PrivateVaryingCoefficients, Silo
 from dpfda.basis.basis import Basis, make_basis
 from dpfda.curves.curves import Curves
 from dpfda.curves.simulated import _quadrature
+from dpfda.estimators.base import DEFAULT_REFERENCE_SIZE
 from dpfda.privacy.accounting import mu_for
 
 _TUNING = 15  # repetitions on which a tuned peer tries all its settings; the best of them run on all repetitions
@@ -21,9 +22,12 @@ _FINALISTS = 5
 Cell = dict[str, Any]
 
 
-def list_rows() -> dict[str, Row]:
-    """Rows by what tells them apart."""
-    return {f"{row.label}, n = {row.n}, eps = {row.epsilon:g}": row for row in promised()}
+def list_rows(*, with_target: bool) -> dict[str, Row]:
+    """Rows by what tells them apart: promised ones or the others."""
+    rows = promised() if with_target else further()
+    return {
+        f"{row.name}: n = {row.n}, m = {row.m_label or row.m}, r = {row.r}, eps = {row.eps_label}": row for row in rows
+    }
 
 
 @dataclass(frozen=True)
@@ -52,23 +56,25 @@ class Scorer:
 
 
 def measure_promised(name: str, repetitions: int) -> Cell:
-    """All methods on the same data."""
-    row = list_rows()[name]
-    basis = make_basis(row.basis, row.r)
+    """All methods on the same data; peers where a figure was promised."""
+    row = (list_rows(with_target=True) | list_rows(with_target=False))[name]
+    delta = SMALL_DELTA if row.target is None else PAPER_DELTA
+    basis = make_basis(row.basis, DEFAULT_REFERENCE_SIZE if row.r is None else row.r)
     data, errors = [], {key: [] for key in ("ls", "new", "declared")}  # type: ignore[var-annotated]
     for repetition in range(repetitions):
         curves = row.generate(np.random.default_rng([20_240, repetition]))
-        errors["ls"].append(_score_fit(row, curves, repetition, {"method": "nonprivate"}))
-        errors["new"].append(_score_fit(row, curves, repetition, {}))
-        errors["declared"].append(_score_fit(row, curves, repetition, {"assume_symmetric": True}))
-        budgets = [mu_for(part.epsilon, PAPER_DELTA) for part in row.parts]
+        errors["ls"].append(_score_fit(row, curves, delta, repetition, {"method": "nonprivate"}))
+        errors["new"].append(_score_fit(row, curves, delta, repetition, {}))
+        errors["declared"].append(_score_fit(row, curves, delta, repetition, {"assume_symmetric": True}))
+        budgets = [mu_for(part.epsilon, delta) for part in row.parts]
         data.append(peers.statistics(curves, basis, [part.n for part in row.parts], budgets, row.y_bounds))
-    cell: Cell = {"problem": name, "n": row.n, "eps": row.epsilon, "reps": repetitions, "target": row.target}
-    cell["peers"] = {peer: float(np.mean(found)) for peer, found in _score_peers(data, Scorer.of(basis, row)).items()}
+    cell: Cell = {"problem": name, "n": row.n, "eps": row.parts[0].epsilon, "reps": repetitions, "target": row.target}
+    others = {} if row.target is None else _score_peers(data, Scorer.of(basis, row))
+    cell["peers"] = {peer: float(np.mean(found)) for peer, found in others.items()}
     return cell | {f"{key}_mse": float(np.mean(found)) for key, found in errors.items()}
 
 
-def _score_fit(row: Row, curves: Curves, repetition: int, options: dict[str, Any]) -> float:
+def _score_fit(row: Row, curves: Curves, delta: float, repetition: int, options: dict[str, Any]) -> float:
     terms: dict[str, Any] = {"domain": (0.0, 1.0), "y_bounds": row.y_bounds, "basis": row.basis, "n_basis": row.r}
     if len(row.truths) > 1:
         terms["design_bounds"] = [row.design_bounds] * (len(row.truths) - 1)
@@ -78,7 +84,7 @@ def _score_fit(row: Row, curves: Curves, repetition: int, options: dict[str, Any
         estimator.fit(curves)
     else:
         own = zip(row.cut(curves), row.parts, strict=True)
-        estimator.fit([Silo(part, epsilon=silo.epsilon, delta=PAPER_DELTA) for part, silo in own])
+        estimator.fit([Silo(part, epsilon=silo.epsilon, delta=delta) for part, silo in own])
     return float(Scorer.of(estimator.basis_, row)(np.atleast_2d(estimator.coef_)))
 
 

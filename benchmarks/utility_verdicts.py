@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from scipy.stats import beta
@@ -77,7 +78,7 @@ def show(value: float | None) -> str:
     return "" if value is None or math.isnan(value) else f"{value:.2f}"
 
 
-def make_table(head: tuple[str, ...], rows: list[str]) -> str:
+def make_table(head: Sequence[str], rows: list[str]) -> str:
     """A table of a page."""
     return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *rows])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from benchmarks.utility_cells import measure
 from benchmarks.utility_families import FAMILIES, list_tasks
 from benchmarks.utility_fits import draw, get_problems
