@@ -116,7 +116,7 @@ def make_covariate_problems() -> dict[str, Covariates]:
     return {
         "5% treated": _make([base, effect], (_ONE, unit), _treat(0.05), small=(1,)),
         "30% treated": _make([base, effect], (_ONE, unit), _treat(0.3), small=(1,)),
-        "covariate depends on x": _make([base, effect], (_ONE, both), _depend, ends=(0.06, 0.94)),
+        "covariate depends on x": _make([base, effect], (_ONE, both), _depend, ends=(0.0707, 0.9293)),
         "four levels": _make([base, effect, _bowl, _constant(0.4)], (_ONE, unit, unit, unit), _level, small=(1, 2, 3)),
         "offset: bmi": _make(_scaled(0.06, 27.0), (_ONE, (10.0, 70.0)), _offset(27, 5, 15, 60)),
         "offset: age in days": _make(_scaled(1e-4, 16_000.0), (_ONE, (0.0, 40_000.0)), _offset(16e3, 4e3, 1e3, 36e3)),
