@@ -74,8 +74,9 @@ def _site_row(cell: Cell, by_key: Cells) -> str:
     limit, fine = check_error(cell, family, by_key)
     wrong = [] if fine in (True, None) else ["error"]
     wrong += [] if family.name == "garbage site" else check_coverage(cell, family.coverage)
+    verdict = "band holds, error not judged" if not wrong and fine is None else mark(wrong)
     fields = [
         cell["problem"], f"{cell['eps']:g}", str(cell["reps"]), f"**{new['mse'] / cell['ls']:.2f}**", limit,
-        show(new["default"] / cell["ls"]), show_share(new, cell), show(new["width"]), mark(wrong),
+        show(new["default"] / cell["ls"]), show_share(new, cell), show(new["width"]), verdict,
     ]  # fmt: skip
     return "| " + " | ".join(fields) + " |"
