@@ -41,10 +41,12 @@ def write_covariates(cells: list[Cell]) -> str:
     by_key = {(cell["problem"], cell["n"], cell["eps"]): cell for cell in cells}
     parts = ["# Utility with covariates and sites\n", describe_run(cells), _COVARIATE_TEXT]
     order = {name: place for place, name in enumerate(FAMILIES)}
-    cells = sorted(cells, key=lambda c: order[c["family"]])
+    cells = sorted(
+        cells, key=lambda c: (order[c["family"]], FAMILIES[c["family"]].problems.index(c["problem"]), c["eps"])
+    )
     models = [_covariate_row(cell, by_key) for cell in cells if FAMILIES[cell["family"]].kind == "covariates"]
     sites = [_site_row(cell, by_key) for cell in cells if FAMILIES[cell["family"]].kind == "sites"]
-    head = ("problem", "n", "eps", "reps", "ratio", "limit", "effects", "limit of effects", "coverage",
+    head: tuple[str, ...] = ("problem", "n", "eps", "reps", "ratio", "limit", "effects", "limit of effects", "coverage",
             "half width / RMSE", "expected / achieved", "0.1", "0.1 coverage", "verdict")  # fmt: skip
     parts += [make_table(head, models)] if models else []
     head = ("problem", "eps", "reps", "ratio", "limit", "of predict", "coverage", "half width / RMSE", "verdict")

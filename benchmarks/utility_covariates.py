@@ -75,7 +75,7 @@ def _make(
 
 
 def _treat(share: float) -> Callable[[np.random.Generator, Floats], Drawn]:
-    return lambda rng, x: (x, _with_one((rng.uniform(size=(len(x), 1)) < share) * 1.0))
+    return lambda rng, x: (x, _with_one((rng.uniform(size=(len(x), 1)) < share).astype(np.float64)))
 
 
 def _depend(rng: np.random.Generator, x: Floats) -> Drawn:
