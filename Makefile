@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system demo demo-federated test test-r test-all test-bounds check format bench audit fuzz clean
+.PHONY: help setup kernels wheel setup-system demo demo-federated test test-r test-all test-bounds check format bench audit fuzz clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -16,7 +16,14 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $(STAMP)
 
-setup: $(STAMP)  ## make .venv with everything
+setup: $(STAMP) kernels  ## make .venv with everything, and compile the kernels
+
+kernels: $(STAMP)  ## compile the kernels ahead of time, if they are not current (no C compiler or linker is needed)
+	@$(BIN)/python -m dpfda.native
+
+wheel: $(STAMP)  ## a wheel in dist/ that carries the compiled kernels of every instruction set
+	$(BIN)/python -m dpfda.native --all
+	$(BIN)/python -m build --no-isolation --wheel
 
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-ggplot2
 
@@ -51,9 +58,11 @@ test-r:          ## R CMD check of r/dpfda with its tests against the golden res
 BOUNDED := tests/properties tests/redteam/test_kernels.py tests/audit/silo/test_locality.py \
 	tests/audit/silo/test_malicious_coordinator.py tests/audit/curves/test_fuzz_tables.py \
 	tests/audit/protocol/test_fuzz_messages.py tests/unit/silo/test_kernels.py \
-	tests/unit/silo/test_kernel_parts.py tests/unit/silo/test_chunked_sums.py
+	tests/unit/silo/test_kernel_parts.py tests/unit/silo/test_chunked_sums.py \
+	tests/unit/silo/test_changing_design.py tests/unit/silo/test_changing_kernels.py
 
 test-bounds: setup  ## properties, locality and fuzzing with a check of every index in compiled code
+	@$(BIN)/python -m dpfda.native --checked
 	DPFDA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 $(BOUNDED)
 
 test-all: setup test-bounds  ## every test, those of test-bounds twice
@@ -76,6 +85,7 @@ bench: setup     ## all benchmarks; tables go to docs/
 	$(BIN)/python -m benchmarks.utility --workers 2
 	$(BIN)/python -m benchmarks.real_data
 	$(BIN)/python -m benchmarks.monte_carlo
+	$(BIN)/python -m benchmarks.versions
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.federation

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import speed_fits, speed_kernels
 from benchmarks.table_rows import Row
+from benchmarks.versions import kept_part
 
 TARGET = Path(__file__).parent.parent / "docs" / "performance.md"
 
@@ -69,7 +70,7 @@ def main() -> None:
         facts = {"machine": platform.machine(), "processors": len(os.sched_getaffinity(0)), "load": os.getloadavg()[0]}
         versions = {"python": platform.python_version(), "numpy": np.__version__}
         picture = "\n![Time and memory of a fit against the number of curves](images/growth.png)\n"
-        TARGET.write_text(INTRODUCTION.format(**facts, **versions) + "".join(lines) + picture)
+        TARGET.write_text(INTRODUCTION.format(**facts, **versions) + "".join(lines) + picture + kept_part())
 
 
 if __name__ == "__main__":

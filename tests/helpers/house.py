@@ -26,6 +26,7 @@ CAPTIONS = {
     "audit": "attacks on ourselves",
     "report": "figures and pages",
     "federation": "studies across sites",
+    "native": "kernels ahead of time",
     "estimators": "the front door",
     "planning": "what a study will cost",
     "inference": "what a release says",
@@ -40,7 +41,7 @@ CAPTIONS = {
 _MIDDLES = {
     "cli": 500, "report": 860, "reproduce": 620, "audit": 380, "federation": 140, "estimators": 540, "planning": 800,
     "inference": 130, "transports": 350, "silo": 580, "methods": 860, "protocol": 580, "basis": 200, "privacy": 520,
-    "curves": 840,
+    "curves": 840, "native": 180,
 }  # fmt: skip
 _WIDTH, _BOX, _TALL, _PITCH, _TOP = 1000, 200, 52, 92, 66
 

@@ -33,6 +33,7 @@ from dpfda.protocol.statistics import (
     EntrywiseGradient,
     LevelHistogram,
 )
+from dpfda.reproduce import published_runs
 from dpfda.silo.chunked_sums import ChunkedSums
 from dpfda.silo.kernels import changing, changing_passes, passes, store, summary_passes
 from dpfda.silo.kernels.frequencies import Frequencies
@@ -48,6 +49,7 @@ ENTRIES = {
     "curves/fingerprint.py": {"_add_facts", "_add_points", "_add_rows", "_label_texts"},
     "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
     "curves/tables/repeats.py": {"_has_repeat"},
+    "reproduce/published_runs.py": {"_add_truncated"},
     "silo/kernels/changing.py": {"_add_part", "_copy_rows", "_finish", "_make_weights"},
     "silo/kernels/changing_passes.py": {"_truncated_changing_pass", "_whitened_changing_pass"},
     "silo/kernels/long_curves.py": {"_add_gram_part", "_add_part"},
@@ -237,7 +239,8 @@ def test_a_centre_of_another_length_than_the_moments_is_refused() -> None:
 
 def compiled_functions(tree: ast.Module) -> set[str]:
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    return {each.name for each in functions if any(ast.unparse(mark) == "compiled" for mark in each.decorator_list)}
+    marks = {each.name: [ast.unparse(mark).split("(")[0] for mark in each.decorator_list] for each in functions}
+    return {name for name, found in marks.items() if "compiled" in found}
 
 
 def test_the_compiled_entries_are_known_and_private() -> None:
@@ -254,7 +257,7 @@ def test_nothing_is_compiled_in_another_way() -> None:
         for path in SOURCE.rglob("*.py")
         if any(name.split(".")[0] in ("numba", "llvmlite") for name in imported(ast.parse(path.read_text())))
     }
-    assert importers <= {"_compile.py", "silo/kernels/simd.py"}
+    assert importers <= {"_numba.py", "native/build.py", "native/lowering.py", "silo/kernels/intrinsics.py"}
 
 
 def imported(tree: ast.Module):
@@ -369,6 +372,7 @@ def wrong_calls_about_changing_designs():
         "fingerprint rows: points": lambda: printed(rows=rows[:-1]),
         "fingerprint rows: columns": lambda: printed(rows=np.zeros((64, 3))),
         "fingerprint changes: curves": lambda: printed(changes=np.ones(8, dtype=bool)),
+        "fingerprint changes: type": lambda: printed(changes=np.ones(9, dtype=np.int8)),
         "nodes: none": lambda: Nodes(np.zeros((0, 1)), np.zeros((0, 1))),
         "nodes: turns": lambda: Nodes(np.zeros((2, 1)), np.zeros((3, 1))),
     }.items()
@@ -417,7 +421,13 @@ def wrong_calls():
             np.zeros((rows, moments)), np.zeros((rows, functions)), curves.y, all_long, others, room
         )
 
-    for right in (truncated, white, moments, sealed, filled, gram_records):
+    two = published_runs.Moments(np.zeros((2, 5, 3, 3)), np.zeros((2, 5, 3)))
+    iterates, ones = np.zeros((2, 3, 4)), np.ones((3, 4))
+
+    def simulated(data=two, stop=5, iterate=iterates, radii=ones):
+        published_runs.truncated_sums(data, 0, stop, iterate, radii)
+
+    for right in (truncated, white, moments, sealed, filled, gram_records, simulated):
         right()
     long = np.zeros(6)
     starts = packed.arrays.start
@@ -482,6 +492,10 @@ def wrong_calls():
         "copies: y": lambda: grouping.may_hold_copies(np.zeros(2), np.zeros(1), np.array([0, 2])),
         "copies: offsets": lambda: grouping.may_hold_copies(np.zeros(2), np.zeros(2), np.array([0, 3])),
         "copies: decreasing": lambda: grouping.may_hold_copies(np.zeros(2), np.zeros(2), np.array([0, 2, 1])),
+        "simulated: beyond": lambda: simulated(stop=6),
+        "simulated: repetitions": lambda: simulated(iterate=np.zeros((3, 3, 4))),
+        "simulated: matrices": lambda: simulated(data=published_runs.Moments(np.zeros((2, 5, 3, 2)), two.vectors)),
+        "simulated: plans": lambda: simulated(radii=np.ones((3, 3))),
         "prints: type": lambda: repeats.has_repeat(np.zeros(3)),
     }.items()
 
@@ -541,7 +555,7 @@ def outcome(kernel, index):
 print([outcome(kernel, index) for kernel in (stores, loads, adds) for index in (-1, 9, 16)])
 print([outcome(plain, index) for index in (16, 17)])
 print([outcome(kernel, index) for kernel in (stores, loads, adds, plain) for index in (0, 8)])
-print(sum(sum(kernel.stats.cache_hits.values()) for kernel in (plain, stores, loads, adds)))
+print(sum(sum(kernel.dispatcher.stats.cache_hits.values()) for kernel in (plain, stores, loads, adds)))
 """
 
 
@@ -564,8 +578,9 @@ def test_a_wrong_index_is_caught_in_the_checked_build_whatever_the_cache_holds(t
 
 
 def test_numba_s_own_switch_cannot_turn_the_checks_off(tmp_path) -> None:
+    code = "from dpfda.silo.kernels.trig import wave; wave.dispatcher"
     with pytest.raises(subprocess.CalledProcessError):
-        run_python(["-c", "import dpfda.silo.kernels.trig"], tmp_path, DPFDA_BOUNDSCHECK="1", NUMBA_BOUNDSCHECK="0")
+        run_python(["-c", code], tmp_path, DPFDA_BOUNDSCHECK="1", NUMBA_BOUNDSCHECK="0")
 
 
 KERNELS = """

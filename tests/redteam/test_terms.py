@@ -219,6 +219,32 @@ def test_another_version_is_refused(change) -> None:
         dataclasses.replace(honest_terms()[0], **change)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"assume_symmetric": value} for value in (0, 1, None, "true", [True])),
+        *({"outcome": value} for value in ("", "Binary", "ordinal", None, 0, ["binary"])),
+        *({"visit_times": value} for value in (None, 0.5, "0.5", [True], ["0.5"], [[0.5]], [2.0], [0.5, 0.5])),
+        {"visit_times": [place / 64 for place in range(65)]},
+    ],
+)
+def test_declarations_have_ranges(change) -> None:
+    """Guard: the ranges of the three fields, and the domain that holds all times."""
+    fields = json.loads(honest_terms()[0].encode()) | change
+    with pytest.raises(ProtocolError):
+        StudyTerms.decode(ranges_json(fields))
+
+
+def test_declarations_change_neither_what_a_silo_is_asked_nor_its_price() -> None:
+    """Guard: `Assumptions` are read by coordinators alone; a wrong declaration cannot cost privacy."""
+    study = {"domain": (0.0, 1.0), "y_bounds": (-1.0, 1.0), "silos": (MINE,)}
+    declared = {"assume_symmetric": True, "outcome": "binary", "visit_times": (0.0, 0.5)}
+    plain, other = (make_plan(StudyTerms("adaptive", **study, **more)) for more in ({}, declared))
+    assert other.assumptions != plain.assumptions
+    assert (other.rounds, other.silos, other.scaling) == (plain.rounds, plain.silos, plain.scaling)
+    assert other.events(MINE.name) == plain.events(MINE.name)
+
+
 HOSTILE_NAMES = [
     "", " a", "../x", "a/b", "a\\b", "a\nb", "a\x1b[2J", "[red]a", "x';--", "=1+1", "-rf", ".hidden", "a\x00",
     "\u202ea", "\ud800", "a" * 101, "a|b", "$(a)", "`a`", "a;b", 'a"b', "a\u2028b",

@@ -85,8 +85,9 @@ def ordinary_curves(n: int, columns: int, rng: np.random.Generator) -> Curves:
 
 def default_arrays(plan: Plan, index: int) -> dict[str, Floats]:
     """A valid query for any round; the search then changes it."""
-    size = plan.n_coefficients * plan.basis.size
+    size, columns = plan.n_coefficients * plan.basis.size, plan.n_coefficients
     special: dict[str, Floats] = {"whitener": np.eye(size).ravel(), "iterate": np.zeros(size)}
+    special["covariate_centre"] = np.zeros(columns)  # in the middle of the bounds: covariates may be opposite
     return {name: special.get(name, np.ones(length)) for name, length in plan.query_sizes(index).items()}
 
 

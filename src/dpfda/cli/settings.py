@@ -54,6 +54,7 @@ DEFAULTS: dict[str, Any] = {
     "outside": "drop",
     "duplicates": "refuse",
     "scratch": None,
+    "engine": None,
     "include-owner-notes": False,
 }
 _PATHS = ("source", "ledger", "report", "json", "figure", "scratch")

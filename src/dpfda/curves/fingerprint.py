@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda._compile import compiled, inlined, require
+from dpfda._compile import BYTES, FLAGS, WHOLES, WORD, WORDS, WORDS_2D, compiled, inlined, require
 from dpfda._typing import Floats, Integers
 
 _PARITY = np.uint64(0x1BD11BDAA9FC1A22)
@@ -89,7 +89,10 @@ def sum_lanes(
     _add_facts(facts, np.uint64(position), keys, lanes)
     if rows is not None and changes is not None:
         require(rows.shape == (x.size, columns) and changes.shape == (n,), "there must be a design for each point")
-        _add_rows(_bits(rows), np.ascontiguousarray(offsets), changes, np.uint64(position), keys, lanes)
+        require(changes.dtype == np.bool_, "changes must be flags")
+        _add_rows(
+            _bits(rows), np.ascontiguousarray(offsets), np.ascontiguousarray(changes), np.uint64(position), keys, lanes
+        )
     return Lanes(int(lanes[0]), int(lanes[1]), n, int(x.size), columns, labels is not None)
 
 
@@ -126,7 +129,7 @@ def _expand(key: bytes) -> Unsigned:
     return np.append(words, _PARITY ^ np.bitwise_xor.reduce(words))
 
 
-@compiled
+@compiled(WORDS, WORDS, WHOLES, WORD, WORDS, WORDS)
 def _add_points(
     x: Unsigned, y: Unsigned, offsets: Integers, position: np.uint64, key: Unsigned, lanes: Unsigned
 ) -> None:
@@ -141,7 +144,7 @@ def _add_points(
     lanes[1] += second
 
 
-@compiled
+@compiled(WORDS_2D, WORD, WORDS, WORDS)
 def _add_facts(facts: Unsigned, position: np.uint64, key: Unsigned, lanes: Unsigned) -> None:
     first = second = np.uint64(0)
     for curve in range(facts.shape[0]):
@@ -155,7 +158,7 @@ def _add_facts(facts: Unsigned, position: np.uint64, key: Unsigned, lanes: Unsig
     lanes[1] += second
 
 
-@compiled
+@compiled(WORDS_2D, WHOLES, FLAGS, WORD, WORDS, WORDS)
 def _add_rows(
     rows: Unsigned, offsets: Integers, changes: Any, position: np.uint64, key: Unsigned, lanes: Unsigned
 ) -> None:
@@ -177,7 +180,7 @@ def _add_rows(
     lanes[1] += second
 
 
-@compiled
+@compiled(WHOLES, BYTES, WORDS_2D)
 def _label_texts(starts: Integers, content: NDArray[np.uint8], labels: Unsigned) -> None:
     """Words of 8 bytes folded in one after the other; a change within one word always changes the label."""
     for text in range(starts.size - 1):

@@ -211,13 +211,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         _validate.choice("method", self.method, METHODS)
         if self.basis is not None:
             _validate.choice("basis", self.basis, BASES)
-        if self.outcome is not None:
-            _validate.choice("outcome", self.outcome, OUTCOMES[1:])
-        if not isinstance(self.assume_symmetric, bool | np.bool_):
-            raise InvalidInput(f"assume_symmetric must be True or False, got {self.assume_symmetric!r}.")
-        declared = self.assume_symmetric or self.outcome is not None or len(self.visit_times) > 0
-        if declared and self.method == "published":
-            raise InvalidInput("assume_symmetric, outcome and visit_times are for method='adaptive'; leave them out.")
+        self._check_declarations()
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
         _validate.choice("projection", self.projection, PROJECTIONS)
         _validate.choice("outside", self.outside, OUTSIDE)
@@ -234,6 +228,15 @@ class CurveEstimator(FittedFunctions, Parameters):
             _validate.within("n_basis", _validate.integer("n_basis", self.n_basis), 1, MOST_BASIS)
         if self.points_per_curve is not None:
             _validate.positive("points_per_curve", self.points_per_curve)
+
+    def _check_declarations(self) -> None:
+        if self.outcome is not None:
+            _validate.choice("outcome", self.outcome, OUTCOMES[1:])
+        if not isinstance(self.assume_symmetric, bool | np.bool_):
+            raise InvalidInput(f"assume_symmetric must be True or False, got {self.assume_symmetric!r}.")
+        times = _validate.vector("visit_times", self.visit_times)
+        if (self.assume_symmetric or self.outcome is not None or times.size) and self.method == "published":
+            raise InvalidInput("assume_symmetric, outcome and visit_times are for method='adaptive'; leave them out.")
 
     def choose_basis(self) -> str:
         """The name of the basis: free ends unless another one is asked for, cosines for the published method."""
@@ -320,7 +323,7 @@ class CurveEstimator(FittedFunctions, Parameters):
             public |= {
                 "assume_symmetric": bool(self.assume_symmetric),
                 "outcome": self.outcome or OUTCOMES[0],
-                "visit_times": tuple(float(time) for time in _validate.vector("visit_times", list(self.visit_times))),
+                "visit_times": tuple(_validate.vector("visit_times", self.visit_times).tolist()),
             }
         if self.method == "published":
             public |= {"y_scale": self.y_scale, "constants": self.constants}

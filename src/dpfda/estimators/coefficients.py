@@ -74,7 +74,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
     ...     epsilon=1, delta=1e-5, domain=(0, 1), y_bounds=(-4, 4), design_bounds=[(-1, 1)], random_state=1
     ... )
     >>> model.fit(curves).predict_coefficients([0.5]).round(1)
-    array([[0.2, 0.1]])
+    array([[0.2, 0.2]])
     >>> [float(beta([0.5])[0].round(2)) for beta in make_vcm_coefficients(1)]
     [0.2, 0.15]
 

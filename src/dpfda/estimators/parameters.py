@@ -51,8 +51,9 @@ class Parameters:
 
     def __repr__(self) -> str:
         defaults = self._parameter_defaults()
-        changed = {name: getattr(self, name) for name, default in defaults.items() if getattr(self, name) != default}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+        written = {name: repr(getattr(self, name)) for name in defaults}
+        changed = [f"{name}={written[name]}" for name, default in defaults.items() if written[name] != repr(default)]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     @property
     def score(self) -> NoReturn:

@@ -61,7 +61,7 @@ class PrivacyStatement:
     >>> fit = PrivateMean(epsilon=1, delta=1e-5, domain=(0, 1), y_bounds=(-4, 4)).fit(simulate_mean(1000, 6, rng=1))
     >>> print(fit.privacy_)
     Protected unit: one curve (all points of one subject); neighbours: replace-one.
-    Mechanism: adaptive mean, 6 rounds of Gaussian noise (exact calibration).
+    Mechanism: adaptive mean, 7 rounds of Gaussian noise (exact calibration).
     silo-1: 1000 curves, (epsilon, delta) = (1, 1e-05) for everything released; exact cost epsilon = 0.99... at that delta.
     Taken as public: domain = (0.0, 1.0), y_bounds = (-4.0, 4.0), basis = free-ends (16), number of curves = 1000.
     """

@@ -15,7 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda._compile import DOUBLES, compiled, inlined, require, require_array
+from dpfda._compile import (
+    DOUBLES,
+    REALS,
+    REALS_2D,
+    REALS_3D,
+    REALS_4D,
+    WHOLE,
+    compiled,
+    inlined,
+    require,
+    require_array,
+)
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.sobolev import Ellipsoid
@@ -202,7 +213,7 @@ def _add_row(matrix: Floats, score: float, iterate: Floats, radii: Floats, row: 
         total[p] += low if low < radii[p] else radii[p]
 
 
-@compiled
+@compiled(REALS_4D, REALS_3D, WHOLE, WHOLE, REALS_3D, REALS_2D, REALS, REALS_3D)
 def _add_truncated(
     matrices: Floats, vectors: Floats, start: int, stop: int, iterate: Floats, radii: Floats, row: Floats, total: Floats
 ) -> None:

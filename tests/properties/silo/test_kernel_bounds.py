@@ -13,11 +13,12 @@ from kernel_sums import Packed
 
 from dpfda.basis import BSpline, Cosine, Fourier, FourierExtension, FreeEnds
 from dpfda.curves.curves import settle_design
-from dpfda.privacy.cones import CompanionBound, from_triangle
+from dpfda.privacy.clipping import EntrywiseBound
+from dpfda.privacy.cones import CompanionBound, HistogramBound, from_triangle
 from dpfda.privacy.exact import Grid, no_words, sum_slack
 from dpfda.protocol.statistics import LENGTH_CELLS
 from dpfda.silo.kernels.packed import PackedCurves
-from dpfda.silo.sums import ClippedGradientSum
+from dpfda.silo.sums import ClippedGradientSum, LengthCounts, TruncatedGradientSum
 
 SPECIAL = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 1e-160, 1e155, 1.0, -1.0]
 ENTRY = st.one_of(st.sampled_from(SPECIAL), st.floats(-10, 10), st.floats(allow_nan=True, allow_infinity=True))
@@ -169,13 +170,21 @@ def test_a_curve_adds_the_same_bits_in_any_company(problem, data):
     radii, radius = np.full(size, data.draw(RADIUS)), data.draw(RADIUS)
     whitener = np.array(data.draw(st.lists(PUBLIC, min_size=size * size, max_size=size * size))).reshape(size, size)
 
-    def sums(some):
-        packed = pack(some, basis, longest)
-        return np.concatenate([packed.truncated(iterate, radii), *packed.clipped(iterate, whitener, radius)[::2]])
+    requests = (
+        TruncatedGradientSum(iterate, EntrywiseBound(radii)),
+        ClippedGradientSum(iterate, whitener, CompanionBound(size, radius, LENGTH_CELLS)),
+        LengthCounts(iterate, whitener, HistogramBound(LENGTH_CELLS)),
+    )
 
-    alone = np.array([sums([one]) for one in curves])
-    assert sums(curves).tolist() == [math.fsum(column) for column in alone.T]
-    assert (sums(data.draw(st.permutations(curves))) == sums(curves)).all()
+    def integers(some):
+        """The totals before anything is rounded: companions, too."""
+        packed = pack(some, basis, longest)
+        high, low = np.concatenate([packed.words(request) for request in requests], axis=1).tolist()
+        return [(one << 32) + other for one, other in zip(high, low, strict=True)]
+
+    together = integers(curves)
+    assert together == [sum(column) for column in zip(*(integers([one]) for one in curves), strict=True)]
+    assert integers(data.draw(st.permutations(curves))) == together
 
 
 @given(st.lists(RADIUS, min_size=1, max_size=4), st.data())

@@ -88,6 +88,27 @@ def test_disk_and_memory_give_the_same_curves(kind: str, order: str, tmp_path) -
     assert direct == big.curves
 
 
+@pytest.mark.parametrize("spoiled_from", [10, 700, 3999])
+@pytest.mark.parametrize("kind", ["integers", "texts", "one frequent id"])
+def test_a_table_that_is_sorted_only_at_first_gives_the_same_curves(kind: str, spoiled_from: int, tmp_path) -> None:
+    frame = table(kind).sort("pid", maintain_order=True)
+    pl.concat([frame[:spoiled_from], frame[spoiled_from:].reverse()]).write_parquet(tmp_path / "t.parquet")
+    assert_same(*both(tmp_path / "t.parquet"))
+
+
+def test_a_sorted_table_is_not_sorted_again(tmp_path, monkeypatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("rows were sorted")
+
+    monkeypatch.setattr("dpfda.curves.tables.gathering.Spool", refuse)
+    monkeypatch.setattr("dpfda.curves.tables.grouping.order_rows", refuse)
+    table().sort("pid", maintain_order=True).write_parquet(tmp_path / "t.parquet")
+    assert_same(*both(tmp_path / "t.parquet"))
+    table().write_parquet(tmp_path / "u.parquet")
+    with pytest.raises(AssertionError, match="sorted"):
+        both(tmp_path / "u.parquet")
+
+
 def write_gzip(frame, path: Path) -> None:
     path.write_bytes(gzip.compress(frame.write_csv().encode()))
 
@@ -135,7 +156,7 @@ def test_duckdb_streams(tmp_path) -> None:
     assert_same(*both(f"duckdb:///{tmp_path}/clinic.duckdb", query="SELECT * FROM visits"))
 
 
-def test_postgresql_streams_through_a_cursor_of_the_server(postgres_url) -> None:
+def test_postgresql_streams(postgres_url) -> None:
     import psycopg
 
     frame = table("integers")

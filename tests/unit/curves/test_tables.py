@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
+from dpfda.curves.tables.postgres import NoArrowType, arrow_result
 from dpfda.curves.tables.source import redact_password
 from dpfda.errors import InvalidInput, SourceError
 
@@ -128,6 +129,51 @@ def test_postgresql(frame, expected, postgres_url) -> None:
     assert load(postgres_url, query="SELECT * FROM visits").curves == expected
     with pytest.raises(InvalidInput, match="refused the query"):
         load(postgres_url, query="DROP TABLE visits")
+
+
+KINDS = {
+    "integers": "k::int4", "small": "(k % 100)::int2", "texts": "'subject-' || k", "uuids": "md5(k::text)::uuid",
+    "numerics": "k::numeric(12, 2)", "days": "'2001-01-01'::date + k", "booleans": "k % 2 = 0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_postgresql_as_arrow_and_by_a_cursor_gives_the_same_curves(kind, postgres_url, monkeypatch) -> None:
+    query = (
+        f"SELECT {KINDS[kind]} AS pid, (46 + random() * 17)::numeric(8, 4) AS age, "
+        "CASE WHEN k % 7 = 0 THEN NULL ELSE k::float8 / 3 END AS hdl FROM generate_series(1, 999) AS k"
+    )
+    import psycopg
+
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("DROP TABLE IF EXISTS kinds")
+        connection.execute(f"CREATE TABLE kinds AS {query}")
+    arrow = load(postgres_url, query="SELECT * FROM kinds").curves
+    monkeypatch.setattr("dpfda.curves.tables.database._open_arrow_result", lambda *_: None)
+    cursor = load(postgres_url, query="SELECT * FROM kinds").curves
+    assert arrow == cursor
+    assert arrow.n_points > 800
+
+
+def test_a_type_without_an_arrow_type_is_left_to_the_cursor(postgres_url) -> None:
+    query = "SELECT k AS pid, 50.0 AS age, k::float8 AS hdl, '127.0.0.1'::inet AS place FROM generate_series(1, 5) AS k"
+    with pytest.raises(NoArrowType), arrow_result(find_source(postgres_url, query), 100):
+        pass
+    assert load(postgres_url, query=query).curves.n == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "match"),
+    [
+        ("SELECT nothing", "refused the query"), ("SHOW work_mem", "refused the query"),
+        ("SELECT 1 AS a, 2 AS a", "same name"),
+        ("DELETE FROM pg_class", "refused the query"), ("SELECT 1 AS pid, 50 AS age, 1/0 AS hdl", "refused the query"),
+    ],
+)  # fmt: skip
+def test_postgresql_refusals_are_one_sentence(query, match, postgres_url) -> None:
+    with pytest.raises(InvalidInput, match=match) as refusal:
+        load(postgres_url, query=query)
+    assert "\n" not in str(refusal.value)
 
 
 def test_wide_with_one_row_per_subject(tmp_path) -> None:

@@ -100,7 +100,8 @@ PARAMETER_CASES = [
     ({"y_bounds": (NAN, 5)}, "y_bounds"),
     ({"y_bounds": ("low", "high")}, "y_bounds"),
     ({"basis": "wavelet"}, "basis"),
-    ({"basis": None}, "basis"),
+    ({"basis": ""}, "basis"),
+    ({"basis": True}, "basis"),
     ({"basis": ["fourier"]}, "basis"),
     ({"method": "magic"}, "method"),
     ({"method": None}, "method"),
@@ -124,6 +125,22 @@ PARAMETER_CASES = [
 ]
 
 
+DECLARATION_CASES = [
+    ({"assume_symmetric": 1}, "assume_symmetric"),
+    ({"assume_symmetric": "yes"}, "assume_symmetric"),
+    ({"outcome": "any"}, "outcome"),
+    ({"outcome": "ordinal"}, "outcome"),
+    ({"outcome": True}, "outcome"),
+    ({"visit_times": 0.5}, "visit_times"),
+    ({"visit_times": "soon"}, "visit_times"),
+    ({"visit_times": None}, "visit_times"),
+    ({"visit_times": [0.5, NAN]}, "visit_times"),
+    ({"visit_times": [0.5, 1.5]}, "visit_times"),
+    ({"visit_times": [0.5, 0.5]}, "visit_times"),
+    ({"visit_times": np.linspace(0, 1, 65)}, "visit_times"),
+]
+
+
 def case_id(case):
     ((name, value),) = case[0].items()
     return f"{name}={value!r}"[:60]
@@ -138,6 +155,23 @@ def test_bad_parameters_with_raw_curves(change, word):
     with pytest.raises(InvalidInput) as error:
         PrivateMean(**(BASE | change)).fit(mean_curves())
     assert_one_sentence(error, word)
+
+
+@pytest.mark.parametrize(("change", "word"), params(DECLARATION_CASES))
+def test_bad_declarations_spend_nothing(change, word, tmp_path):
+    ledger = Ledger.create(tmp_path / "silo.ledger", 1.0, 1e-3)
+    silo = Silo(mean_curves(), epsilon=1.0, delta=1e-3, ledger=ledger)
+    with pytest.raises(InvalidInput) as error:
+        PrivateMean(**(BASE | {"method": "adaptive"} | change)).fit([silo])
+    assert_one_sentence(error, word)
+    assert (ledger.spent().mu_squared, ledger.spent().debits) == (0.0, 0)
+
+
+@pytest.mark.parametrize("declared", [{"assume_symmetric": True}, {"outcome": "binary"}, {"visit_times": [0.5]}])
+def test_the_published_method_takes_no_declarations(declared):
+    with pytest.raises(InvalidInput) as error:
+        PrivateMean(**(BASE | declared)).fit(mean_curves())
+    assert_one_sentence(error, next(iter(declared)))
 
 
 @pytest.mark.parametrize(("change", "word"), params(PARAMETER_CASES))

@@ -7,6 +7,7 @@ import pytest
 
 from dpfda import Curves, PrivateMean, Silo
 from dpfda.errors import InvalidInput, NotPrivateWarning
+from dpfda.estimators.sites import Sites
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 GRID = np.linspace(0, 1, 41)
@@ -37,6 +38,7 @@ def test_one_silo_has_no_sites() -> None:
 def test_sites_that_differ_are_told_apart_and_the_band_of_a_new_one_is_wide() -> None:
     shifts, sizes = [-0.8, -0.2, 0.1, 0.5, 0.9, -0.4], [600, 800, 700, 900, 500, 650]
     sites = fit(make_silos(shifts, sizes)).sites_
+    assert isinstance(sites, Sites)
     assert sites.probability > 0.99
     assert 0.3 < sites.between_sd[0] < 1.3  # the shifts have an sd of 0.6
     for number, shift in enumerate(shifts):

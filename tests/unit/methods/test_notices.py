@@ -38,8 +38,9 @@ def test_a_gap_in_the_design_is_named_by_where_it_is(study) -> None:
 def test_rare_events_are_told_with_a_number_of_subjects(study) -> None:
     plan, state = study
     assert not said(write_notices(plan, state), "Rare events")
-    rare = dataclasses.replace(state.level, value=-0.99, sd=1e-3)
-    notices = write_notices(plan, dataclasses.replace(state, level=rare, two_valued=1.0))
+    mean, covariance = (each.copy() for each in state.open_now)
+    mean[0], covariance[0, 0] = -0.99, 1e-6
+    notices = write_notices(plan, dataclasses.replace(state, open_now=(mean, covariance), two_valued=1.0))
     assert said(notices, "Rare events: fewer than about ")
 
 

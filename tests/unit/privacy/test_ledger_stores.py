@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpfda import PrivateMean
 from dpfda.cli.restoring import check_result
+from dpfda.curves.simulated import simulate_mean
 from dpfda.errors import InvalidInput, LedgerError
 from dpfda.privacy import GaussianEvent, Ledger, mu_squared
 from dpfda.privacy.ledger import chain, place, totals
 from dpfda.privacy.ledger.memory import Kept, MemoryStore, MemoryTransaction
 from dpfda.privacy.ledger.rows import State
 from dpfda.privacy.ledger.session import Budget, Session
+from dpfda.report.document import StudyDescription, make_result_document, to_json
 
 FACTS = {
     "version": chain.VERSION,
@@ -124,12 +126,15 @@ def test_a_server_s_address_that_cannot_be_read_is_refused_without_its_password(
 
 def test_a_result_that_cannot_be_read_is_refused(tmp_path) -> None:
     (tmp_path / "r.json").write_text("{}")
-    with pytest.raises(InvalidInput, match="no result"):
+    with pytest.raises(InvalidInput, match="not a result"):
         check_result(Ledger.in_memory(1.0, 1e-5), tmp_path / "r.json")
     ledger = Ledger.in_memory(1.0, 1e-5)
     ledger.commit("run", 0, EVENT, "t:q", lambda head: head.encode())
     heads = {"a": ledger.stored("run", 0, "t:q").decode()}
-    (tmp_path / "r.json").write_text(json.dumps({"repeat": {"run": "run", "heads": heads}}))
+    fit = PrivateMean(method="nonprivate", domain=(0, 1), y_bounds=(-4, 4)).fit(simulate_mean(20, 5, rng=1))
+    document = make_result_document(fit, StudyDescription("t.csv", "x", "y", ("mean",)))
+    document["repeat"] |= {"run": "run", "heads": heads}
+    (tmp_path / "r.json").write_text(to_json(document))
     check_result(ledger, tmp_path / "r.json")
     with pytest.raises(LedgerError, match="older"):
         check_result(Ledger.in_memory(1.0, 1e-5), tmp_path / "r.json")

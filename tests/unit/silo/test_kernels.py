@@ -322,7 +322,9 @@ def test_a_change_in_any_source_makes_compiled_copies_stale(tmp_path):
         "from dpfda.silo.kernels.inner import inner\nfrom dpfda._compile import compiled\n\n\n"
         "@compiled\ndef outer(x: float) -> float:\n    return inner(x)\n"
     )
-    code = "from dpfda.silo.kernels.outer import outer; print(outer(1.0), sum(outer.stats.cache_hits.values()))"
+    code = (
+        "from dpfda.silo.kernels.outer import outer; print(outer(1.0), sum(outer.dispatcher.stats.cache_hits.values()))"
+    )
     printed = []
     for factor in (2.0, 2.0, 3.0):
         (kernels / "inner.py").write_text(
@@ -337,7 +339,7 @@ def test_a_change_in_any_source_makes_compiled_copies_stale(tmp_path):
 def test_kernels_run_where_nothing_can_be_cached():
     code = (
         "import numpy as np; from dpfda.silo.kernels.store import _place_curves as kernel, lay_out;"
-        "lay_out(np.array([0, 1]), 1, 1, 1); print(kernel.stats.cache_path)"
+        "lay_out(np.array([0, 1]), 1, 1, 1); print(kernel.dispatcher.stats.cache_path)"
     )
     environment = {**os.environ, "NUMBA_CACHE_LOCATOR_CLASSES": "ZipCacheLocator"}  # one that serves zip files only
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)

@@ -51,6 +51,7 @@ def fit(
     outside: options.Outside = None,
     duplicates: options.Duplicates = None,
     scratch: options.Scratch = None,
+    engine: options.Engine = None,
     design: options.Design = None,
     bounds: options.Bounds = None,
     levels: options.Levels = None,
@@ -105,11 +106,11 @@ def fit(
 
 def run_fit(request: FitRequest, terminal: Terminal, *, yes: bool = False) -> Document:
     """Check the budget, read, spend, write, report: in this order."""
+    from dpfda.cli.fit.engine import read_table
     from dpfda.cli.fit.first_budget import set_first_budget
     from dpfda.cli.fit.runs import choose_run
     from dpfda.cli.fit.spending import confirm_doubts, confirm_large_delta, refuse_overspending
     from dpfda.cli.summary import print_summary
-    from dpfda.curves.tables import load_curves
 
     if not request.ledger.exists and terminal.can_ask:
         set_first_budget(request, terminal)
@@ -118,8 +119,7 @@ def run_fit(request: FitRequest, terminal: Terminal, *, yes: bool = False) -> Do
     if run.is_new:
         refuse_overspending(ledger, request.ledger, request.epsilon, request.delta)
     with terminal.progress(f"Reading {request.source.shown}") as advance:
-        scratch = request.settings["scratch"]
-        loaded = load_curves(request.source, request.reading, scratch=scratch, progress=advance)
+        loaded = read_table(request, advance)
     terminal.owner_notes(loaded.owner_notes)
     confirm_large_delta(request.delta, loaded.curves.n, terminal, yes=yes)
     confirm_doubts(loaded.owner_doubts, terminal, yes=yes)

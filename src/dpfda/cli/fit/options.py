@@ -46,6 +46,9 @@ Scratch = Annotated[
     str | None,
     _option("--scratch", DATA, "Folder for tables larger than memory (default: $DPFDA_SCRATCH or /var/tmp)."),
 ]
+Engine = Annotated[
+    str | None, _option("--engine", DATA, "Dask scheduler whose workers read the table: tls://head:8786.")
+]
 Design = Annotated[
     str | None, _option("--design", MODEL, "Covariates a,b,c or a + C(b): coefficient curves, not a mean.")
 ]

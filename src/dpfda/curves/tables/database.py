@@ -1,13 +1,14 @@
-"""Rows of a query, read-only and in batches: SQLite and PostgreSQL through SQLAlchemy, DuckDB by itself."""
+"""Rows of a query, read-only and in batches: SQLite by SQLAlchemy, DuckDB by itself, PostgreSQL by ADBC where it can."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
+from dpfda.curves.tables.postgres import NoArrowType, arrow_result
 from dpfda.curves.tables.source import Source, redact_password
 from dpfda.errors import InvalidInput, SourceError
 
@@ -29,6 +30,12 @@ def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Itera
         with _duckdb_batches(source, rows) as frames:
             yield frames
         return
+    if source.kind == "postgresql":
+        with ExitStack() as held:
+            batches = _open_arrow_result(source, rows, held)
+            if batches is not None:
+                yield batches
+                return
     with _connect(source) as connection:
         if any_text and source.kind == "sqlite":
             connection.connection.driver_connection.text_factory = _decode
@@ -40,6 +47,14 @@ def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Itera
         if len(set(names)) != len(names):
             raise InvalidInput("--query returns two columns of the same name; name them apart with AS.")
         yield _fetch(result, names, min(rows, _FETCHED))
+
+
+def _open_arrow_result(source: Source, rows: int, held: ExitStack) -> Iterator[pl.DataFrame] | None:
+    """None without the driver, or if a column has no Arrow type: then a cursor reads."""
+    try:
+        return held.enter_context(arrow_result(source, rows))
+    except (ImportError, NoArrowType):
+        return None
 
 
 def _fetch(result: Any, names: list[str], rows: int) -> Iterator[pl.DataFrame]:

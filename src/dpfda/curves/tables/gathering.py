@@ -1,4 +1,7 @@
-"""Rows of a source collected, in memory while they are few and on disk beyond, and given back as curves in order."""
+"""Rows of a source collected, in memory while they are few and on disk beyond, and given back as curves in order.
+
+Rows that come in the order of ids are not sorted again: whole curves are made as they come, and only their arrays are kept.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,16 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
+    import polars as pl
+
     from dpfda.curves.tables.reading import Reading
 
 _THREADS = 2
 _KEPT = 4  # batches that stay in memory before the disk is used
+
+
+class NotSorted(Exception):
+    """Rows that came in the order of ids, as far as they were made into curves, go on in another order: read them anew."""
 
 
 class Collector:
@@ -34,12 +43,17 @@ class Collector:
     The arrays of the curves are the same, bit by bit, whether rows went through the disk or not, whatever the batches.
     """
 
-    def __init__(self, reading: Reading, rows_at_once: int, scratch: str | os.PathLike[str] | None) -> None:
+    def __init__(
+        self, reading: Reading, rows_at_once: int, scratch: str | os.PathLike[str] | None, *, may_be_sorted: bool = True
+    ) -> None:
         self._reading = reading
         self._most = rows_at_once
         self._scratch = scratch
         self._folder: Path | None = None
         self._spool: Spool | None = None
+        self._sorted = may_be_sorted
+        self._last: object = None  # id
+        self._stream: _CurveStream | None = None
         self._kept: list[Rows] = []
         self._kept_rows = 0
         self.rows = 0
@@ -50,19 +64,51 @@ class Collector:
         self.rows += len(rows)
         if not len(rows) and self._reading.never_refuses:  # without an id there is no type of ids either
             return
+        self._sorted = self._sorted and self._goes_on(rows.ids)
+        if not self._sorted and self._stream is not None:
+            raise NotSorted
         self._kept.append(rows)
         self._kept_rows += len(rows)
-        if self._kept_rows > _KEPT * self._most or (self._spool is not None and self._kept_rows >= self._most):
-            self._to_disk()
+        begun = self._spool is not None or self._stream is not None
+        if self._kept_rows > (1 if begun else _KEPT) * self._most:
+            self._to_stream() if self._sorted else self._to_disk()
 
     def curves(self, progress: Callable[[int], None]) -> Curves:
         """All rows as curves in the order of ids; `progress` is told how many rows are done."""
         if self._spool is not None:
             return self._curves_from_disk(self._spool, progress)
+        if self._stream is not None:
+            self._stream.add(join_rows(self._kept))
+            self._kept = []
+            curves, self.tally = self._stream.finish()
+            progress(self.rows)
+            return curves
         part = shape_rows(join_rows(self._kept), self._reading)
         self._kept = []
         self.tally += part.tally
         return part.curves
+
+    def _goes_on(self, ids: pl.Series) -> bool:
+        """Whether ids are in order and none is before the last one."""
+        if not len(ids):
+            return True
+        first, before, self._last = ids[0], self._last, ids[-1]
+        return ids.is_sorted() and (before is None or before <= first)
+
+    def _to_stream(self) -> None:
+        """Curves of all rows but those of the last id, of which more may come."""
+        rows = join_rows(self._kept)
+        whole = int(rows.ids.search_sorted(rows.ids[-1], side="left"))
+        if not whole:  # one curve with very many points is put together on disk
+            if self._stream is not None:
+                raise NotSorted
+            self._sorted = False
+            self._to_disk()
+            return
+        if self._stream is None:
+            self._stream = _CurveStream(choose_scratch_folder(self._scratch), self._reading)
+        self._stream.add(rows[:whole])
+        self._kept, self._kept_rows = [rows[whole:]], len(rows) - whole
 
     def _to_disk(self) -> None:
         rows = join_rows(self._kept)
@@ -95,6 +141,32 @@ class Collector:
             writer.add(part.curves, continues=bool(tallies))
             tallies.append(part.tally)
         self.tally += Tally.of_one_curve(tallies)
+
+
+class _CurveStream:
+    """Curves in the order in which they come, written one part after the other while threads shape the next ones."""
+
+    def __init__(self, folder: Path, reading: Reading) -> None:
+        self._writer, self._reading, self._tally = CurvesWriter(folder), reading, Tally()
+        self._pool, self._waiting = ThreadPoolExecutor(_THREADS), deque[Future[ShapedRows]]()
+
+    def add(self, rows: Rows) -> None:
+        """All rows of some ids, which come after those before."""
+        self._waiting.append(self._pool.submit(shape_rows, rows, self._reading))
+        while len(self._waiting) > _THREADS:
+            self._write()
+
+    def finish(self) -> tuple[Curves, Tally]:
+        """The curves of all rows, and their tally."""
+        while self._waiting:
+            self._write()
+        self._pool.shutdown()
+        return self._writer.curves(), self._tally
+
+    def _write(self) -> None:
+        part = self._waiting.popleft().result()
+        self._writer.add(part.curves)
+        self._tally += part.tally
 
 
 @dataclass(frozen=True)

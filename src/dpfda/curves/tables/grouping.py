@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpfda._compile import DOUBLES, INTEGERS, SHORTS, compiled, require, require_array
+from dpfda._compile import DOUBLES, FLAG, INTEGERS, REALS, SHORTS, SMALLS, WHOLES, compiled, require, require_array
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,13 +59,13 @@ def may_hold_copies(x: Floats, y: Floats, offsets: Integers) -> bool:
     return bool(_may_hold_copies(x, y, offsets))
 
 
-@compiled
+@compiled(WHOLES, WHOLES)
 def _count(codes: Integers, counts: Integers) -> None:
     for i in range(codes.size):
         counts[codes[i]] += 1
 
 
-@compiled
+@compiled(WHOLES, REALS, REALS, WHOLES, WHOLES, REALS, REALS)
 def _move(
     codes: Integers, x: Floats, y: Floats, starts: Integers, codes_out: Integers, x_out: Floats, y_out: Floats
 ) -> None:
@@ -77,7 +77,7 @@ def _move(
         y_out[place] = y[i]
 
 
-@compiled
+@compiled(SMALLS, WHOLES, WHOLES, WHOLES)
 def _move_column(numbers: NDArray[np.uint16], column: Integers, starts: Integers, out: Integers) -> None:
     for i in range(numbers.size):
         place = starts[numbers[i]]
@@ -85,7 +85,7 @@ def _move_column(numbers: NDArray[np.uint16], column: Integers, starts: Integers
         out[place] = column[i]
 
 
-@compiled
+@compiled(REALS, REALS, WHOLES, returns=FLAG)
 def _may_hold_copies(x: Floats, y: Floats, offsets: Integers) -> bool:
     for curve in range(offsets.size - 1):
         first, last = offsets[curve], offsets[curve + 1]

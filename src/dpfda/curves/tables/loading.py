@@ -13,7 +13,7 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.files import PLAIN_LINES, STRICT, TOLERANT, BrokenRows
-from dpfda.curves.tables.gathering import Collector
+from dpfda.curves.tables.gathering import Collector, NotSorted
 from dpfda.curves.tables.owner_view import Tally, find_doubts, refuse_copies, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
 from dpfda.curves.tables.rows import MixedIds, RowReader, Rows
@@ -36,7 +36,7 @@ class Loaded:
     Doubts are reasons to ask the owner, at a terminal, before anything is spent.
     """
 
-    curves: Curves
+    curves: Any  # `Curves`, or what a silo takes in their place
     functions: tuple[str, ...]
     owner_notes: tuple[str, ...]
     owner_doubts: tuple[str, ...] = ()
@@ -60,12 +60,11 @@ def load_curves(
     n curves whatever the table holds: the first n, and empty ones if there are fewer.
     """
     curves, findings = read_curves(source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
-    functions = ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
     notes = refuse_or_note([findings], reading)
     if n is not None and findings.tally.subjects != n:
         notes = (f"the table holds {findings.tally.subjects:,} subjects where the study states {n:,}", *notes)
         curves = fit_to_number(curves, n)
-    return Loaded(curves, functions, notes, tuple(find_doubts(findings.tally, reading)))
+    return Loaded(curves, name_functions(reading), notes, doubt([findings], reading))
 
 
 @dataclass(frozen=True)
@@ -87,6 +86,7 @@ def read_curves(
 ) -> tuple[Curves, Findings]:
     """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused if they may."""
     tolerance, reader = TOLERANT if reading.never_refuses else STRICT, RowReader(reading)
+    may_be_sorted = True
     while True:
         try:
             with open_batches(
@@ -96,12 +96,14 @@ def read_curves(
                 rows_at_once,
                 tolerance,
             ) as batches:
-                collector = Collector(reading, rows_at_once, scratch)
+                collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)
                 return _collect_curves(batches, reader, collector, source, keep, progress or _ignore)
         except BrokenRows:
             if tolerance != TOLERANT or source.kind != "csv":
                 raise
             tolerance, reader = PLAIN_LINES, RowReader(reading, reader.text_ids)
+        except NotSorted:
+            may_be_sorted, reader = False, RowReader(reading, reader.text_ids)
         except MixedIds:
             if tolerance == STRICT or reader.text_ids:
                 raise
@@ -150,6 +152,11 @@ def refuse_or_note(findings: Sequence[Findings], reading: Reading) -> tuple[str,
     return (*copies, *findings[0].notes, *write_notes(tally, reading))
 
 
+def doubt(findings: Sequence[Findings], reading: Reading) -> tuple[str, ...]:
+    """Reasons to ask the owner before anything is spent, from parts that together are a whole table."""
+    return tuple(find_doubts(sum((each.tally for each in findings), Tally()), reading))
+
+
 def curves_from_source(
     location: str | os.PathLike[str],
     *,
@@ -171,7 +178,8 @@ def curves_from_source(
     """
     public = domain if isinstance(domain, Domain) else Domain.between(*domain)
     reading = Reading(public, y_bounds, id=id, x=x, y=y, covariates=tuple(design), **how)
-    return load_curves(find_source(os.fspath(location), query), reading, scratch=scratch).curves
+    curves: Curves = load_curves(find_source(os.fspath(location), query), reading, scratch=scratch).curves
+    return curves
 
 
 def _read_wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: RowReader) -> tuple[Curves, Tally]:
@@ -202,6 +210,11 @@ def choose_columns(columns: list[str], source: Source, reading: Reading) -> list
     if reading.x is not None:
         return columns
     return [column for _, column in named if column is not None] + find_value_columns(columns, reading)
+
+
+def name_functions(reading: Reading) -> tuple[str, ...]:
+    """What the estimated functions are called."""
+    return ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
 
 
 def refuse_unknown_columns(columns: list[str], named: Sequence[tuple[str, str]], source: Source) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpfda._compile import UNSIGNED, compiled, require_array
+from dpfda._compile import FLAG, UNSIGNED, WORDS, compiled, require_array
 
 
 def has_repeat(prints: NDArray[np.uint64]) -> bool:
@@ -14,7 +14,7 @@ def has_repeat(prints: NDArray[np.uint64]) -> bool:
     return bool(_has_repeat(prints, np.zeros(1 << (2 * prints.size).bit_length(), dtype=np.uint64)))
 
 
-@compiled
+@compiled(WORDS, WORDS, returns=FLAG)
 def _has_repeat(prints: NDArray[np.uint64], table: NDArray[np.uint64]) -> bool:
     """`table` is zero, longer than prints, and its length a power of two; zero in it is an empty place."""
     mask = np.uint64(table.size - 1)

@@ -128,7 +128,8 @@ def shape_without_copies_check(
 def _assemble_curves(codes: NDArray[np.int64], rows: Rows, labels: NDArray[np.uint64] | None) -> Curves:
     """The curves of rows with these codes; compiled code puts many rows in order where a table of codes is small."""
     x, y = rows.x, rows.y
-    if rows.design is None and codes.size >= _MANY and int(codes.max()) < _DENSE * codes.size and codes.min() == 0:
+    many = rows.design is None and codes.size >= _MANY and codes.min() == 0
+    if many and int(codes.max()) < _DENSE * codes.size and (codes[1:] < codes[:-1]).any():
         from dpfda.curves.tables.grouping import order_rows
 
         codes, x, y = order_rows(codes, x, y)

@@ -1,94 +1,382 @@
 """Every number of the default method: what it means, its unit, why it has this value, what another value would cost.
 
 Units: y is scaled to [-1, 1] and x to [0, 1]; lengths of gradients are in units of the root mean square that was expected
-of them. Shares of the budget are in `protocol/plans/adaptive.py`.
+of them; "octaves" are log2 of such lengths. Sizes of the prior are in units of `State.unit`, the sd of the curves' levels.
+Shares of the budget are in `protocol/plans/adaptive.py`.
+
+"Cost" has figures of two prototypes where there are any. They are numpy programs in which parts of the method were worked
+out before it was written here; they are not in this repository, and they are not the method: bases, designs and some values
+differ. "Core" (law of lengths, radius, bias; 40 to 60 repetitions) and "basis" (functions, prior, design, bands; 4 to 30
+repetitions) had their own test problems: symmetric, lognormal, growing (skewness that grows with x), rare (2 to 6% ones),
+bounds x100 (a hundred times too wide), growth, line, sin, peak, steep. "Ratio" is squared error over that of least squares;
+coverage is that of simultaneous 95% bands. Where the value here is not the prototype's, the comment says so. "Not measured"
+means that nobody tried; "watch" names the rows of docs/utility.md and docs/coverage.md to run again after a change.
 """
 
 from __future__ import annotations
 
-# ---- pooling
+# ------------------------------------------------------------------------------------------------ pooling silos
+
+# Variance of one curve's contribution to a statistic of round 0 (cells, shares, moments: all of order 1). 1/3 is that of
+# a uniform law on [-1, 1]. It decides the weights of silos, and is added to the noise of released moments.
+# Cost: not measured; watch "5 silos, n 20-2000".
 SAMPLING_VARIANCE = 0.3
-# ---- level
+
+# ------------------------------------------------------------------------------------------------ level (round 0)
+
+# Grid of the level over [-1, 1]: 256 steps, which every number of histogram bins (a power of 2 up to 256) divides.
+# Cost: not measured; a grid only has to be finer than the posterior is wide.
 LEVEL_POINTS = 257
+
+# Grid of the sd of the curves' means, in y: from a quarter of a bin of the finest histogram to a law that fills the bounds.
+# Cost: not measured; watch "y_bounds ten times wider", where that sd is smallest.
 MIN_SD_OF_MEANS, MAX_SD_OF_MEANS, SD_OF_MEANS_POINTS = 0.002, 0.7, 24
+
+# Priors of the level (its sd, in y) and of the sd of the means (its median, in y; sd 1 of the log): weak ones, curves are
+# somewhere around the middle of their bounds and fill some tenths of them.
+# Cost: not measured; watch "y_bounds ten times wider".
 TYPICAL_LEVEL, TYPICAL_SD_OF_MEANS = 0.4, 0.12
+
+# By how much a cell's share may differ from the normal law's, as a part of it: curves' means are only roughly normal.
+# The core prototype had the same value. Cost: not measured; watch "noise skewed".
 NORMAL_MODEL_ERROR = 0.15
+
+# Share of curves added to a cell's before its sampling variance is taken: an empty cell is not known to be empty.
+# Cost: not measured.
 CELL_MARGIN = 0.02
+
+# Prior probability that every curve has points; any other share from MIN_FILLED to 1 is as likely as any other.
+# 191 shares are steps of 0.005. Cost: not measured.
 ALL_FILLED, MIN_FILLED, FILLED_POINTS = 0.9, 0.05, 191
+
+# The largest variance of a yes or no: p (1 - p) at p = 1/2. Cost: none, it is a bound.
 MAX_SHARE_VARIANCE = 0.25
+
+# Least value of `State.unit`, in y: a law without spread would make everything else infinite. Cost: not measured.
 LEAST_UNIT = 1e-4
+
+# Prior sd of the first function's level: so many units, plus the sd of the released level and a bin of its histogram. The
+# curve's average over x need not be the mean of the curves' own means. The core prototype had no prior here, the basis
+# prototype 3 sds and at least 0.15. Cost: not measured; watch "hopeless budget".
 LEVEL_FACTOR = 2.0
-# ---- design
+
+# ------------------------------------------------------------------------------------------------ design (round 0)
+
+# Nodes of the design, equidistant in the angle of x, besides both ends; and waves of its smooth part. The basis prototype
+# had 162 nodes. Cost: not measured; more nodes cost time.
 DESIGN_NODES, DESIGN_WAVES = 120, 64
+
+# Sizes of the smooth part: wave k of the design has sd size / k. They are averaged by evidence under a log-normal prior
+# with this median and sd 1. The sizes are those of the basis prototype. Cost: not measured; watch "density 1 + 0.75 cos".
 SMOOTH_SIZES, TYPICAL_SMOOTH = (0.05, 0.15, 0.4, 1.0), 0.2
+
+# Sds of an atom's mass at u = 0 and at public visit times, averaged by evidence, all that are positive together as likely
+# as none; elsewhere atoms have this part of the variance. Cost: the basis prototype found sparse atoms (a prior that looks
+# for few of them) worse, with coverage 0 between visits; other sizes were not measured.
 ATOM_SIZES, ATOM_DENSITY = (0.0, 0.01, 0.03, 0.1, 0.3), 0.06
+
+# Mass near a node (a window of this sd, in angle / pi) counts by near^2 / (near^2 + CLEAR^2 variance): masses cannot be
+# negative, which lifts empty places to about one sd, and data would be believed in there. As in the basis prototype.
+# Cost: not measured; watch "nothing between 0.4 and 0.6" and "density falls to zero".
 WINDOW, CLEAR = 0.03, 1.0
+
+# Times that negative masses are set to zero and the others corrected; what positivity leaves of the sds of masses; and a
+# mass too small to matter, also the ridge of that correction. Cost: the basis prototype found the sds times 2 worse (by how
+# much was not noted); the rest was not measured. Watch "density falls to zero".
 POSITIVE_PASSES, POSITIVE_SD, TINY_MASS = 8, 0.75, 1e-6
+
+# Most directions in which the design may be wrong that are kept, and the part of the largest variance below which one is
+# left out. Cost: not measured.
 DESIGN_DIRECTIONS, NEGLIGIBLE_DIRECTION = 24, 1e-3
+
+# How many independent points a curve is taken to have when the sampling error of design moments is guessed: the number of
+# points is private. Cost: not measured; watch "one point each" and "60 points each".
 POINTS_GUESS = 2.0
+
+# Clipping may weigh points differently along x. So many waves of relative sd CLIP_ERROR times this decay for each wave are
+# part of what B may be wrong by. As in the basis prototype. Cost: not measured; watch "density falls to zero".
 CLIP_WAVES, CLIP_WAVE_DECAY, CLIP_ERROR = 5, 0.8, 0.1
+
+# Silos have designs of their own where a chi-square statistic is this many sds above its mean: equal designs are hardly
+# ever taken for different (tests/unit/methods/test_silo_designs.py). Cost: not measured; watch "10 silos of 200".
 CLEARLY_DIFFERENT = 3.0
-# ---- covariates
+
+# ------------------------------------------------------------------------------------------------ covariates
+
+# A covariate is two-valued if the share of its values between the bounds is below so many sds of its noise and below this
+# share; the smaller group has at least this share. Cost: not measured; watch "VCM, groups 30:70".
 TWO_VALUED_SDS, MOST_INSIDE, LEAST_GROUP = 3.0, 0.3, 0.01
+
+# Sds of noise that are taken off every bin of a covariate's histogram, since noise in empty bins would widen it; and the
+# least scale, in units of half the distance of its bounds. Cost: not measured; watch "VCM d = 2, Fourier r = 3".
 CLEAR_BINS, LEAST_SCALE = 1.0, 0.02
+
+# Share that stands for a bin when no bin is clear of noise, and the sd of values within a bin, in half bins: an even spread
+# would have 0.58, whole numbers less. Cost: not measured.
+LEAST_BIN, WITHIN_BIN = 1e-6, 0.3
+
+# Prior sds, for covariates of variance 1: of a correlation, of the variance around 1, and of the coefficient of T_q, which
+# falls like 1/q. Cost: not measured; watch "VCM d=5, correlated design".
 CORRELATION_SD, SQUARE_SD, WAVE_SD = 0.4, 0.3, 0.3
+
+# Least variance of a standardised covariate. Cost: not measured.
 LEAST_SQUARE = 0.3
+
+# Products are asked for in units in which the rarer group of a two-valued covariate is this long: silos cut off at 3
+# (`protocol.statistics.LARGEST_COVARIATE`). Cost: not measured; watch "VCM, groups 30:70".
 ASKED_LENGTH = 2.0
+
+# Least eigenvalue of the covariates' correlations; half of it at any x. Cost: not measured; watch
+# "VCM d=5, correlated design".
 MIN_COVARIATE_EIGENVALUE = 0.03
+
+# E[g g^T | x] is kept positive where there is this part of a uniform design's mass: what depends on x is shrunk by this
+# factor, so many times at most. Cost: not measured.
 SEEN_MASS, DEFINITE_PASSES, DEFINITE_STEP = 0.2, 6, 0.6
+
+# Relative sd of E[g_j g_k] that is added to what noise leaves open: clipping weighs covariates differently.
+# Cost: not measured; watch "VCM d = 2, Fourier r = 3".
 COLUMN_ERROR = 0.05
+
+# Covariates are whitened by this power of E[g g^T], and the rarer group of a two-valued one is never stretched beyond this
+# length: its gradients would be clipped first. Cost: other values were not measured. In a third prototype a floor under the
+# eigenvalues of W, which limits the stretch in another way, took the ratio from 8.3 to 1.2 and coverage from 0 to .9 (5%
+# treated, eps 4), and from 1.06 to 1.37 at correlation .95. Watch "VCM, groups 30:70".
 COLUMN_POWER, MOST_LEVERAGE = 0.5, 1.6
+
+# An effect of one sd of a covariate has this part of the first function's sizes; its level has sd EFFECT_LEVEL of that, plus
+# the size of its slope and bends. Cost: not measured; watch "VCM d=2, random curves".
 EFFECT_SIZE, EFFECT_LEVEL = 0.5, 0.7
-# ---- prior
+
+# ------------------------------------------------------------------------------------------------ prior
+
+# Sds of the slope, in units: averaged by evidence. The basis prototype had the same ones for a unit of 0.2.
+# Cost: not measured; watch "flat truth" and "mean mu_2, cosine".
 SLOPE_SIZES = (0.05, 0.15, 0.5, 1.5, 5.0)
+
+# Sds of all bends together, in units: averaged by evidence. The basis prototype had nine from .003 to 1.5 of y.
+# Cost: not measured; watch "flat truth", "bump" and "steep sigmoid".
 BEND_SIZES = (0.03, 0.065, 0.14, 0.3, 0.65, 1.4, 3.0, 6.5, 14.0)
+
+# Median of the slope's size, and sd of its log: wide. Cost: not measured; watch "flat truth".
 TYPICAL_SLOPE, SLOPE_SPREAD = 0.7, 1.5
+
+# Median of the size of bends, and sd of its log: wide. Cost: not measured; watch "bump".
 TYPICAL_BEND, BEND_SPREAD = 0.35, 1.3
+
+# Median of the one size that bases other than free ends have. Cost: not measured; watch "mean mu_1, Fourier r = 3".
 TYPICAL_VARIATION = 0.7
+
+# Local shapes are offered for bends of more than this size, in units: smaller ones cannot be seen. Cost: not measured.
 LEAST_LOCAL_BEND = 0.2
+
+# Order 3: a parabola of variance 1, plus this part squared of white noise integrated three times. The parts are those of the
+# basis prototype. Cost: not measured; in an earlier prototype order 3 without order 2 ruined peaks.
 THIRD_ORDER_PARTS = (0.5, 0.12)
+
+# Local shapes: bends near an end, falling with this rate in x, or near one of these places, within this width (sd).
+# Cost: without local shapes the basis prototype had, for a peak at n = 2000, RMSE .0395 for .0302 and bands of 7.3 RMSEs for
+# 5.9; for a steep start at n = 5000, RMSE .0256 for .0205 and coverage .25 for 1. Order 1 in their place was no gain for
+# peaks and 4% worse for smooth curves. Other rates, widths and places were not measured.
 LAYER_RATE, PEAK_WIDTH, PEAK_PLACES = 15.0, 0.1, (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+
+# For bases of cosines: the share of variance of curves whose ends are not level. Cost: not measured; watch
+# "mean mu_2, cosine".
 COHERENT_SHARE = 0.5
-STRAIGHT = 2  # functions without bends: level and slope
+
+# Functions without bends: level and slope. Cost: none, it is a fact of the basis.
+STRAIGHT = 2
+
+# Functions after those of the basis in which estimates live: what clipped gradients still see of them, and the tail that a
+# band allows for. The basis prototype had 40 functions in all. Cost: not measured; watch "mean mu_2, cosine".
 TAIL_FUNCTIONS = 8
-# ---- posterior
+
+# Nodes of Gauss's rule by which shapes are integrated. Cost: none beyond time, if it is large enough for the functions.
+PRIOR_NODES = 160
+
+# ------------------------------------------------------------------------------------------------ posterior
+
+# Directions with less than this part of the largest information are left out. Cost: none, the prior decides there.
 LEAST_INFORMATION = 1e-10
+
+# Components of a mixture with less than this part of the largest weight are left out. Cost: not measured; time.
 NEGLIGIBLE_PART = 1e-3
+
+# Times that the functions of a varying-coefficient model are fitted in turn. Cost: not measured; watch
+# "VCM d=5, correlated design".
 SWEEPS = 2
+
+# Most by which averaging over sizes may multiply the variance of an effect's coefficient. Cost: not measured; watch
+# "VCM d = 2, Fourier r = 3".
 MOST_STRETCH = 4.0
+
+# Eigenvalues below this part of the largest are lifted to it before a power is taken. Cost: none, it is rounding.
 MIN_EIGENVALUE_RATIO = 1e-12
+
+# Times that the posterior is computed in a round: what errors of B do depends on how far the iterates were from it.
+# The basis prototype had three. Cost: not measured; watch "density falls to zero".
 ESTIMATE_PASSES = 2
-# ---- lengths
+
+# ------------------------------------------------------------------------------------------------ law of lengths
+
+# Cells that an octave of lengths is divided into. Cost: not measured; time.
 LENGTH_SUBCELLS = 4
+
+# Medians of the laws, in octaves and steps of half an octave, and the sd of their prior around 0.
+# Cost: not measured; watch "y_bounds ten times wider".
 LOWEST_MEDIAN, HIGHEST_MEDIAN, MEDIAN_SPREAD = -5.0, 4.0, 1.5
+
+# Bulks: chi with so many degrees of freedom; log-normal with these sds of the log; and chi 4 and log-normal .5 with a tail:
+# its share, how many octaves further its median lies, its sd of the log. Cost: in the core prototype log-normal laws alone
+# had ratio 2.31 for 1.87 (symmetric, n = 5000, eps .5); without tails coverage was .75 for .93 (growing, n = 5000, eps .5).
 CHI_BULKS, LOGNORMAL_BULKS, TAIL = (2.0, 4.0, 8.0), (0.35, 0.5, 0.75, 1.1), (0.1, 1.2, 0.7)
+
+# A second group: its share of the curves, its sd in octaves, and the prior weight of there being one. The core prototype had
+# weight .15. Cost: in another prototype less mass in far cells took bounds x100 from ratio 258 to 3.1 and the coverage of
+# rare outcomes from .90 to .07; these values were not varied.
 SECOND_SHARES, SECOND_SPREAD, SECOND_ODDS = (0.02, 0.05, 0.12, 0.3), 0.5, 0.07
+
+# Further weight of a second group in the octaves below the length of a curve at a bound: odds, octaves, and the distance (a
+# ratio of lengths) at which the odds are halved. The core prototype had odds of .15. Cost: without a limit of that distance
+# the core prototype had ratios of 380 to 420 for 4 to 7 (bounds x100, eps .5).
 AT_BOUND_ODDS, BOUND_OCTAVES, BOUND_REACH = 0.07, 3, 32.0
+
+# The same if all values look to be at a bound, times the fourth power of how likely that is, for groups of more than this
+# share. Cost: without it the core prototype had ratio 15 and coverage .23 (rare, eps .5) for 3.6 and .90; with odds of 9
+# and groups of any share coverage was .70 to .78 at n = 300.
 TWO_VALUED_ODDS, CLEAR_SHARE = 20.0, 0.1
+
+# Variance of a cell's share around its law, as a part of it: a law is believed in like a sample of 200 curves. Part of the
+# first prior that enters every round's. Cost: in the core prototype a relative error of .15 had coverage .60 (growing,
+# n = 5000), and .015 had bands 10% wider. The second value was not measured.
 LAW_ERROR, FORGOTTEN = 0.005, 0.2
+
+# By how many octaves laws are moved between rounds besides the step that is known, with weights: lengths in new coordinates
+# are known to half an octave or so. Cost: not measured.
+LENGTH_BLUR = ((-0.5, 0.25), (0.0, 0.5), (0.5, 0.25))
+
+# Laws with less than this part of the largest weight are left out, and all but so many. Cost: not measured; time.
 NEGLIGIBLE_LAW, MOST_LAWS = 1e-6, 400
-# ---- clipping
+
+# ------------------------------------------------------------------------------------------------ radius and bias
+
+# Radii that are tried, in octaves. Cost: not measured; the risk is flat near its least.
 LOWEST_RADIUS, HIGHEST_RADIUS, RADIUS_STEP = -4.0, 14.0, 0.25
+
+# Part of the posterior weight of laws over which E(L - C)+ is averaged, where it is least: by the estimate, by the band.
+# All of it takes phantom groups for real. The core prototype had .95 for the band. Cost: in the core prototype all of the
+# weight had ratios of 65 to 235 (bounds x100); .75 had coverage .65 (rare, eps .5).
 SURE, BAND_SURE = 0.9, 0.99
+
+# ASYMMETRY under `assume_symmetric`: a declaration is not quite believed. As in the core prototype, which had ratios of 2.0,
+# 1.1, .86 with it and 3.3, 1.5, 1.1 without (symmetric, n = 1000, eps .5, 1, 2). Cost: other values were not measured.
 SYMMETRIC = 0.05
+
+# The bias of clipping as a part of its bound E(L - C)+, in the estimate and in the band. Measured on skewed laws: .4 to .6;
+# on symmetric ones it is 0. The core prototype had .8 for the band. Cost: in the core prototype .8 in the estimate took the
+# ratio from 1.59 to 1.75 (symmetric) and from 4.6 to 4.0 (rare); .6 in the band had coverage .85 (lognormal, growing).
 ASYMMETRY, BAND_ASYMMETRY = 0.6, 0.9
+
+# Variance of the bias along the slope and along the first bend (then falling like 1/k), that along the level being 1; and
+# the part of it that all rounds of a silo share. Cost: a fall like (1 + l)^-1.3 had coverage .82 in the core prototype
+# (growing, n = 1000, eps 1, band .6). The common part was not measured; watch "noise skewed".
 BIAS_SLOPE, BIAS_REST, COMMON_BIAS = 0.7, 0.35, 0.8
+
+# Least eigenvalue of the clip's mean derivative: a release is never multiplied by more than 20. Cost: not measured.
 MIN_JACOBIAN = 0.05
+
+# Relative ridge of a round's covariance before it is inverted. Cost: none, it is rounding.
 LEAST_NOISE = 1e-9
+
+# Grid of x on which iterates are kept within the bounds of y and the longest gradient is looked for; and a deviation that
+# counts as none. Cost: not measured; neither concerns privacy.
 BOUND_POINTS, MIN_DEVIATION = 101, 1e-9
-# ---- shape
+
+# ------------------------------------------------------------------------------------------------ shape of the ball
+
+# A smooth random curve: variance of its first wave, that of the level being 1 (then falling like k^-2); and the part of a
+# gradient's spread that is smooth before anything is measured. Cost: not measured; watch "one point each" and
+# "60 points each".
 HARMONIC_VARIANCE, SMOOTH_SHARE = 0.25, 0.6
+
+# W: radius in root mean squares; steps; the largest ratio (log) to the shape without a prior; power of the posterior weights
+# of the prior's components. Cost: RMSE times 1000 of growth, line, peak in the basis prototype (4 to 8 seeds): range 0
+# 27, 20, 52; 1 26, 18, 56; 2 26, 18, 69; 4 23, 16, 222. Weights as they are, with range 1, were as good. The rest was not
+# measured.
 TYPICAL_RADIUS, SHAPE_PASSES, SHAPE_RANGE, TEMPER = 1.5, 6, 1.5, 0.3
-# ---- covariance of gradients
+
+# ------------------------------------------------------------------------------------------------ covariance of gradients
+
+# Relative sds of the modelled covariance's entries and of the trace that follows from the law of lengths; the least part of
+# that trace; least eigenvalue, in mean eigenvalues. The first is the core prototype's. Cost: not measured here; the basis
+# prototype had coverage of .75 to .88 where a covariance of one size stood in for two (growth, visits, n = 5000), .88 to 1
+# with two. Watch "60 points each".
 MODEL_ERROR, TRACE_ERROR, LEAST_TRACE, MIN_GRADIENT_EIGENVALUE = 0.5, 0.3, 0.5, 0.1
-# ---- bands
+
+# ------------------------------------------------------------------------------------------------ bands
+
+# A band's prior has sds so many times as large, and slope and first bend at least this sd, in units; its covariance is then
+# multiplied by DISTRUST. The core prototype had variances times 1.5, which is 1.22; the basis prototype sds times 2 and
+# covariance times 1.2, and covered 1.00 with 4.0 to 4.7 RMSEs. Cost: in the latter, 1.5 for 2 had bands 10% narrower, and
+# coverage of .67 for .83 (sin, n = 5000, 6 seeds) before there was a factor 1.2. Watch "mean mu_2, cosine".
 WIDER, LEAST_WIDE, DISTRUST = 1.25, 0.05, 1.0
-# ---- forecast
+
+# ------------------------------------------------------------------------------------------------ forecast
+
+# Guess of spread, noise and signal, in y, where the user gives none: the typical sd of curves' means.
+# Cost: not measured; a forecast with guesses of one's own does not use it.
 GUESSED_SD = TYPICAL_SD_OF_MEANS
+
+# Guess of the sd of the log of the sd of the curves' means; and a number of curves that stands for no sampling error, which
+# a forecast of the design leaves to the noise. Cost: none, neither decides the forecast.
+GUESSED_LOG_SD, MANY_CURVES = 0.1, 1e9
+
+# Nodes of Gauss's rule for guessed functions; functions over which a smooth curve's variance is added up; times that the
+# posterior is computed. Cost: not measured; time.
 QUADRATURE_POINTS, ALL_FUNCTIONS, FORECAST_PASSES = 256, 400, 3
+
+# Part of a guessed signal's sd that is slope; part of the prior's bias that stays where functions are given; and how much
+# more noise the early rounds' budget leaves than a single round would. Cost: not measured; watch the forecasts of
+# "bump", "steep sigmoid" and "hopeless budget".
 SIGNAL_SLOPE, FORECAST_BIAS, EARLY_ROUNDS = 0.8, 0.5, 0.3
-# ---- notices
+
+# ------------------------------------------------------------------------------------------------ notices
+
+# Part of the posterior variance from which the bias of clipping is worth a sentence; probability from which an outcome
+# counts as two-valued, or a second group as real; share up to which an event is rare; most subjects who carry it, for each
+# subject's worth of events; sds from which a share is clearly not zero. Cost: not measured; only sentences depend on them.
 NOTABLE_BIAS, CLEARLY_TWO_VALUED, RARE, CARRIERS_PER_SHARE, CLEAR_SDS = 0.35, 0.6, 0.1, 4.0, 3.0
+
+# Share of points at visit times from which it is said; mass below which a place is thin, in that of a uniform design; least
+# length of a gap, in x. Cost: not measured; only sentences depend on them.
 MOSTLY_VISITS, THIN, LEAST_GAP = 0.7, 0.25, 0.08
-# ---- sites
+
+# ------------------------------------------------------------------------------------------------ sites
+
+# Sds between sites, in units (all for the level, every second for the slope, every third for bends); scale of their
+# half-Cauchy priors; log odds, besides the evidence, that sites are alike. Cost: in a prototype with 200 repetitions
+# the half-Cauchy prior covered .93 to .98 (3, 5, 20 sites); at 3 sites a log-uniform one covered .88 to .91 and a plug-in
+# .76. The log odds were not measured. Watch "10 silos of 200".
 SITE_SIZES, SITE_SCALE, ALIKE_ODDS = (0.0, 0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0), 0.5, 2.0
+
+# ------------------------------------------------------------------------------------------------ guards
+
+# Keeps a division or a logarithm from zero. Cost: none.
+TINY = 1e-300
+
+# Relative ridges, of a prior's covariance and of a risk's derivative, before they are inverted. Cost: none, it is rounding.
+RIDGE, SLOPE_RIDGE = 1e-12, 1e-9
+
+# Least weight of a component before a power is taken, least probability of an octave before a division, and least
+# probability from which an octave's variance is computed. Cost: none.
+LEAST_WEIGHT, LEAST_CELL, LEAST_MASS = 1e-30, 1e-30, 1e-12
+
+# Least length and least mean square of lengths before a logarithm is taken. Cost: none.
+LEAST_LENGTH, LEAST_LENGTH_SQUARE = 1e-9, 1e-12
+
+# Fit of a matrix by two: when they count as one, the least factor, and the part of the other that the missing one gets.
+# Cost: none but the last, which was not measured.
+SINGULAR, LEAST_FITTED, OTHER_FITTED = 1e-12, 1e-12, 1e-3
+
+# Least uniform mass before a division, and singular values (of the largest) that count as zero. Cost: none.
+LEAST_UNIFORM, NEGLIGIBLE_IMAGE = 1e-12, 1e-6

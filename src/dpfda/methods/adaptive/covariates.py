@@ -117,10 +117,10 @@ def _fit_column(shares: Floats, sd: float) -> tuple[float, float, bool]:
     bins = COVARIATE_CELLS - 2
     places = np.concatenate([[-1.0], (np.arange(bins) + 0.5) * (2 / bins) - 1, [1.0]])
     clear = np.maximum(shares - constants.CLEAR_BINS * sd, 0.0)  # noise in empty bins would widen everything
-    clear = clear if clear.sum() > 0 else np.maximum(shares, 1e-6)
+    clear = clear if clear.sum() > 0 else np.maximum(shares, constants.LEAST_BIN)
     weights = clear / clear.sum()
     mean = float(weights @ places)
-    spread = math.sqrt(float(weights @ (places - mean) ** 2) + (0.3 / bins) ** 2)
+    spread = math.sqrt(float(weights @ (places - mean) ** 2) + (constants.WITHIN_BIN / bins) ** 2)
     return mean, max(spread, constants.LEAST_SCALE), False
 
 

@@ -62,7 +62,7 @@ class Design:
     def seen_near(self) -> Floats:
         """The mass of points near each node, in units of what a uniform design has there."""
         window = _window(self.nodes)
-        return np.asarray((window @ self.mass) / np.maximum(window @ self.nodes.uniform, 1e-12))
+        return np.asarray((window @ self.mass) / np.maximum(window @ self.nodes.uniform, constants.LEAST_UNIFORM))
 
 
 def fit_design(basis: Basis, moments: Pooled | None, visits: tuple[float, ...] = ()) -> Design:
@@ -76,7 +76,7 @@ def fit_design(basis: Basis, moments: Pooled | None, visits: tuple[float, ...] =
     mass = _keep_positive(mass, left)
     window = _window(nodes)
     near, unsure = window @ mass, ((window @ left) * window).sum(axis=1)
-    mass = mass * near**2 / (near**2 + constants.CLEAR**2 * np.maximum(unsure, 0.0) + 1e-300)
+    mass = mass * near**2 / (near**2 + constants.CLEAR**2 * np.maximum(unsure, 0.0) + constants.TINY)
     return Design(nodes, mass, _choose_directions(basis, nodes, left))
 
 
@@ -136,7 +136,7 @@ def _choose_directions(basis: Basis, nodes: Nodes, covariance: Floats) -> Floats
     """The ways in which the masses may be wrong that matter for smooth curves, largest first."""
     image = _image_of_masses(basis, nodes.u.tobytes())
     values, vectors = np.linalg.eigh(image.T @ covariance @ image)
-    keep = values > constants.NEGLIGIBLE_DIRECTION * max(values[-1], 1e-300)
+    keep = values > constants.NEGLIGIBLE_DIRECTION * max(values[-1], constants.TINY)
     along = vectors[:, keep] / np.sqrt(values[keep])
     return np.asarray(constants.POSITIVE_SD * (covariance @ image @ along).T)
 
@@ -149,7 +149,7 @@ def _image_of_masses(basis: Basis, nodes: bytes) -> Floats:
     decay = 1.0 / (1 + np.arange(basis.size)) ** 2
     products = (functions[:, :, None] * (functions * decay)[:, None, :]).reshape(u.size, -1)
     vectors, values, _ = np.linalg.svd(products, full_matrices=False)
-    count = min(constants.DESIGN_DIRECTIONS, int((values > 1e-6 * values[0]).sum()))
+    count = min(constants.DESIGN_DIRECTIONS, int((values > constants.NEGLIGIBLE_IMAGE * values[0]).sum()))
     return np.ascontiguousarray(vectors[:, :count] * values[:count])
 
 

@@ -21,7 +21,7 @@ def finish(plan: Plan, state: State) -> Result:
     posterior = state.posterior
     assert posterior is not None
     data, _ = pool_silos(measure_all(plan, state, for_band=True), state.informations)
-    wider = [widen(prior, number == 0, state.unit) for number, prior in enumerate(posterior.priors)]
+    wider = [widen(prior, state.unit) for prior in posterior.priors]
     mean, covariance = fit_wider(data, state.start, wider)
     shift = mean - posterior.mean
     size = plan.basis.size
@@ -32,8 +32,8 @@ def finish(plan: Plan, state: State) -> Result:
     return Result(posterior, total)
 
 
-def widen(prior: Floats, first: bool, unit: float) -> Floats:
-    """A prior this many times as wide; the level of the first function has a sd of its own."""
+def widen(prior: Floats, unit: float) -> Floats:
+    """A prior this many times as wide, and at least a little open in slope and first bend."""
     wider = prior * constants.WIDER**2
     few = np.arange(1, min(3, len(prior)))
     wider[few, few] += (constants.LEAST_WIDE * unit) ** 2

@@ -103,7 +103,7 @@ class _Setting:
         unit = math.sqrt(alone + smooth)
         design = _guess_design(plan, guesses.density)
         information = build_information(plan.basis, longer, design, law, 1.0)
-        level = Level(0.0, unit / 4, unit, 0.1)
+        level = Level(0.0, unit / 4, unit, constants.GUESSED_LOG_SD)
         return cls(plan, guesses, longer, level, unit, Spread(alone, smooth), law, design, information)
 
     @property
@@ -234,7 +234,7 @@ def _guess_design(plan: Plan, density: Function | None) -> Design:
     seen = weights if density is None else weights * np.maximum(np.asarray(density(points), dtype=np.float64), 0.0)
     values = seen @ plan.basis.moment_features(points) / seen.sum() - uniform_moments(plan.basis)
     scales, radius = moment_bounds(plan.basis)
-    return fit_design(plan.basis, Pooled(values, 2 * radius * np.sqrt(scales) / precision, 1e9))
+    return fit_design(plan.basis, Pooled(values, 2 * radius * np.sqrt(scales) / precision, constants.MANY_CURVES))
 
 
 def _observe_chi(dims: float, n: float, sd: float) -> LengthLaw:

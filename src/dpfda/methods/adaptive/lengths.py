@@ -19,7 +19,7 @@ from dpfda.methods.adaptive import constants
 from dpfda.protocol.statistics import LENGTH_CELLS, LONGEST_OCTAVE, SHORTEST_OCTAVE
 
 _SUB = constants.LENGTH_SUBCELLS
-_MEDIANS = np.arange(constants.LOWEST_MEDIAN, constants.HIGHEST_MEDIAN + 0.1, 0.5)
+_MEDIANS = np.arange(constants.LOWEST_MEDIAN, constants.HIGHEST_MEDIAN + 0.5, 0.5)
 _SHARES = np.array(constants.SECOND_SHARES)
 _PLACES = np.arange(SHORTEST_OCTAVE, LONGEST_OCTAVE, dtype=np.float64) + 0.5
 _BULKS = len(constants.CHI_BULKS) + len(constants.LOGNORMAL_BULKS) + 2
@@ -41,7 +41,7 @@ class Laws:
 @lru_cache(maxsize=1)
 def list_laws() -> Laws:
     """Every bulk alone, and with a second group of each share at least an octave further out."""
-    edges = np.arange(SHORTEST_OCTAVE - 1, LONGEST_OCTAVE + 1.01, 1 / _SUB)
+    edges = np.arange(SHORTEST_OCTAVE - 1, LONGEST_OCTAVE + 1 + 1 / _SUB, 1 / _SUB)
     bulks = _list_bulks(edges)
     groups = np.diff(_normal_cdf(edges, _PLACES[:, None], constants.SECOND_SPREAD), axis=-1)
     median, place = _MEDIANS[:, None], _PLACES[None, :]
@@ -127,14 +127,14 @@ def carry_weights(weights: Floats, octaves: float, at: AtBounds) -> Floats:
     laws, shape = list_laws(), (_MEDIANS.size, _BULKS, _PLACES.size + 1, _SHARES.size)
     moved = np.zeros(shape)
     i, b, k, j = laws.index
-    for blur, part in ((-0.5, 0.25), (0.0, 0.5), (0.5, 0.25)):
+    for blur, part in constants.LENGTH_BLUR:
         steps = round((octaves + blur) * 2)
         at_median = np.clip(i + steps, 0, _MEDIANS.size - 1)
         at_place = np.where(k == 0, 0, np.clip(k + math.floor(steps / 2 + 0.5), 1, _PLACES.size))
         np.add.at(moved, (at_median, b, at_place, j), part * weights)
     carried = moved[i, b, k, j]
     fresh = constants.FORGOTTEN
-    return np.asarray((1 - fresh) * carried / max(carried.sum(), 1e-300) + fresh * first_weights(at))
+    return np.asarray((1 - fresh) * carried / max(carried.sum(), constants.TINY) + fresh * first_weights(at))
 
 
 def _find_possible(longest: float) -> Floats:
@@ -159,7 +159,7 @@ class LengthLaw:
         keep = np.flatnonzero(weights > constants.NEGLIGIBLE_LAW * weights.max())
         mass = list_laws().mass[keep] * _find_possible(longest)[:, 0]
         mass /= mass.sum(axis=1, keepdims=True)
-        variance = (mass + 1e-12) * (constants.LAW_ERROR + 1 / n)
+        variance = (mass + constants.LEAST_MASS) * (constants.LAW_ERROR + 1 / n)
         return cls(keep, np.log(weights[keep]), mass, variance, longest)
 
     @cached_property
@@ -173,7 +173,7 @@ class LengthLaw:
         factor, used = np.ones((1, 1)), np.ones(LENGTH_CELLS, bool)
         if counted is not None:
             by_cell = counted.reshape(LENGTH_CELLS, _SUB)
-            factor = (self.cells * by_cell).sum(axis=2) / np.maximum(self.cells.sum(axis=2), 1e-30)
+            factor = (self.cells * by_cell).sum(axis=2) / np.maximum(self.cells.sum(axis=2), constants.LEAST_CELL)
             used = by_cell.max(axis=1) > 0
         variance = sd**2 + factor**2 * self.variance
         misfit = shares - factor * self.mass
@@ -215,7 +215,7 @@ class LengthLaw:
         """Weights, probabilities of the subcells under each law, and their lengths."""
         mass = np.maximum(self.mass, 0.0)
         mass = mass / mass.sum(axis=1, keepdims=True)
-        scale = mass / np.maximum(self.cells.sum(axis=2), 1e-30)
+        scale = mass / np.maximum(self.cells.sum(axis=2), constants.LEAST_CELL)
         densities = (self.cells * scale[..., None]).reshape(len(mass), -1)
         return self.weights, densities, np.minimum(_POINTS, self.longest)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpfda._typing import Floats
-from dpfda.methods.adaptive.constants import MIN_EIGENVALUE_RATIO
+from dpfda.methods.adaptive.constants import LEAST_FITTED, MIN_EIGENVALUE_RATIO, OTHER_FITTED, SINGULAR
 
 
 def power(matrix: Floats, exponent: float) -> Floats:
@@ -38,10 +38,11 @@ def fit_two(matrix: Floats, first: Floats, second: Floats) -> tuple[float, float
     a, b, c = (first**2).sum(), (first * second).sum(), (second**2).sum()
     x, y = (matrix * first).sum(), (matrix * second).sum()
     determinant = a * c - b * b
-    if determinant > 1e-12 * a * c:
+    if determinant > SINGULAR * a * c:
         s, t = (x * c - y * b) / determinant, (y * a - x * b) / determinant
         if s > 0 and t > 0:
             return float(s), float(t)
         if s <= 0 < y:
-            return 1e-3 * float(y / c), float(y / c)
-    return float(max(x / a, 1e-12)), 1e-3 * float(max(x / a, 1e-12))
+            return OTHER_FITTED * float(y / c), float(y / c)
+    only = float(max(x / a, LEAST_FITTED))
+    return only, OTHER_FITTED * only

@@ -60,7 +60,7 @@ def _notice_declarations(plan: Plan, state: State) -> str | None:
     inside, sd = state.inside
     if plan.assumptions.outcome == "binary" and inside > constants.CLEAR_SDS * sd:
         return (
-            f"outcome='binary' was declared, but about {100 * min(inside, 1.0):.0f}% of the values lie between the bounds; "
+            f"outcome='binary' was declared, but about {min(inside, 1.0):.0%} of the values lie between the bounds; "
             "leave the declaration out."
         )
     if plan.assumptions.symmetric and state.lengths is not None:
@@ -81,9 +81,7 @@ def _notice_visits(plan: Plan, state: State) -> str | None:
     mass = float(state.design.mass[-len(times) :].sum() / state.design.mass.sum())
     if mass < constants.MOSTLY_VISITS:
         return None
-    return (
-        f"About {100 * mass:.0f}% of the points lie at the {len(times)} visit times: between them nothing was measured."
-    )
+    return f"About {mass:.0%} of the points lie at the {len(times)} visit times: between them nothing was measured."
 
 
 def _notice_gaps(plan: Plan, state: State) -> str | None:
@@ -106,4 +104,5 @@ def _notice_gaps(plan: Plan, state: State) -> str | None:
 def _round_up(number: float) -> int:
     """To two digits."""
     digits = max(int(np.floor(np.log10(max(number, 1.0)))) - 1, 0)
-    return int(np.ceil(number / 10**digits) * 10**digits)
+    step = float(f"1e{digits}")
+    return int(np.ceil(number / step) * step)

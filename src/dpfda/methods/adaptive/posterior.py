@@ -68,7 +68,7 @@ def fit_posterior(
     stretch = np.ones(len(mean))
     for k, part in enumerate(parts):  # what averaging over sizes adds to the variance of a function's own coefficients
         here = slice(k * size, (k + 1) * size)
-        wider = np.diag(part.covariance) / np.maximum(np.diag(covariance)[here], 1e-300)
+        wider = np.diag(part.covariance) / np.maximum(np.diag(covariance)[here], constants.TINY)
         stretch[here] = np.sqrt(np.clip(wider, 1.0, constants.MOST_STRETCH))
         mean[here] = part.mean
     return Posterior(start + mean, covariance * np.outer(stretch, stretch), tuple(weights), tuple(priors))

@@ -101,7 +101,7 @@ def make_mixture(basis: Basis, alpha: float) -> Mixture:
     if isinstance(basis, FreeEnds) and basis.size > constants.STRAIGHT + 1:
         return _free_ends_mixture(basis.size)
     covariance = basis.prior_covariance(alpha, constants.COHERENT_SHARE)
-    shapes = (covariance / max(float(np.trace(covariance)), 1e-300))[None]
+    shapes = (covariance / max(float(np.trace(covariance)), constants.TINY))[None]
     bends = np.array(constants.BEND_SIZES)
     odds = -0.5 * (np.log(bends / constants.TYPICAL_VARIATION) / constants.BEND_SPREAD) ** 2
     return Mixture(shapes, np.zeros(bends.size, int), np.zeros(bends.size), bends, odds)
@@ -142,7 +142,7 @@ def _list_shapes(size: int) -> tuple[list[Floats], list[Floats]]:
 
 @lru_cache(maxsize=1)
 def _quadrature() -> tuple[Floats, Floats]:
-    nodes, weights = np.polynomial.legendre.leggauss(160)
+    nodes, weights = np.polynomial.legendre.leggauss(constants.PRIOR_NODES)
     return (nodes + 1) / 2, weights / 2
 
 

@@ -16,7 +16,8 @@ def choose_radius(
 
     Weights say how much a unit of variance, spread as noise, bias or curves are, adds to the risk of the estimate.
     """
-    radii = 2.0 ** np.arange(constants.LOWEST_RADIUS, constants.HIGHEST_RADIUS + 0.01, constants.RADIUS_STEP)
+    step = constants.RADIUS_STEP
+    radii = 2.0 ** np.arange(constants.LOWEST_RADIUS, constants.HIGHEST_RADIUS + step, step)
     radii = np.unique(np.minimum(radii, law.longest))
     noise_weight, bias_weight, sampling_weight = weights
     found = law.attenuation(radii)
@@ -36,7 +37,7 @@ def weigh_errors(
     lengths = float(np.trace(np.linalg.solve(shape, spread)))
     unit = (2 * constants.TYPICAL_RADIUS / precision) ** 2 * lengths
     noise = np.linalg.inv(spread / n + unit * shape)
-    posterior = np.linalg.inv(np.linalg.inv(expected + 1e-12 * np.trace(expected) * np.eye(size)) + noise)
+    posterior = np.linalg.inv(np.linalg.inv(expected + constants.RIDGE * np.trace(expected) * np.eye(size)) + noise)
     slope = noise @ posterior @ posterior @ noise  # of the risk, in the covariance of the noise
     along_bias = bias * lengths / float(np.trace(np.linalg.solve(shape, bias)))
     return (

@@ -69,7 +69,7 @@ def prepare_question(plan: Plan, state: State, index: int) -> State:
     precision, n = pooled_precision(plan, next_gradient_round(plan, index)), float(sum(silo.n for silo in plan.silos))
     mixtures = scale_mixtures(plan, state.longer, state.level, state.law, state.unit)
     weights = mixtures[0].odds() if state.posterior is None else state.posterior.weights[0]
-    tempered = np.maximum(weights, 1e-30) ** constants.TEMPER
+    tempered = np.maximum(weights, constants.LEAST_WEIGHT) ** constants.TEMPER
     expected = mixtures[0].average(tempered / tempered.sum())[:size, :size]
     spread = even_spread(state, size)
     functions = choose_function_shape(spread, expected, n, precision)
@@ -80,7 +80,7 @@ def prepare_question(plan: Plan, state: State, index: int) -> State:
     found = weigh_errors(functions, spread, expected, bias, n, precision, state.law.columns)
     level = abs(state.level.value) + 1
     along = float(np.linalg.norm(coordinates.whitener @ state.pooled.gram()[:, 0])) / state.filled
-    at_bounds = AtBounds(math.log2(max(along * level, 1e-9)), state.two_valued)
+    at_bounds = AtBounds(math.log2(max(along * level, constants.LEAST_LENGTH)), state.two_valued)
     longest = find_longest(plan.basis, state, coordinates, size, longer)
     return dataclasses.replace(state, question=Question(coordinates, found, at_bounds, longest), lengths=None)
 
@@ -189,7 +189,7 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
         unit=unit,
         asked=recall_excess(state, covariance, law, (*state.asked, asked_now)),
         answers=answers,
-        carried=(law.all_weights(), -0.5 * math.log2(max(found.full_square, 1e-12))),
+        carried=(law.all_weights(), -0.5 * math.log2(max(found.full_square, constants.LEAST_LENGTH_SQUARE))),
     )
     return estimate(plan, state)
 

@@ -48,18 +48,18 @@ def choose_function_shape(spread: Floats, expected: Floats, n: float, precision:
     base = power(spread, 0.5)
     root, back = power(base, 0.5), power(base, -0.5)
     unit = (2 * constants.TYPICAL_RADIUS / precision) ** 2
-    prior = inverse(expected + 1e-12 * np.trace(expected) * np.eye(len(spread)))
+    prior = inverse(expected + constants.RIDGE * np.trace(expected) * np.eye(len(spread)))
     shape = base
     for _ in range(constants.SHAPE_PASSES):
         noise = inverse(spread / n + unit * np.trace(np.linalg.solve(shape, spread)) * shape)
         posterior = inverse(prior + noise)
         slope = noise @ posterior @ posterior @ noise
-        slope = slope + 1e-9 * np.trace(slope) / len(slope) * np.eye(len(slope))
+        slope = slope + constants.SLOPE_RIDGE * np.trace(slope) / len(slope) * np.eye(len(slope))
         wanted = geometric_mean(inverse(slope), spread)
         scale = float(np.trace(base))
         shape = geometric_mean(shape * (scale / np.trace(shape)), wanted * (scale / np.trace(wanted)))
         values, vectors = np.linalg.eigh(back @ shape @ back)
-        logs = np.log(np.maximum(values, 1e-300))
+        logs = np.log(np.maximum(values, constants.TINY))
         logs = np.minimum(logs - logs.min(), constants.SHAPE_RANGE)
         shape = root @ (vectors * np.exp(logs)) @ vectors.T @ root
     return shape
@@ -70,7 +70,7 @@ def choose_column_scales(law: CovariateLaw) -> Floats:
     scales = power(law.average, -constants.COLUMN_POWER)
     scales /= scales[0, 0]
     longest = np.abs(np.diag(scales)) * law.longest
-    limit = np.where(longest > constants.MOST_LEVERAGE, constants.MOST_LEVERAGE / np.maximum(longest, 1e-12), 1.0)
+    limit = constants.MOST_LEVERAGE / np.maximum(longest, constants.MOST_LEVERAGE)
     return np.asarray(limit[:, None] * scales)
 
 

@@ -89,7 +89,7 @@ def scale_mixtures(plan: Plan, longer: Basis, level: Level, law: CovariateLaw, u
 
 
 def assume_covariance(information: Information, unit: float) -> Floats:
-    """Of one curve's centred gradient at the truth, before it is measured: half noise, half a smooth curve."""
+    """Of one curve's centred gradient at the truth, before it is measured: partly noise, partly a smooth curve."""
     share = constants.SMOOTH_SHARE
     return model_covariance(information, Spread((1 - share) * unit**2, share * unit**2))
 
@@ -145,4 +145,4 @@ def judge_two_valued(inside: float, sd: float) -> float:
     """How likely it is that all values are at one of the bounds: no share is inside, or any share may be."""
     none = math.exp(-0.5 * (inside / sd) ** 2) / (sd * math.sqrt(2 * math.pi))
     anything = float(ndtr((1 - inside) / sd) - ndtr(-inside / sd))
-    return none / (none + max(anything, 1e-300))
+    return none / (none + max(anything, constants.TINY))

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.loading import refuse_or_note
+from dpfda.curves.tables.loading import doubt, refuse_or_note
 from dpfda.curves.tables.source import find_source
 from dpfda.errors import DpfdaError, InvalidInput, SourceError
 from dpfda.privacy.exact import no_words
+from dpfda.silo.cluster.engine import open_client
 from dpfda.silo.cluster.part import Part, Seal, facts_of, lanes_of, words_of
 from dpfda.silo.cluster.shares import recipe, shares_of
 from dpfda.silo.sums import SumRequest
@@ -42,9 +43,13 @@ class DaskCurves:
     """
 
     def __init__(self, client: Any, loads: Sequence[Callable[[], Curves]]) -> None:
-        """`loads` are picklable functions without arguments, each giving one part's curves; no curve is in two parts."""
+        """`loads` are picklable functions without arguments, each giving one part's curves; no curve is in two parts.
+
+        `client` is a Dask client, or the URL of a scheduler (`engine.open_client`).
+        """
         if not loads:
             raise InvalidInput("loads must hold at least one function that loads curves.")
+        client = open_client(client)
         self._start(client, [client.submit(_Plain, load, pure=False) for load in loads])
 
     @classmethod
@@ -64,7 +69,7 @@ class DaskCurves:
         """
         if reading.wide:
             raise InvalidInput("A table is spread over workers in long format only; reshape it or use one process.")
-        source = find_source(os.fspath(location), query)
+        source, client = find_source(os.fspath(location), query), open_client(client)
         parts = parts or max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
         shares = client.submit(shares_of, source, reading, parts, pure=False)
         count = _asked(client, [client.submit(len, shares, pure=False)])[0]
@@ -74,6 +79,7 @@ class DaskCurves:
             client, [client.submit(recipe, source, reading, shares, part, folder, pure=False) for part in range(count)]
         )
         self.owner_notes = refuse_or_note(self._findings, reading)
+        self.owner_doubts = doubt(self._findings, reading)
         return self
 
     def _start(self, client: Any, recipes: list[Any]) -> None:
@@ -84,6 +90,7 @@ class DaskCurves:
         if len({p for _, p, _, _ in facts}) > 1:
             raise InvalidInput("All parts must have the same design columns.")
         self.owner_notes: tuple[str, ...] = ()
+        self.owner_doubts: tuple[str, ...] = ()
         self.p: int = facts[0][1]
         self.design_changes: bool = any(changes for _, _, changes, _ in facts)
         self._bounds = [0]

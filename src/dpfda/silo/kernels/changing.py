@@ -13,7 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dpfda._compile import DOUBLES, INTEGERS, compiled, inlined, require, require_array
+from dpfda._compile import (
+    DOUBLES,
+    FLAG,
+    INTEGERS,
+    REAL,
+    REALS,
+    REALS_2D,
+    WHOLE,
+    WHOLES,
+    compiled,
+    inlined,
+    require,
+    require_array,
+)
 from dpfda._typing import Floats
 from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.moments import SEGMENT
@@ -33,6 +46,11 @@ class Design(NamedTuple):
 
     rows: Any
     weights: Any
+
+
+DESIGN = Design(REALS, REALS)
+_WAVES = REAL, WHOLE, FLAG  # rate, the highest frequency, sines
+_WEIGHT_ROOM = (REALS, REALS), REALS, REALS_2D  # segment, sums, totals
 
 
 class SealedDesign:
@@ -133,7 +151,7 @@ def _features(basis: Basis, u: Floats) -> Floats:
     return product_features(basis, u) if basis.harmonics < 0 else np.zeros((u.size, 0))
 
 
-@compiled
+@compiled(REALS_2D, WHOLES, WHOLES, WHOLES, WHOLE, REALS)
 def _copy_rows(rows: Any, offsets: Any, order: Any, start: Any, short: int, out: Any) -> None:
     p = rows.shape[1]
     for group in range(short):
@@ -148,7 +166,7 @@ def _copy_rows(rows: Any, offsets: Any, order: Any, start: Any, short: int, out:
                     place += 8
 
 
-@compiled
+@compiled(REALS, REALS, REALS_2D, REALS_2D, WHOLES, WHOLES, WHOLE, *_WAVES, REALS_2D, *_WEIGHT_ROOM, REALS)
 def _make_weights(
     u: Any,
     y: Any,
@@ -178,7 +196,7 @@ def _make_weights(
         _turn_into_weights(totals, end - begin, turns, weights, (slot // 8 - short) * size + slot % 8, 8)
 
 
-@compiled
+@compiled(REALS, REALS, REALS_2D, REALS_2D, *_WAVES, *_WEIGHT_ROOM)
 def _add_part(
     u: Any,
     y: Any,
@@ -194,7 +212,7 @@ def _add_part(
     _add_channels(u, y, rows, features, 0, u.size, rate, top, sines, segment, sums, totals)
 
 
-@compiled
+@compiled(REALS_2D, WHOLE, REALS_2D, REALS, WHOLE, WHOLE)
 def _finish(totals: Any, points: int, turns: Any, record: Any, start: int, step: int) -> None:
     _turn_into_weights(totals, points, turns, record, start, step)
 

@@ -11,19 +11,41 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda._compile import DOUBLES, compiled, inlined, require, require_array
+from dpfda._compile import (
+    DOUBLES,
+    FLAG,
+    REAL,
+    REALS,
+    REALS_2D,
+    WHOLE,
+    WHOLES,
+    compiled,
+    inlined,
+    require,
+    require_array,
+)
 from dpfda._typing import Words
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.exact import MOST_ADDITIONS, no_words
 from dpfda.silo.kernels.bounding import add_truncated_vectors, collect, mix
-from dpfda.silo.kernels.changing import Design, SealedDesign
+from dpfda.silo.kernels.changing import DESIGN, Design, SealedDesign
 from dpfda.silo.kernels.direct import FEW
 from dpfda.silo.kernels.frequencies import Frequencies
 from dpfda.silo.kernels.nodes import Nodes
-from dpfda.silo.kernels.passes import BLOCK, Ball, Outer, add_block, check_gradients, check_targets, collect_all
-from dpfda.silo.kernels.room import Room, aligned_zeros, room_for
+from dpfda.silo.kernels.passes import (
+    BALL,
+    BLOCK,
+    OUTER,
+    Ball,
+    Outer,
+    add_block,
+    check_gradients,
+    check_targets,
+    collect_all,
+)
+from dpfda.silo.kernels.room import ROOM, Room, aligned_zeros, room_for
 from dpfda.silo.kernels.simd import add, fma, fms, load, mul, splat, store, sub
-from dpfda.silo.kernels.store import SealedStore, Store
+from dpfda.silo.kernels.store import STORE, SealedStore, Store
 from dpfda.silo.kernels.trig import rotated, wave
 
 Floats = Any
@@ -43,12 +65,19 @@ class Question(NamedTuple):
     functions: Any
 
 
+QUESTION = Question(REALS_2D, REALS, REALS_2D, REALS_2D, REALS_2D)
+
+
 class Bench(NamedTuple):
     """Working memory beside `Room`: waves at four points, their design and residuals, and sums over points or nodes."""
 
     waves: Any
     design: Any
     sums: Any
+
+
+BENCH = Bench(REALS, REALS, REALS)
+_BEGIN = STORE, DESIGN, WHOLE, ROOM, BENCH, REAL, WHOLE, FLAG, QUESTION  # what both passes begin with
 
 
 def truncated_changing_pass(
@@ -133,7 +162,7 @@ def _bench_for(columns: int, frequencies: Frequencies, nodes: Nodes) -> Bench:
     )
 
 
-@compiled
+@compiled(*_BEGIN, REALS, REALS, WHOLES, WHOLES, WHOLES)
 def _truncated_changing_pass(
     packed: Store,
     design: Design,
@@ -161,7 +190,7 @@ def _truncated_changing_pass(
             additions = 0
 
 
-@compiled
+@compiled(*_BEGIN, REALS_2D, BALL, OUTER, REALS)
 def _whitened_changing_pass(
     packed: Store,
     design: Design,

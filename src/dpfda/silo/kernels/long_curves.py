@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpfda._compile import DOUBLES, compiled, require, require_array
+from dpfda._compile import DOUBLES, FLAG, REAL, REALS, REALS_2D, WHOLE, compiled, require, require_array
 from dpfda._typing import Floats
 from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.changing import RunningWeights
@@ -148,13 +148,13 @@ def store_record(record: Floats, design: Floats, layout: Layout) -> Arena:
     return arena
 
 
-@compiled
+@compiled(REALS, REALS, REAL, WHOLE, FLAG, (REALS, REALS, REALS), REALS, REALS)
 def _add_part(
     u: Any, y: Any, rate: float, harmonics: int, sines: bool, segment: tuple[Any, Any, Any], sums: Any, totals: Any
 ) -> None:
     add_segments(u, y, 0, u.size, rate, harmonics, sines, segment, sums, totals)
 
 
-@compiled
+@compiled(REALS_2D, REALS_2D, REALS, REALS)
 def _add_gram_part(moments: Any, features: Any, y: Any, totals: Any) -> None:
     add_gram_record(moments, features, y, 0, y.size, totals)

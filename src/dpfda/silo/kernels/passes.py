@@ -11,7 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda._compile import DOUBLES, compiled, inlined, require, require_array
+from dpfda._compile import (
+    DOUBLES,
+    FLAG,
+    REAL,
+    REALS,
+    REALS_2D,
+    WHOLE,
+    WHOLES,
+    compiled,
+    inlined,
+    require,
+    require_array,
+)
 from dpfda._typing import Words
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.exact import MOST_ADDITIONS, Grid, no_words
@@ -30,14 +42,18 @@ from dpfda.silo.kernels.bounding import (
 from dpfda.silo.kernels.direct import direct_scores
 from dpfda.silo.kernels.frequencies import Frequencies
 from dpfda.silo.kernels.moments import gram_scores, moment_scores
-from dpfda.silo.kernels.room import Room, room_for
+from dpfda.silo.kernels.room import ROOM, Room, room_for
 from dpfda.silo.kernels.simd import fma, load, mul, splat, store
-from dpfda.silo.kernels.store import SealedStore, Store
+from dpfda.silo.kernels.store import STORE, SealedStore, Store
 
 Floats = Any
 Integers = Any
 Ball = tuple[float, Floats, Integers, Integers, Integers]
 Outer = tuple[Floats, Integers, Integers, Integers]
+
+BALL = REAL, REALS, WHOLES, WHOLES, WHOLES
+OUTER = REALS, WHOLES, WHOLES, WHOLES
+_WAVES = REAL, WHOLE, FLAG, WHOLE  # rate, harmonics, sines, moments
 
 BLOCK = 4  # groups that a matrix is applied to at once
 NO_MIXTURE = np.zeros((0, 0))  # of a basis whose functions are waves themselves, or not made of any
@@ -196,7 +212,7 @@ def group_scores(
     return share
 
 
-@compiled
+@compiled(STORE, WHOLE, WHOLE, ROOM, *_WAVES, REALS_2D, REALS, REALS_2D, REALS, REALS, WHOLES, WHOLES, WHOLES)
 def _truncated_pass(
     packed: Store,
     first: int,
@@ -226,7 +242,7 @@ def _truncated_pass(
             additions = 0
 
 
-@compiled
+@compiled(STORE, WHOLE, WHOLE, ROOM, *_WAVES, REALS_2D, REALS, REALS_2D, REALS_2D, BALL, OUTER, REALS)
 def _whitened_pass(
     packed: Store,
     first: int,

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda._compile import require
+from dpfda._compile import REALS, WHOLES, Bundle, require
 
 
-class Room(NamedTuple):
-    """Vectors of eight doubles, and lanes of integers for exact sums. No pass finds anything of another one in it."""
-
+class _RoomFields(NamedTuple):
     slopes: Any
     scores: Any
     work: Any
@@ -22,6 +20,14 @@ class Room(NamedTuple):
     lanes: Any
     outer_lanes: Any
     flags: Any
+
+
+class Room(_RoomFields, Bundle):
+    """Vectors of eight doubles, and lanes of integers for exact sums. No pass finds anything of another one in it."""
+
+
+_OF_INTEGERS = ("lanes", "outer_lanes")
+ROOM = Room(*(WHOLES if name in _OF_INTEGERS else REALS for name in Room._fields))
 
 
 def aligned_zeros(size: int) -> Any:
@@ -61,5 +67,5 @@ def _new_room(size: int, harmonics: int, outer_size: int) -> tuple[Any, Room]:
     everything = aligned_zeros(sum(sizes))
     ends = itertools.accumulate(sizes)
     room = Room(*(everything[end - size : end] for end, size in zip(ends, sizes, strict=True)))
-    integers = {name: getattr(room, name).view(np.int64) for name in ("lanes", "outer_lanes")}
+    integers = {name: getattr(room, name).view(np.int64) for name in _OF_INTEGERS}
     return everything, room._replace(**integers)

@@ -16,7 +16,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfda._compile import DOUBLES, INTEGERS, KernelError, compiled, require, require_array
+from dpfda._compile import (
+    DOUBLES,
+    FLAG,
+    INTEGERS,
+    REAL,
+    REALS,
+    REALS_2D,
+    WHOLE,
+    WHOLES,
+    Bundle,
+    KernelError,
+    compiled,
+    require,
+    require_array,
+)
 from dpfda._typing import Floats, Integers
 from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.frequencies import Frequencies
@@ -24,9 +38,7 @@ from dpfda.silo.kernels.moments import SEGMENT, add_gram_record, add_segments, f
 from dpfda.silo.kernels.room import aligned_zeros
 
 
-class Store(NamedTuple):
-    """Groups 0..short-1 hold points (in u, y), the others records (in table)."""
-
+class _StoreFields(NamedTuple):
     u: Any
     y: Any
     table: Any
@@ -36,7 +48,12 @@ class Store(NamedTuple):
     fill: Any  # per group: how many lanes are curves
 
 
+class Store(_StoreFields, Bundle):
+    """Groups 0..short-1 hold points (in u, y), the others records (in table)."""
+
+
 _OF_INTEGERS = ("start", "points", "fill")
+STORE = Store(*(WHOLES if name in _OF_INTEGERS else REALS for name in Store._fields))
 
 
 def store_in(arena: Arena) -> Store:
@@ -150,7 +167,7 @@ class SealedStore:
         self.arrays, self.columns, self.record, self.groups = store, columns, record, int(groups)
 
 
-@compiled
+@compiled(WHOLES, WHOLES, WHOLES, WHOLE, WHOLE, WHOLE, returns=FLAG)
 def _all_inside(start: Any, points: Any, fill: Any, u_size: int, table_size: int, record: int) -> bool:
     """Whether every group of short curves lies within u_size numbers, and every other within table_size."""
     for group in range(start.size):
@@ -163,7 +180,7 @@ def _all_inside(start: Any, points: Any, fill: Any, u_size: int, table_size: int
     return True
 
 
-@compiled
+@compiled(WHOLES, WHOLE, WHOLES, WHOLES)
 def _place_curves(offsets: Any, longest: int, slots: Any, order: Any) -> None:
     """Write each curve's number into the next slot of its length (entry longest + 1 of `slots`: all longer ones)."""
     for curve in range(offsets.size - 1):
@@ -174,7 +191,7 @@ def _place_curves(offsets: Any, longest: int, slots: Any, order: Any) -> None:
             slots[kind] += 1
 
 
-@compiled
+@compiled(REALS, REALS, WHOLES, REALS_2D, WHOLES, STORE, WHOLE, WHOLE)
 def _copy_groups(u: Any, y: Any, offsets: Any, design: Any, order: Any, store: Store, first: int, last: int) -> None:
     """Copy design vectors of groups first..last-1 and, for short curves, their points."""
     p = design.shape[1]
@@ -193,7 +210,7 @@ def _copy_groups(u: Any, y: Any, offsets: Any, design: Any, order: Any, store: S
                     place += 8
 
 
-@compiled
+@compiled(REALS, REALS, WHOLES, WHOLES, STORE, REAL, WHOLE, FLAG, WHOLE, WHOLE, (REALS, REALS, REALS), REALS, REALS)
 def _make_records(
     u: Any,
     y: Any,
@@ -223,7 +240,7 @@ def _make_records(
                 store.table[store.start[group] + 8 * entry + lane] = totals[entry]
 
 
-@compiled
+@compiled(REALS_2D, REALS_2D, REALS, WHOLES, WHOLES, STORE, WHOLE, WHOLE, REALS)
 def _make_gram_records(
     moments: Any, features: Any, y: Any, offsets: Any, order: Any, store: Store, first: int, last: int, totals: Any
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfda._compile import DOUBLES, compiled, require, require_array
+from dpfda._compile import DOUBLES, FLAG, REAL, REALS, WHOLE, WHOLES, compiled, require, require_array
 from dpfda._typing import Words
 from dpfda.privacy.clipping import EllipsoidBound
 from dpfda.privacy.exact import MOST_ADDITIONS, no_words
@@ -18,9 +18,9 @@ from dpfda.silo.kernels.bounding import add_shrunk, collect, measure_lengths
 from dpfda.silo.kernels.direct import FEW, add_cosines_and_sines
 from dpfda.silo.kernels.frequencies import Frequencies
 from dpfda.silo.kernels.moments import add_points
-from dpfda.silo.kernels.room import Room, room_for
+from dpfda.silo.kernels.room import ROOM, Room, room_for
 from dpfda.silo.kernels.simd import load, mul, splat, store, sub
-from dpfda.silo.kernels.store import SealedStore, Store
+from dpfda.silo.kernels.store import STORE, SealedStore, Store
 
 Floats = Any
 Integers = Any
@@ -69,7 +69,7 @@ def _check(packed: SealedStore, frequencies: Frequencies) -> None:
     require(frequencies.has_waves or packed.arrays.points.size == 0, "without waves all curves must have records")
 
 
-@compiled
+@compiled(STORE, WHOLE, WHOLE, ROOM, REAL, WHOLE, FLAG, REALS, REALS, REAL, REALS, WHOLES, WHOLES, WHOLES)
 def _moment_pass(
     packed: Store,
     first: int,
@@ -120,7 +120,7 @@ def _moment_pass(
             additions = 0
 
 
-@compiled
+@compiled(STORE, WHOLE, WHOLE, WHOLE, WHOLES)
 def _level_pass(packed: Store, first: int, last: int, values_before: int, counts: Integers) -> None:
     """Count curves by the bin of [-1, 1] that their own mean of y is in: h_0, entry `values_before` of a record.
 
