@@ -84,6 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version-01", type=Path, default=None, help=f"a checkout of {VERSION_01} (else one is made)")
     parser.add_argument("--without-version-01", action="store_true")
     parser.add_argument("--cells", type=Path, default=CELLS, help="where cells are kept")
+    parser.add_argument("--again", action="store_true", help="measure kept cells again; the pages name them")
     parser.add_argument("--fresh", action="store_true", help="forget cells that were kept")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where pages go")
     chosen = parser.parse_args(arguments)
@@ -91,11 +92,15 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.fresh:
         chosen.cells.unlink(missing_ok=True)
     families: list[Family] = [FAMILIES[name] for name in chosen.families]
-    done = {(cell["family"], cell["problem"], cell["n"], cell["eps"]) for cell in read_cells(chosen.cells)}
+    done = (
+        set()
+        if chosen.again
+        else {(cell["family"], cell["problem"], cell["n"], cell["eps"]) for cell in read_cells(chosen.cells)}
+    )
     tasks = [task for task in list_tasks(families, chosen.n, chosen.eps) if task.key not in done]
     with find_version_01(chosen.version_01, chosen.without_version_01 or not any(task.old for task in tasks)) as tree:
         for cell in _measure(tasks, chosen.reps, tree, chosen.workers):
-            cell |= {"commit": get_commit(), "date": datetime.date.today().isoformat()}
+            cell |= {"commit": get_commit(), "date": datetime.date.today().isoformat(), "again": chosen.again}
             with chosen.cells.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(cell) + "\n")
             print(json.dumps(cell), flush=True)
@@ -104,8 +109,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def read_cells(path: Path) -> list[Cell]:
-    """The cells that were kept."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    """The cells that were kept; of those that were measured again, the last."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    cells: list[Cell] = [json.loads(line) for line in lines]
+    return list({(cell["family"], cell["problem"], cell["n"], cell["eps"]): cell for cell in cells}.values())
 
 
 def _measure(tasks: list[Task], repetitions: int, tree: Path | None, workers: int) -> Iterator[Cell]:

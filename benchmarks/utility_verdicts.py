@@ -93,7 +93,9 @@ def describe_run(cells: list[Cell]) -> str:
         if counts[0] >= FULL
         else f" **Fewer than the {FULL} that the limits are meant for**: small shortfalls are not seen."
     )
+    again = ", ".join(f"{cell['problem']} at eps {cell['eps']:g}" for cell in cells if cell.get("again"))
+    repeated = f" Measured again, with more repetitions, after a first look: {again}." if again else ""
     return (
         f"Written by `python -m benchmarks.utility`; do not edit. Commit {', '.join(commits)}, {', '.join(dates)}, "
-        f"{counts[0]} to {counts[-1]} repetitions a cell ({minutes:.0f} minutes).{few}"
+        f"{counts[0]} to {counts[-1]} repetitions a cell ({minutes:.0f} minutes).{few}{repeated}"
     )
