@@ -40,7 +40,7 @@ def make_nodes(visits: tuple[float, ...] = ()) -> Nodes:
     u = (1 - np.cos(angle)) / 2
     uniform = np.diff(np.concatenate([[0.0], (u[1:] + u[:-1]) / 2, [1.0]]))
     likely = np.full(u.size, constants.ATOM_DENSITY)
-    likely[0] = 1.0  # a baseline visit is common
+    likely[0] = likely[-1] = 1.0  # a first and a last visit are common
     if visits:
         times = np.clip(np.asarray(visits), 0.0, 1.0)
         u, angle = np.concatenate([u, times]), np.concatenate([angle, np.arccos(1 - 2 * times)])
