@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dpfda._blas import one_blas_thread
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.error_parts import ErrorParts, split_error
@@ -26,11 +27,13 @@ class AdaptiveCoordinator:
 
     def question(self, index: int) -> dict[str, Floats]:
         """The arrays of round `index`."""
-        return rounds.question(self.plan, self.state, index)
+        with one_blas_thread():  # the bits of tables that are kept must not depend on threads
+            return rounds.question(self.plan, self.state, index)
 
     def learn(self, index: int, releases: Mapping[str, Release]) -> None:
         """Take in the answers of round `index`."""
-        self.state = rounds.learn(self.plan, self.state, index, releases)
+        with one_blas_thread():
+            self.state = rounds.learn(self.plan, self.state, index, releases)
 
     def coefficients(self) -> Floats:
         """The estimate, of shape (d+1, r)."""

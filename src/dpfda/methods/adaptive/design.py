@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpfda._blas import one_blas_thread
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import uniform_moments
@@ -33,6 +34,7 @@ class Nodes:
 
 
 @lru_cache(maxsize=16)
+@one_blas_thread()
 def make_nodes(visits: tuple[float, ...] = ()) -> Nodes:
     """The grid; public visit times (in [0, 1]) are nodes of their own."""
     steps = (np.arange(constants.DESIGN_NODES) + 0.5) / constants.DESIGN_NODES
@@ -142,6 +144,7 @@ def _choose_directions(basis: Basis, nodes: Nodes, covariance: Floats) -> Floats
 
 
 @lru_cache(maxsize=16)
+@one_blas_thread()
 def _image_of_masses(basis: Basis, nodes: bytes) -> Floats:
     """How masses act on E[Phi Phi^T], in the directions that smooth curves open: one column for each of a few numbers."""
     u = np.frombuffer(nodes)

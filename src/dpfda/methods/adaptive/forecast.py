@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammainc
 
+from dpfda._blas import one_blas_thread
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds, uniform_moments
@@ -63,6 +64,11 @@ class Guesses:
 
 def forecast(plan: Plan, m: float, guesses: Guesses) -> tuple[float, float, float, float]:
     """Bias, sampling, privacy, and the variance of the signal around its level, in the user's units."""
+    with one_blas_thread():  # the bits of tables that are kept must not depend on threads
+        return _forecast(plan, m, guesses)
+
+
+def _forecast(plan: Plan, m: float, guesses: Guesses) -> tuple[float, float, float, float]:
     setting = _Setting.of(plan, m, guesses)
     truth, signal, truncation = setting.find_truth()
     mixtures = scale_mixtures(plan, setting.longer, setting.level, setting.law, setting.unit)

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from dpfda._blas import one_blas_thread
 from dpfda._typing import Floats, Integers
 from dpfda.basis.basis import Basis, make_basis
 from dpfda.basis.free_ends import FreeEnds
@@ -108,6 +109,7 @@ def make_mixture(basis: Basis, alpha: float) -> Mixture:
 
 
 @lru_cache(maxsize=8)
+@one_blas_thread()
 def _free_ends_mixture(size: int) -> Mixture:
     everywhere, local = _list_shapes(size)
     shapes, found = [*everywhere, *local], []
