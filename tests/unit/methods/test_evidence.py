@@ -23,7 +23,7 @@ SHARES = np.eye(SIZE) / 2
 def ask(iterate, kept=1.0, excess=0.0, seed=0):
     rng = np.random.default_rng(seed)
     coordinates = Coordinates.of(np.eye(1), definite(rng, SIZE), np.eye(SIZE))
-    return Asked(iterate, coordinates, 1.0, kept * np.eye(SIZE), excess, 2 * excess, 1.0)
+    return Asked(iterate, coordinates, 1.0, kept * np.eye(SIZE), excess, 2 * excess)
 
 
 def answer(number, asked, truth, sd=1e-3, kept=1.0):

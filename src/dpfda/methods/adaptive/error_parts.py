@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpfda._typing import Floats
-from dpfda.methods.adaptive.evidence import pool_silos
-from dpfda.methods.adaptive.matrices import inverse
 from dpfda.methods.adaptive.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -32,10 +30,9 @@ class ErrorParts:
 
 def split_error(state: State, posterior: Posterior, restore: Callable[[Floats], Floats]) -> ErrorParts:
     """Carry the sampling error and the noise of every silo through the estimate."""
-    _, precision = pool_silos(state.measured, state.informations)
-    sampling, privacy = np.zeros_like(precision), np.zeros_like(precision)
+    sampling, privacy = np.zeros_like(posterior.covariance), np.zeros_like(posterior.covariance)
     for name, each in state.measured.items():
-        gain = posterior.covariance @ state.informations[name].matrix.T @ inverse(each.covariance)
+        gain = each.find_gain(posterior.covariance, state.informations[name])
         sampling += gain @ each.sampling @ gain.T
         privacy += gain @ (each.noise + each.doubt) @ gain.T
     return ErrorParts(restore(posterior.covariance), restore(sampling), restore(privacy), state.level.sd_of_means)

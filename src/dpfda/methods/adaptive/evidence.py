@@ -30,7 +30,6 @@ class Asked:
     jacobian: Floats
     excess: float  # E(L - C)+ that the choice believes in
     band_excess: float  # ... and that a band believes in
-    unit: float  # root mean square of lengths at that time, in units of y
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,10 @@ class Measured:
     @property
     def covariance(self) -> Floats:
         return self.noise + self.doubt + self.bias + self.sampling
+
+    def find_gain(self, posterior: Floats, information: Information) -> Floats:
+        """What an error of this measurement is multiplied by in the estimate; `posterior` is the estimate's covariance."""
+        return np.asarray(posterior @ information.matrix.T @ inverse(self.covariance))
 
 
 def measure_silo(

@@ -25,7 +25,7 @@ from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_sil
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, first_weights
 from dpfda.methods.adaptive.level import Level
-from dpfda.methods.adaptive.matrices import inverse, power
+from dpfda.methods.adaptive.matrices import power
 from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.methods.adaptive.posterior import Posterior, fit_posterior
@@ -74,9 +74,8 @@ def _forecast(plan: Plan, m: float, guesses: Guesses) -> tuple[float, float, flo
     mixtures = scale_mixtures(plan, setting.longer, setting.level, setting.law, setting.unit)
     posterior, measured = setting.run(truth, mixtures)
     sampling, privacy = 0.0, 0.0
-    taken = np.zeros_like(truth)
     for each in measured.values():
-        gain = posterior.covariance @ setting.information.matrix.T @ inverse(each.covariance)
+        gain = each.find_gain(posterior.covariance, setting.information)
         sampling += setting.size_of(gain @ each.sampling @ gain.T)
         privacy += setting.size_of(gain @ (each.noise + each.doubt) @ gain.T)
     bias = max(setting.size_of(posterior.covariance) - sampling - privacy, 0.0) + truncation
@@ -165,8 +164,7 @@ class _Setting:
         found = law.attenuation(np.array([radius]))
         jacobian = float(found.kept[0]) * np.eye(len(whitened)) - float(found.clipped[0]) * whitened
         excess = float(law.excess(np.array([radius]), constants.SURE)[0])
-        iterate = np.zeros(len(truth))
-        asked = (Asked(iterate, coordinates, radius, jacobian, excess, excess, 1.0),)
+        asked = (Asked(truth, coordinates, radius, jacobian, excess, excess),)  # rounds are near the truth at the end
         root = np.kron(power(self.law.average, 0.5), np.diag(np.sqrt(bias_shares(size))))
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
         measured: dict[str, Measured] = {}
@@ -178,8 +176,7 @@ class _Setting:
                 noise = 2 * radius / own * (1 + (1 - share) * constants.EARLY_ROUNDS)
                 answers = (Answer(0, value, noise),)
                 covariances = covariance / silo.n
-                moved = tuple(replace(each, iterate=open_now[0]) for each in asked)
-                fit = measure_silo(moved, answers, self.information, covariances, open_now, root, asymmetry)
+                fit = measure_silo(asked, answers, self.information, covariances, open_now, root, asymmetry)
                 measured[silo.name] = replace(fit, value=self.information.matrix @ truth)
             data, _ = pool_silos(measured, dict.fromkeys(measured, self.information))
             posterior = fit_posterior(data, np.zeros_like(truth), mixtures)

@@ -9,7 +9,6 @@ import numpy as np
 
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.lengths import list_laws
-from dpfda.methods.adaptive.matrices import inverse
 from dpfda.methods.adaptive.state import State
 from dpfda.protocol.plan import Plan
 
@@ -31,7 +30,7 @@ def _notice_skewness(plan: Plan, state: State) -> str | None:
         return None
     bias = 0.0
     for name, each in state.measured.items():
-        gain = state.posterior.covariance @ state.informations[name].matrix.T @ inverse(each.covariance)
+        gain = each.find_gain(state.posterior.covariance, state.informations[name])
         bias += float(np.trace(gain @ each.bias @ gain.T))
     if bias < constants.NOTABLE_BIAS * float(np.trace(state.posterior.covariance)):
         return None

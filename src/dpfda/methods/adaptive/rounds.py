@@ -65,7 +65,7 @@ def learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, Re
 
 def prepare_question(plan: Plan, state: State, index: int) -> State:
     """Choose the coordinates of the next gradient round, and say what is thought of lengths in them."""
-    size, longer = plan.basis.size, state.longer.size
+    size = plan.basis.size
     precision, n = pooled_precision(plan, next_gradient_round(plan, index)), float(sum(silo.n for silo in plan.silos))
     mixtures = scale_mixtures(plan, state.longer, state.level, state.law, state.unit)
     weights = mixtures[0].odds() if state.posterior is None else state.posterior.weights[0]
@@ -74,14 +74,13 @@ def prepare_question(plan: Plan, state: State, index: int) -> State:
     spread = even_spread(state, size)
     functions = choose_function_shape(spread, expected, n, precision)
     columns = choose_column_scales(state.law)
-    around = state.covariance + _carry(state.pooled.matrix, state.open_now[1])
-    coordinates = Coordinates.of(columns, functions, around)
+    coordinates = Coordinates.of(columns, functions, second_moments(state))
     bias = np.diag(bias_shares(size))
     found = weigh_errors(functions, spread, expected, bias, n, precision, state.law.columns)
     level = abs(state.level.value) + 1
     along = float(np.linalg.norm(coordinates.whitener @ state.pooled.gram()[:, 0])) / state.filled
     at_bounds = AtBounds(math.log2(max(along * level, constants.LEAST_LENGTH)), state.two_valued)
-    longest = find_longest(plan.basis, state, coordinates, size, longer)
+    longest = find_longest(plan.basis, state, coordinates)
     return dataclasses.replace(state, question=Question(coordinates, found, at_bounds, longest), lengths=None)
 
 
@@ -93,9 +92,9 @@ def even_spread(state: State, size: int) -> Floats:
     return Spread(*found).matrix(size)
 
 
-def find_longest(basis: Basis, state: State, coordinates: Coordinates, size: int, longer: int) -> float:
+def find_longest(basis: Basis, state: State, coordinates: Coordinates) -> float:
     """The length of the longest gradient that bounds allow, on a grid of x: it only limits what is looked for."""
-    features = _evaluate_over_domain(basis)
+    features, size = _evaluate_over_domain(basis), basis.size
     curve = features @ state.iterate[:size]
     away = np.maximum(1 - curve, 1 + curve)
     d = state.law.columns
@@ -146,10 +145,15 @@ def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, R
     return dataclasses.replace(state, lengths=law, question=dataclasses.replace(asked, radius=radius))
 
 
+def second_moments(state: State) -> Floats:
+    """Of one curve's gradient at the iterate: its covariance, and what is not known of the iterate's own error."""
+    matrix = state.pooled.matrix
+    return np.asarray(state.covariance + matrix @ state.open_now[1] @ matrix.T)
+
+
 def direction_shares(state: State, coordinates: Coordinates) -> Floats:
     """How gradients' directions are distributed in the coordinates: a matrix of trace 1."""
-    around = state.covariance + _carry(state.pooled.matrix, state.open_now[1])
-    whitened = coordinates.whitener @ around @ coordinates.whitener.T
+    whitened = coordinates.whitener @ second_moments(state) @ coordinates.whitener.T
     return np.asarray(whitened / np.trace(whitened))
 
 
@@ -171,8 +175,7 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
     shares = direction_shares(state, asked.coordinates)
     kept, clipped = float(found.kept[0]), float(found.clipped[0])
     jacobian = kept * np.eye(len(shares)) - clipped * shares
-    rms = math.sqrt(float(np.trace(asked.coordinates.whitener @ state.covariance @ asked.coordinates.whitener.T)))
-    asked_now = Asked(state.iterate, asked.coordinates, asked.radius, jacobian, 0.0, 0.0, rms)
+    asked_now = Asked(state.iterate, asked.coordinates, asked.radius, jacobian, 0.0, 0.0)
     answers = dict(state.answers)
     place = plan.slice_of(index, ClippedGradient)
     assert place is not None
@@ -236,7 +239,6 @@ def estimate(plan: Plan, state: State) -> State:
         state = dataclasses.replace(
             state,
             measured=measured,
-            data=data,
             posterior=posterior,
             open_now=(posterior.mean, posterior.covariance),
         )
@@ -261,10 +263,6 @@ def keep_within_bounds(basis: Basis, coefficients: Floats, level: float) -> Floa
     kept: Floats = coefficients * factor
     kept[0] += (1 - factor) * level
     return kept
-
-
-def _carry(matrix: Floats, covariance: Floats) -> Floats:
-    return np.asarray(matrix @ covariance @ matrix.T)
 
 
 @lru_cache(maxsize=64)

@@ -13,7 +13,7 @@ from dpfda.methods.adaptive.evidence import Answer, Asked, Measured
 from dpfda.methods.adaptive.information import Information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw
 from dpfda.methods.adaptive.level import Level
-from dpfda.methods.adaptive.posterior import Data, Posterior
+from dpfda.methods.adaptive.posterior import Posterior
 from dpfda.methods.adaptive.shape import Coordinates
 
 
@@ -60,7 +60,6 @@ class State:
     carried: tuple[Floats, float] | None = None  # weights of the laws, and octaves by which lengths fell
     asked: tuple[Asked, ...] = ()
     answers: Mapping[str, tuple[Answer, ...]] = field(default_factory=dict)
-    data: Data | None = None
     measured: Mapping[str, Measured] = field(default_factory=dict)
     posterior: Posterior | None = None
     result: Result | None = None
