@@ -83,7 +83,7 @@ WINDOW, CLEAR = 0.03, 1.0
 # Times that negative masses are set to zero and the others corrected; what positivity leaves of the sds of masses; and a
 # mass too small to matter, also the ridge of that correction. Cost: the basis prototype found the sds times 2 worse (by how
 # much was not noted); the rest was not measured. Watch "density falls to zero".
-POSITIVE_PASSES, POSITIVE_SD, TINY_MASS = 8, 0.75, 1e-6
+POSITIVE_PASSES, POSITIVE_SD, TINY_MASS = 8, 1.2, 1e-6
 
 # Most directions in which the design may be wrong that are kept, and the part of the largest variance below which one is
 # left out. Cost: not measured.
@@ -222,9 +222,10 @@ ESTIMATE_PASSES = 2
 # Cells that an octave of lengths is divided into. Cost: not measured; time.
 LENGTH_SUBCELLS = 4
 
-# Medians of the laws, in octaves and steps of half an octave, and the sd of their prior around 0.
-# Cost: not measured; watch "y_bounds ten times wider".
-LOWEST_MEDIAN, HIGHEST_MEDIAN, MEDIAN_SPREAD = -5.0, 4.0, 1.5
+# Medians of the laws, in octaves and steps of half an octave, and the sd of the prior of a bulk's root mean square around 1,
+# in octaves. Cost: with medians around 1 instead, root mean squares were expected to be larger than they were expected to
+# be, and where releases say nothing (n mu = 2) every round doubled the unit of the prior: squared error 1.9 for 0.5.
+LOWEST_MEDIAN, HIGHEST_MEDIAN, SIZE_SPREAD = -5.0, 4.0, 1.5
 
 # Bulks: chi with so many degrees of freedom; log-normal with these sds of the log; and chi 4 and log-normal .5 with a tail:
 # its share, how many octaves further its median lies, its sd of the log. Cost: in the core prototype log-normal laws alone
@@ -312,6 +313,11 @@ TYPICAL_RADIUS, SHAPE_PASSES, SHAPE_RANGE, TEMPER = 1.5, 6, 1.5, 0.3
 # prototype had coverage of .75 to .88 where a covariance of one size stood in for two (growth, visits, n = 5000), .88 to 1
 # with two. Watch "60 points each".
 MODEL_ERROR, TRACE_ERROR, LEAST_TRACE, MIN_GRADIENT_EIGENVALUE = 0.5, 0.3, 0.5, 0.1
+
+# Noise (sd of a share of curves) at which a round's own size of gradients counts half, the size before it half, in logs:
+# what is made of noise alone is positive, and would grow from round to round. Cost: without it the squared error was 1.4 for
+# 0.5 at n mu = 2 (hopeless budget, fourier 3).
+SEEN_COUNTS = 0.3
 
 # ------------------------------------------------------------------------------------------------ bands
 
