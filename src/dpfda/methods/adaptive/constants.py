@@ -266,6 +266,10 @@ LAWS_AT_ONCE = 1024
 # Radii that are tried, in octaves. Cost: not measured; the risk is flat near its least.
 LOWEST_RADIUS, HIGHEST_RADIUS, RADIUS_STEP = -4.0, 14.0, 0.25
 
+# Every how many radii are looked at first; and by how much, relatively, numbers that are equal may differ. Cost: none, it
+# is time.
+COARSE_RADII, ROUNDING = 6, 1e-9
+
 # Part of the posterior weight of laws over which E(L - C)+ is averaged, where it is least: by the estimate, by the band.
 # All of it takes phantom groups for real. The core prototype had .95 for the band. Cost: in the core prototype all of the
 # weight had ratios of 65 to 235 (bounds x100); .75 had coverage .65 (rare, eps .5).

@@ -113,12 +113,13 @@ class AtBounds:
 def first_weights(at: AtBounds) -> Floats:
     """Prior weights of all laws, with more for a second group where curves at a bound would be."""
     laws = list_laws()
-    near = (laws.second > at.octave - constants.BOUND_OCTAVES) & (laws.second <= at.octave + 0.5)
-    distance = 2.0 ** np.where(near, laws.second - laws.median, 0.0)
+    near = np.flatnonzero((laws.second > at.octave - constants.BOUND_OCTAVES) & (laws.second <= at.octave + 0.5))
+    distance = 2.0 ** (laws.second[near] - laws.median[near])
     extra = constants.AT_BOUND_ODDS / (1 + distance / constants.BOUND_REACH)
-    extra = extra + constants.TWO_VALUED_ODDS * at.two_valued**4 * (laws.share > constants.CLEAR_SHARE)
-    base = np.exp(-0.5 * (laws.median / constants.MEDIAN_SPREAD) ** 2)
-    weights = np.exp(laws.log_prior) + np.where(near, base * extra / (constants.BOUND_OCTAVES * _SHARES.size), 0.0)
+    extra = extra + constants.TWO_VALUED_ODDS * at.two_valued**4 * (laws.share[near] > constants.CLEAR_SHARE)
+    base = np.exp(-0.5 * (laws.median[near] / constants.MEDIAN_SPREAD) ** 2)
+    weights = np.exp(laws.log_prior)
+    weights[near] += base * extra / (constants.BOUND_OCTAVES * _SHARES.size)
     return np.asarray(weights / weights.sum())
 
 
@@ -157,10 +158,10 @@ def _add_subcells(values: Floats) -> Floats:
     return np.asarray(values @ np.ones(_SUB))
 
 
-def _log_likelihood(shares: Floats, sd: float, factor: Floats, mass: Floats, variance: Floats, used: Floats) -> Floats:
+def _log_likelihood(shares: Floats, sd: float, mass: Floats, variance: Floats, used: Floats) -> Floats:
     """Of noisy shares of the cells under every law, but for a constant."""
-    wide = sd**2 + factor**2 * variance
-    misfit = shares - factor * mass
+    wide = sd**2 + variance
+    misfit = shares - mass
     misfit *= misfit
     misfit /= wide
     wide[:, used == 0] = 1.0
@@ -204,7 +205,7 @@ class LengthLaw:
 
     def observe(self, shares: Floats, sd: float, counted: Floats | None = None) -> LengthLaw:
         """With noisy shares of the cells; a gradient of each subcell counts as `counted`, or as one."""
-        factor, used = np.ones((len(self.laws), 1)), np.ones(LENGTH_CELLS)
+        factor, used = None, np.ones(LENGTH_CELLS)
         if counted is not None:
             by_cell = counted.reshape(LENGTH_CELLS, _SUB)
             factor = _add_subcells(self.cells * by_cell) / np.maximum(self._of_cells, constants.LEAST_CELL)
@@ -212,11 +213,13 @@ class LengthLaw:
         log_weights = self.log_weights.copy()
         for begin in range(0, len(self.laws), constants.LAWS_AT_ONCE):
             block = slice(begin, begin + constants.LAWS_AT_ONCE)
-            log_weights[block] += _log_likelihood(
-                shares, sd, factor[block], self.mass[block], self.variance[block], used
-            )
+            mass, variance = self.mass[block], self.variance[block]
+            if factor is not None:
+                mass, variance = factor[block] * mass, factor[block] ** 2 * variance
+            log_weights[block] += _log_likelihood(shares, sd, mass, variance, used)
         order = _find_heaviest(log_weights)
-        factor, mass, open_yet = factor[order], self.mass[order], self.variance[order]
+        mass, open_yet = self.mass[order], self.variance[order]
+        factor = np.ones((order.size, 1)) if factor is None else factor[order]
         gain = used * factor * open_yet / (sd**2 + factor**2 * open_yet)
         return LengthLaw(
             self.laws[order],
