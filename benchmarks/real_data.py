@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from benchmarks.stamp import stamp
 from dpfda import PrivateMean, PrivateVaryingCoefficients
 from dpfda.curves.curves import Curves
-from dpfda.curves.datasets import DatasetInfo, get_dataset_info, load_dataset
+from dpfda.curves.dataset_list import DatasetInfo
+from dpfda.curves.datasets import get_dataset_info, load_dataset
 
 Floats = NDArray[np.float64]
 
