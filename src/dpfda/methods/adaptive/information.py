@@ -73,20 +73,21 @@ def _sandwich(errors: Floats, blocks: Floats) -> Floats:
 
 def build_information(basis: Basis, longer: Basis, design: Design, law: CovariateLaw, filled: float) -> Information:
     """B for a design, a law of the covariates and a share of curves that have points."""
-    phi, functions, degrees = _evaluate(basis, longer, design.nodes.u.tobytes())
+    phi, functions, degrees, products = _evaluate(basis, longer, design.nodes.u.tobytes())
     weighted = phi * design.mass[:, None]
     by_degree = np.stack([(weighted * degrees[:, [q]]).T @ functions for q in range(degrees.shape[1])])
     d, r, size = law.columns, basis.size, longer.size
     matrix = np.einsum("qjk,qrl->jrkl", law.products, by_degree).reshape(d * r, d * size)
-    products = (phi[:, :, None] * functions[:, None, :]).reshape(len(phi), -1)
     errors = np.concatenate([design.directions, _list_waves(design)]) @ products
     return Information(filled * matrix, by_degree, errors.reshape(-1, r, size), law, filled)
 
 
 @lru_cache(maxsize=16)
-def _evaluate(basis: Basis, longer: Basis, nodes: bytes) -> tuple[Floats, Floats, Floats]:
+def _evaluate(basis: Basis, longer: Basis, nodes: bytes) -> tuple[Floats, Floats, Floats, Floats]:
+    """Phi, F, degrees and the products of Phi and F at the nodes."""
     u = np.frombuffer(nodes)
-    return basis.evaluate_unit(u), longer.evaluate_unit(u), evaluate_degrees(u)
+    phi, functions = basis.evaluate_unit(u), longer.evaluate_unit(u)
+    return phi, functions, evaluate_degrees(u), (phi[:, :, None] * functions[:, None, :]).reshape(len(phi), -1)
 
 
 def _list_waves(design: Design) -> Floats:
