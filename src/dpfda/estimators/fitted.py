@@ -74,7 +74,7 @@ class FittedFunctions(Answers):
         return np.column_stack([low for low, _ in sides]), np.column_stack([high for _, high in sides])
 
     def to_skfda(self) -> Any:
-        """The fitted function(s) as scikit-fda's FDataBasis (Fourier bases, B-splines) or FDataGrid (others)."""
+        """The fitted function(s) as scikit-fda's `FDataBasis`; `basis_.from_fdata` is the inverse. Derivatives are kept."""
         check_is_fitted(self, "privacy_")
         return self._basis.to_fdata(self._coefficients)
 
