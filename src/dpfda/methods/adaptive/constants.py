@@ -259,10 +259,17 @@ LENGTH_BLUR = ((-0.5, 0.25), (0.0, 0.5), (0.5, 0.25))
 # Laws with less than this part of the largest weight are left out, and all but so many. Cost: not measured; time.
 NEGLIGIBLE_LAW, MOST_LAWS = 1e-6, 400
 
+# Laws that are compared with a histogram at a time, so that their numbers stay in a processor's cache. Cost: none.
+LAWS_AT_ONCE = 1024
+
 # ------------------------------------------------------------------------------------------------ radius and bias
 
 # Radii that are tried, in octaves. Cost: not measured; the risk is flat near its least.
 LOWEST_RADIUS, HIGHEST_RADIUS, RADIUS_STEP = -4.0, 14.0, 0.25
+
+# Every how many radii are looked at first; and by how much, relatively, numbers that are equal may differ. Cost: none, it
+# is time.
+COARSE_RADII, ROUNDING = 6, 1e-9
 
 # Part of the posterior weight of laws over which E(L - C)+ is averaged, where it is least: by the estimate, by the band.
 # All of it takes phantom groups for real. The core prototype had .95 for the band. Cost: in the core prototype all of the

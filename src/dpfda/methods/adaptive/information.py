@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariates import CovariateLaw, evaluate_degrees
 from dpfda.methods.adaptive.design import Design
+from dpfda.methods.adaptive.shape import smooth_variances
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,20 @@ class Information:
         """Functions of Phi and of F."""
         return int(self.degrees.shape[1]), int(self.degrees.shape[2])
 
+    @cached_property
+    def covariance_parts(self) -> tuple[Floats, Floats]:
+        """Covariances of one curve's centred gradient: from independent noise of size 1, from a smooth curve of size 1."""
+        r, _ = self.shape
+        gram, average = self.degrees[0][:, :r], self.filled * self.law.average
+        return np.kron(average, gram), np.kron(average, (gram * smooth_variances(r)) @ gram.T)
+
+    @cached_property
+    def _stacked(self) -> tuple[Floats, Floats]:
+        """Errors next to each other, and on top of each other."""
+        r, longer = self.shape
+        errors = self.errors.transpose(1, 0, 2)
+        return errors.reshape(r, -1), errors.reshape(-1, longer)
+
     def gram(self) -> Floats:
         """E[G G^T (x) Phi Phi^T]."""
         r, longer = self.shape
@@ -45,9 +60,8 @@ class Information:
         r, longer = self.shape
         d, law = self.law.columns, self.law
         if d == 1:
-            stacked = self.errors.transpose(1, 0, 2).reshape(r, -1)
-            half = (self.errors.transpose(1, 0, 2).reshape(-1, longer) @ second).reshape(r, -1)
-            return np.asarray(self.filled**2 * (half @ stacked.T))
+            wide, tall = self._stacked
+            return np.asarray(self.filled**2 * ((tall @ second).reshape(r, -1) @ wide.T))
         blocks = second.reshape(d, longer, d, longer)
         average = law.products[0]
         mixed = np.einsum("ja,abkc,lk->jblc", average, blocks.transpose(0, 1, 2, 3), average, optimize=True)
@@ -73,20 +87,21 @@ def _sandwich(errors: Floats, blocks: Floats) -> Floats:
 
 def build_information(basis: Basis, longer: Basis, design: Design, law: CovariateLaw, filled: float) -> Information:
     """B for a design, a law of the covariates and a share of curves that have points."""
-    phi, functions, degrees = _evaluate(basis, longer, design.nodes.u.tobytes())
+    phi, functions, degrees, products = _evaluate(basis, longer, design.nodes.u.tobytes())
     weighted = phi * design.mass[:, None]
     by_degree = np.stack([(weighted * degrees[:, [q]]).T @ functions for q in range(degrees.shape[1])])
     d, r, size = law.columns, basis.size, longer.size
     matrix = np.einsum("qjk,qrl->jrkl", law.products, by_degree).reshape(d * r, d * size)
-    products = (phi[:, :, None] * functions[:, None, :]).reshape(len(phi), -1)
     errors = np.concatenate([design.directions, _list_waves(design)]) @ products
     return Information(filled * matrix, by_degree, errors.reshape(-1, r, size), law, filled)
 
 
 @lru_cache(maxsize=16)
-def _evaluate(basis: Basis, longer: Basis, nodes: bytes) -> tuple[Floats, Floats, Floats]:
+def _evaluate(basis: Basis, longer: Basis, nodes: bytes) -> tuple[Floats, Floats, Floats, Floats]:
+    """Phi, F, degrees and the products of Phi and F at the nodes."""
     u = np.frombuffer(nodes)
-    return basis.evaluate_unit(u), longer.evaluate_unit(u), evaluate_degrees(u)
+    phi, functions = basis.evaluate_unit(u), longer.evaluate_unit(u)
+    return phi, functions, evaluate_degrees(u), (phi[:, :, None] * functions[:, None, :]).reshape(len(phi), -1)
 
 
 def _list_waves(design: Design) -> Floats:
