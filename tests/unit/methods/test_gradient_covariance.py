@@ -56,7 +56,11 @@ def test_what_clipping_took_is_given_back(state) -> None:
 def test_counts_that_are_noise_leave_the_size_as_it_was(state) -> None:
     coordinates, before = Coordinates(np.eye(4), np.eye(4)), float(np.trace(state.covariance))
     sizes = [
-        float(np.trace(learn_covariance(state, companions(100 * before * np.eye(4), 1e-9, sd), coordinates, unclipped(1.0))))
+        float(
+            np.trace(
+                learn_covariance(state, companions(100 * before * np.eye(4), 1e-9, sd), coordinates, unclipped(1.0))
+            )
+        )
         for sd in (0.0, 0.3, 100.0)
     ]
     assert sizes[0] > 50 * before
