@@ -55,6 +55,17 @@ for n in (250, 1000, 15205):
 print(json.dumps(found))
 """
 )
+_REFERENCE = (
+    _DATA
+    + """
+data, times = curves(1_000_000), {"adaptive": [], "nonprivate": []}
+for method in 3 * list(times):
+    start = time.process_time()
+    fit(data, method=method)
+    times[method].append(time.process_time() - start)
+print(json.dumps(min(times["nonprivate"]) / min(times["adaptive"])))
+"""
+)
 _LOADING = """
 import json, time
 import numpy as np, polars as pl
@@ -161,8 +172,10 @@ def warm_fits(folder: Path, repeats: int) -> Iterator[Row]:
 
 
 def others(folder: Path) -> Iterator[Row]:
-    """Loading."""
+    """The reference, and loading."""
     now, _ = sources()
+    ratio = json.loads(run(_REFERENCE, now, folder))
+    yield Row("non-private reference against the private fit, 1e6 curves", ratio, 1.5, at_most=True)
     found = json.loads(run(_LOADING, now, folder, POLARS_MAX_THREADS="2"))
     what = "5e6 rows of Parquet to curves, against a plain read by polars"
     yield Row(f"{what}, sorted by id", found["sorted"], 1.5, at_most=True)
