@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import limits
+from benchmarks.ledger_growth import compare_rounds
 from benchmarks.table_rows import Row
 
 ROOT = Path(__file__).parent.parent
@@ -172,8 +173,13 @@ def warm_fits(folder: Path, repeats: int) -> Iterator[Row]:
 
 
 def others(folder: Path) -> Iterator[Row]:
-    """The reference, and loading."""
+    """A ledger that fills up, the reference, and loading."""
     now, _ = sources()
+    (folder / "ledgers").mkdir(mode=0o700)
+    wall, cpu = compare_rounds(str(folder / "ledgers"))
+    what = "a round of the 200th study on one durable ledger against the 1st"
+    yield Row(f"{what}, wall clock, sync included", wall, 1.1, at_most=True)
+    yield Row(f"{what}, processor time", cpu, 1.1, at_most=True)
     ratio = json.loads(run(_REFERENCE, now, folder))
     yield Row("non-private reference against the private fit, 1e6 curves", ratio, 1.5, at_most=True)
     found = json.loads(run(_LOADING, now, folder, POLARS_MAX_THREADS="2"))
