@@ -88,6 +88,8 @@ def _caption(name: str, document: Document) -> str:
         return f"{category}: {level} instead of {levels[category][0]}"
     if any(each["name"] == name and list(each["bounds"] or ()) == [0, 1] for each in covariates):
         return f"{name}: 1 instead of 0"
+    if all(each["name"] != name for each in covariates):
+        return f"Coefficient of {name}"  # of a product or a spline: no change of one covariate by itself
     return f"Change of {study['y_label']} for one more unit of {name}"
 
 
