@@ -113,6 +113,7 @@ def make_result_document(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "study": {**dataclasses.asdict(study), "model": study.model},
         "estimand": study.estimand(fitted),
+        "contributing": fitted.contributing_,
         "warnings": list(fitted.warnings_),
         "privacy": _privacy(fitted.privacy_),
         "model": model,

@@ -117,3 +117,16 @@ def test_what_a_table_needs_is_said_in_one_sentence(table) -> None:
 def test_a_large_delta_is_warned_of_before_anything_is_spent(table) -> None:
     with pytest.warns(LargeDeltaWarning, match="1,500 subjects"):
         PrivateMean(**(PUBLIC | {"delta": 0.01})).fit(table, id="pid", x="t", y="y")
+
+
+def test_two_values_declare_a_binary_outcome(table) -> None:
+    table = table.assign(y=np.where(table["y"] > 1.5, "yes", "no"))
+    public = PUBLIC | {"y_bounds": (0, 1)}
+    columns = {"id": "pid", "x": "t", "y": "y"}
+    fitted = PrivateMean(**public).fit(table, **columns, y_levels=["no", "yes"])
+    declared = PrivateMean(outcome="binary", **public).fit(table.assign(y=1.0 * (table["y"] == "yes")), **columns)
+    np.testing.assert_array_equal(fitted.coef_, declared.coef_)
+    assert fitted.terms_.outcome == "binary"
+    for wrong in ({"y_bounds": (0, 2)}, {"outcome": "count"}):
+        with pytest.raises(InvalidInput, match="y_bounds must be"):
+            PrivateMean(**(public | wrong)).fit(table, **columns, y_levels=["no", "yes"])
