@@ -106,7 +106,7 @@ def covariance_parts(information: Information) -> tuple[Floats, Floats]:
     gram = information.degrees[0][:, :r]
     smooth = np.diag(Spread(0.0, 1.0).matrix(r))
     average = information.filled * information.law.average
-    return np.kron(average, gram), np.kron(average, (gram * smooth) @ gram.T)
+    return information.gram(), np.kron(average, (gram * smooth) @ gram.T)
 
 
 def learn_designs(plan: Plan, filled: float, releases: Mapping[str, Release]) -> tuple[Design, dict[str, Design]]:
