@@ -158,7 +158,7 @@ LEAST_FACTOR, MOST_CHANGE = 0.3, 4.0
 # treated, eps 4), and from 1.06 to 1.37 at correlation .95. Watch "VCM, groups 30:70".
 COLUMN_POWER, MOST_LEVERAGE = 0.5, 1.6
 
-# An effect of one sd of a covariate has this part of the first function's sizes; its level has sd EFFECT_LEVEL of that, plus
+# The effect of one sd of the only covariate has this part of the first function's sizes, d of them 1/sqrt(d) of it; its level has sd EFFECT_LEVEL of that, plus
 # the size of its slope and bends. Cost: not measured; watch "VCM d=2, random curves".
 EFFECT_SIZE, EFFECT_LEVEL = 0.7, 0.7
 
