@@ -55,7 +55,6 @@ DEFAULTS: dict[str, Any] = {
     "duplicates": "refuse",
     "scratch": None,
     "engine": None,
-    "include-owner-notes": False,
 }
 _PATHS = ("source", "ledger", "report", "json", "figure", "scratch")
 

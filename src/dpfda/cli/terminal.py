@@ -53,7 +53,7 @@ class Terminal:
             sys.stderr.write(f"  {sentence}\n")
 
     def owner_notes(self, notes: Sequence[str]) -> None:
-        """About real subjects, so never on stdout and never in a report unless asked for."""
+        """About real subjects, so never on stdout and never in a report or a result."""
         for note in notes:
             self.say(f"NOT PRIVATE, for the data's owner only: {note}.")
 

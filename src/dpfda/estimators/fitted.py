@@ -17,7 +17,6 @@ from dpfda.estimators.estimated_error import estimate_error
 from dpfda.estimators.parameters import check_is_fitted
 from dpfda.estimators.sites import Sites
 from dpfda.inference.answers import Answers
-from dpfda.inference.bands import half_widths
 from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.law import Law, pad_mean
 from dpfda.inference.summary import write_estimand, write_summary_html
@@ -26,8 +25,6 @@ from dpfda.planning.expected_error import ExpectedError
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import PrivacyStatement
 from dpfda.protocol.terms import StudyTerms
-
-BAND_POINTS = 201
 
 
 class FittedFunctions(Answers):
@@ -73,28 +70,11 @@ class FittedFunctions(Answers):
     def _bands(self, level: float, x: ArrayLike | None, simultaneous: bool) -> tuple[Floats, Floats]:
         """Lower and upper limits of all coefficient functions, one column a function."""
         check_is_fitted(self, "privacy_")
-        level = _validate.fraction("level", level)
-        if self._covariance is None:
-            raise InvalidInput("band needs method='adaptive': other methods do not release the variance of the curves.")
-        points = self._grid(x)
-        centre = self._functions(points)
-        r = len(self._covariance) // centre.shape[1]  # the basis and what may lie beyond it
-        blocks = [slice(start, start + r) for start in range(0, len(self._covariance), r)]
-        unit = self._basis.unit(points)
-        widths = [
-            half_widths(self._basis, self._covariance[block, block], unit, level, simultaneous=simultaneous)
-            for block in blocks
-        ]
-        half = np.column_stack(widths)
-        return centre - half, centre + half
-
-    def _grid(self, x: ArrayLike | None) -> Floats:
-        if x is None:
-            return np.linspace(*self._basis.domain, BAND_POINTS)
-        return _validate.vector("x", np.atleast_1d(_validate.numeric("x", x)))
+        sides = [self.effect(name).band(level, x, simultaneous=simultaneous) for name in self.coding_.columns]
+        return np.column_stack([low for low, _ in sides]), np.column_stack([high for _, high in sides])
 
     def to_skfda(self) -> Any:
-        """The fitted function(s) as scikit-fda's FDataBasis (Fourier bases, B-splines) or FDataGrid (others)."""
+        """The fitted function(s) as scikit-fda's `FDataBasis`; `basis_.from_fdata` is the inverse. Derivatives are kept."""
         check_is_fitted(self, "privacy_")
         return self._basis.to_fdata(self._coefficients)
 

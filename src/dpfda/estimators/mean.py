@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from dpfda._typing import Floats
@@ -115,7 +114,7 @@ class PrivateMean(CurveEstimator):
         within `y_bounds`, and so does its band.
         """
         low, high = self._bands(level, x, simultaneous)
-        return np.clip(low[:, 0], *self.limits_), np.clip(high[:, 0], *self.limits_)
+        return low[:, 0], high[:, 0]
 
     def _public_shape(self, coefficients: Floats) -> Floats:
         mean: Floats = coefficients[0]

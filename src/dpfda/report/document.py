@@ -1,7 +1,6 @@
 """The result of a fit as one plain document: what JSON files hold, what reports are drawn from, what export reads.
 
-Everything here is post-processing of a release and of public inputs, except `owner_notes`, which is there only if its owner
-asked for it.
+Everything here is post-processing of a release and of public inputs; what only the owner of the data may know has no place.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import importlib.metadata
 import json
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,7 +104,6 @@ def make_result_document(
     command: str = "",
     settings: str = "",
     run: str = "",
-    owner_notes: Sequence[str] | None = None,
 ) -> Document:
     """Collect a fitted estimator and its circumstances into JSON values."""
     model = describe_model(fitted, study.coding(fitted))
@@ -134,8 +132,6 @@ def make_result_document(
             "versions": list_versions(),
         },
     }
-    if owner_notes is not None:
-        document["owner_notes"] = list(owner_notes)
     return document
 
 

@@ -96,16 +96,11 @@ def _write_public_inputs(document: dict[str, Any]) -> Section:
 
 
 def _write_not_private(document: dict[str, Any]) -> Section:
-    notes = (
-        "Notes about the data that the owner asked to include: see the marked box."
-        if "owner_notes" in document
-        else "Notes to the owner while fitting (for instance how many values were clamped): shown on their screen only."
-    )
     return Section(
         "What was not private about the process",
         (
             "The number of subjects is stated exactly.",
-            notes,
+            "Notes to the owner while fitting (for instance how many values were clamped): shown on their screen only.",
             "That the fit went through at all: a table that cannot be used is refused with a reason, to its owner.",
             "How long it took and how much memory it used; and the raw data themselves, which stay where they were.",
         ),

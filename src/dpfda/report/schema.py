@@ -72,6 +72,9 @@ def _find_in_object(value: Any, schema: Mapping[str, Any], place: str) -> str | 
     for name in schema.get("required", ()):
         if name not in value:
             return f"{place} has no {name!r}"
+    if schema.get("additionalProperties") is False:
+        for name in value.keys() - schema["properties"].keys():
+            return f"{place} must not have {name!r}"
     for name, inner in schema.get("properties", {}).items():
         found = find_mistake(value[name], inner, f"{place}.{name}") if name in value else None
         if found:

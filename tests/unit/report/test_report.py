@@ -19,6 +19,7 @@ from dpfda.report.document import BudgetChange, StudyDescription, make_result_do
 from dpfda.report.formatting import describe_error, format_number, format_small, typical_half_width
 from dpfda.report.html import render_report
 from dpfda.report.privacy_card import write_privacy_card
+from dpfda.report.schema import check_document
 
 BUDGET = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
 ERROR = {"bias": 0.01, "sampling": 0.03, "privacy": 0.05, "total": 0.09}
@@ -120,12 +121,10 @@ def test_a_result_that_is_not_private_says_so_in_red(document) -> None:
     assert "Differentially private" not in html
 
 
-def test_owner_notes_only_when_given(document) -> None:
-    assert "owner-notes" not in render_report(document)
+def test_a_result_has_no_place_for_what_only_the_owner_may_know(document) -> None:
     with_notes = {**document, "owner_notes": ["3 of 80 subjects had values outside the bounds and were clamped"]}
-    html = render_report(with_notes)
-    assert "3 of 80 subjects" in html
-    assert "NOT PRIVATE: notes for the owner" in html
+    with pytest.raises(InvalidInput, match="must not have 'owner_notes'"):
+        check_document(with_notes, "result.json")
 
 
 def test_coefficient_curves_are_captioned(vcm_document) -> None:

@@ -79,7 +79,6 @@ def fit(
     title: options.Title = None,
     x_label: options.XLabel = None,
     y_label: options.YLabel = None,
-    include_owner_notes: options.IncludeOwnerNotes = None,
     dry_run: options.DryRun = False,
     yes: options.Yes = False,
 ) -> None:
@@ -180,5 +179,4 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, termin
         command=redact_password(terminal.command),
         settings=redact_password(write_toml(request.settings)),
         run=run.name,
-        owner_notes=loaded.owner_notes if request.include_owner_notes else None,
     )

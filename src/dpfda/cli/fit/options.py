@@ -115,9 +115,6 @@ Level = Annotated[float | None, _option("--level", OUT, "Level of the simultaneo
 Title = Annotated[str | None, _option("--title", OUT, "Title of the report.")]
 XLabel = Annotated[str | None, _option("--x-label", OUT, "Label of x with its unit.")]
 YLabel = Annotated[str | None, _option("--y-label", OUT, "Label of y with its unit.")]
-IncludeOwnerNotes = Annotated[
-    bool | None, _option("--include-owner-notes", OUT, "Put NOT PRIVATE notes into the result.")
-]
 _DRY = "Print the settings, the price and the expected error; spend nothing."
 Yes = Annotated[bool, typer.Option("--yes", help="Ask nothing: spend in spite of a large delta or doubtful bounds.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help=_DRY)]

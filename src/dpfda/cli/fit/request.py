@@ -37,7 +37,6 @@ class FitRequest:
     outputs: Outputs
     options: Mapping[str, Any]
     settings: Mapping[str, Any]
-    include_owner_notes: bool = False
     run: str | None = None
 
     def estimator(self) -> PrivateMean | PrivateVaryingCoefficients:
@@ -102,7 +101,6 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
         outputs=outputs,
         options=_options(settings),
         settings=settings,
-        include_owner_notes=bool(settings["include-owner-notes"]),
         run=None if settings["run"] is None else _validate.name("--run", settings["run"]),
     )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 KINDS = ("fit", "quantiles")
 _NOT_OF_THE_STUDY = (  # settings that change what is written, not what is released
     "source", "ledger", "run", "report", "json", "figure", "overwrite", "level", "title", "x-label", "y-label",
-    "include-owner-notes", "scratch",
+    "scratch",
 )  # fmt: skip
 
 

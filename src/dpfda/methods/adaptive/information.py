@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariates import CovariateLaw, evaluate_degrees
 from dpfda.methods.adaptive.design import Design
+from dpfda.methods.adaptive.shape import smooth_variances
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,19 @@ class Information:
         """Functions of Phi and of F."""
         return int(self.degrees.shape[1]), int(self.degrees.shape[2])
 
+    @cached_property
+    def covariance_parts(self) -> tuple[Floats, Floats]:
+        """Covariances of one curve's centred gradient: from independent noise of size 1, from a smooth curve of size 1."""
+        r, _ = self.shape
+        gram, average = self.degrees[0][:, :r], self.filled * self.law.average
+        return self.gram(), np.kron(average, (gram * smooth_variances(r)) @ gram.T)
+
+    @cached_property
+    def _stacked(self) -> tuple[Floats, Floats]:
+        """Errors next to each other, and on top of each other."""
+        errors = self.errors.transpose(1, 0, 2)
+        return errors.reshape(errors.shape[0], -1), errors.reshape(-1, errors.shape[2])
+
     def gram(self) -> Floats:
         """E[G G^T (x) Phi Phi^T]."""
         r, longer = self.shape
@@ -47,9 +61,8 @@ class Information:
         """Covariance of (B_true - B) delta for displacements delta with these second moments."""
         r, longer = self.shape
         d = self.law.columns
-        stacked = self.errors.transpose(1, 0, 2).reshape(d * r, -1)
-        half = (self.errors.transpose(1, 0, 2).reshape(-1, d * longer) @ second).reshape(d * r, -1)
-        found = half @ stacked.T
+        wide, tall = self._stacked
+        found = (tall @ second).reshape(d * r, -1) @ wide.T
         if d > 1:
             found = found + self._doubt_products(second.reshape(d, longer, d, longer)).reshape(d * r, d * r)
         return np.asarray(self.filled**2 * found)
@@ -71,11 +84,10 @@ class Information:
 
 def build_information(basis: Basis, longer: Basis, design: Design, law: CovariateLaw, filled: float) -> Information:
     """B for a design, a law of the covariates and a share of curves that have points."""
-    phi, functions, degrees = _evaluate(basis, longer, design.nodes.u.tobytes())
+    phi, functions, degrees, products = _evaluate(basis, longer, design.nodes.u.tobytes())
     weighted = phi * design.mass[:, None]
     by_degree = np.stack([(weighted * degrees[:, [q]]).T @ functions for q in range(degrees.shape[1])])
     d, r, size = law.columns, basis.size, longer.size
-    products = (phi[:, :, None] * functions[:, None, :]).reshape(len(phi), -1)
     ways = np.concatenate([design.directions, _list_waves(design)])
     if d == 1 and law.units.intercept:
         return Information(filled * by_degree[0], by_degree, (ways @ products).reshape(-1, r, size), law, filled)
@@ -102,9 +114,11 @@ def _list_changes(design: Design, law: CovariateLaw) -> Floats:
 
 
 @lru_cache(maxsize=16)
-def _evaluate(basis: Basis, longer: Basis, nodes: bytes) -> tuple[Floats, Floats, Floats]:
+def _evaluate(basis: Basis, longer: Basis, nodes: bytes) -> tuple[Floats, Floats, Floats, Floats]:
+    """Phi, F, degrees and the products of Phi and F at the nodes."""
     u = np.frombuffer(nodes)
-    return basis.evaluate_unit(u), longer.evaluate_unit(u), evaluate_degrees(u)
+    phi, functions = basis.evaluate_unit(u), longer.evaluate_unit(u)
+    return phi, functions, evaluate_degrees(u), (phi[:, :, None] * functions[:, None, :]).reshape(len(phi), -1)
 
 
 def _list_waves(design: Design) -> Floats:

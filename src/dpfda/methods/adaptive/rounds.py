@@ -207,14 +207,13 @@ def recall_excess(state: State, covariance: Floats, law: LengthLaw, asked: tuple
     """What clipping took in every round so far, under the newest law of lengths."""
     latest = asked[-1].coordinates.whitener
     now = math.sqrt(float(np.trace(latest @ covariance @ latest.T)))
-    found = []
-    for each in asked:
-        whitener = each.coordinates.whitener
-        longer = now / math.sqrt(float(np.trace(whitener @ covariance @ whitener.T)))
-        radius = np.array([each.radius * longer])
-        excess, band = (float(law.excess(radius, sure)[0]) / longer for sure in (constants.SURE, constants.BAND_SURE))
-        found.append(dataclasses.replace(each, excess=state.filled * excess, band_excess=state.filled * band))
-    return tuple(found)
+    whiteners = [each.coordinates.whitener for each in asked]
+    longer = np.array([now / math.sqrt(float(np.trace(each @ covariance @ each.T))) for each in whiteners])
+    radii = np.array([each.radius for each in asked]) * longer
+    excess, band = (state.filled * law.excess(radii, sure) / longer for sure in (constants.SURE, constants.BAND_SURE))
+    return tuple(
+        dataclasses.replace(each, excess=float(excess[k]), band_excess=float(band[k])) for k, each in enumerate(asked)
+    )
 
 
 def read_companions(

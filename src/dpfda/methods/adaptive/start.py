@@ -102,11 +102,7 @@ def model_covariance(information: Information, spread: Spread) -> Floats:
 
 def covariance_parts(information: Information) -> tuple[Floats, Floats]:
     """What spread of size 1 is: of independent noise, and of a smooth random curve."""
-    r, _ = information.shape
-    gram = information.degrees[0][:, :r]
-    smooth = np.diag(Spread(0.0, 1.0).matrix(r))
-    average = information.filled * information.law.average
-    return information.gram(), np.kron(average, (gram * smooth) @ gram.T)
+    return information.covariance_parts
 
 
 def learn_designs(plan: Plan, filled: float, releases: Mapping[str, Release]) -> tuple[Design, dict[str, Design]]:
