@@ -159,8 +159,8 @@ LEAST_FACTOR, MOST_CHANGE = 0.3, 4.0
 COLUMN_POWER, MOST_LEVERAGE = 0.5, 1.6
 
 # The effect of one sd of the only covariate has this part of the first function's sizes, that of one of d this part times
-# d^-1/2; its level has sd EFFECT_LEVEL of that, plus the size of its slope and bends. Cost: 1.0 for all had ratios of 3.1 for
-# 2.7 (correlation .95, eps 1) and 8.5 for 7.2 (d = 8, eps .5); 0.5 for all 1.70 for 1.59 (30% treated, eps 1).
+# d^-1/2; its level has sd EFFECT_LEVEL of that, plus the size of its slope and bends. Cost: 1.0 for all had ratios of 3.1
+# for 2.7 (correlation .95, eps 1) and 8.5 for 7.2 (d = 8, eps .5); 0.5 for all 1.70 for 1.59 (30% treated, eps 1).
 EFFECT_SIZE, EFFECT_LEVEL = 0.7, 0.7
 
 # ------------------------------------------------------------------------------------------------ prior
