@@ -21,7 +21,7 @@ from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.law import Law, pad_mean
 from dpfda.inference.summary import write_estimand, write_summary_html
 from dpfda.methods.run import Outcome
-from dpfda.planning.expected_error import ExpectedError
+from dpfda.planning.expected_error import ExpectedError, found_insufficient_text
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import PrivacyStatement
 from dpfda.protocol.terms import StudyTerms
@@ -119,7 +119,10 @@ class FittedFunctions(Answers):
         self.limits_ = scaling.y_bounds
         self.law_ = self._make_law()
         self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)
-        self.estimand_, self.warnings_ = write_estimand(self.y_name, self.x_name, self.limits_), outcome.notices
+        self.estimand_ = write_estimand(self.y_name, self.x_name, self.limits_)
+        error = self.expected_error_
+        hopeless = (found_insufficient_text(error),) if error is not None and error.insufficient else ()
+        self.warnings_ = (*hopeless, *outcome.notices)
         return self
 
     def _count_contributing(self, share: float | None) -> int | None:

@@ -13,6 +13,7 @@
     return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
   };
   const placeName = (x) => origin === null ? shown(x) : new Date(Date.parse(`${origin}T00:00:00Z`) + Math.round(x) * 864e5).toISOString().slice(0, 10);
+  const momentName = (x) => new Date(Date.parse(`${origin}T00:00:00Z`) + Math.round(x * 86400) * 1000).toISOString().slice(0, 19).replace("T00:00:00", "");
   const span = ([low, high]) => `${placeName(low)} to ${placeName(high)}`;
 
   const profileOf = (side) => {
@@ -113,7 +114,7 @@
   section.querySelector("#save-csv").addEventListener("click", () => {
     const head = ["x", "estimate", "lower", "upper"].slice(0, table[0].length).join(",");
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([[head, ...table.map((row) => row.join(","))].join("\n") + "\n"], { type: "text/csv" }));
+    link.href = URL.createObjectURL(new Blob([[head, ...table.map(([x, ...row]) => [origin === null ? x : momentName(x), ...row].join(","))].join("\n") + "\n"], { type: "text/csv" }));
     link.download = "curve.csv";
     link.click();
   });
