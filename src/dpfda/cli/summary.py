@@ -26,7 +26,7 @@ def print_summary(document: Document, terminal: Terminal) -> None:
 
     study, functions = document["study"], document["functions"]
     table = Table(title=study["title"], title_justify="left", box=None, pad_edge=False, header_style="bold")
-    table.add_column(study["x_label"].removesuffix(f" (days since {study['x_origin']})"), justify="right")
+    table.add_column(study["x_label"], justify="right")
     for function in functions:
         name = study["y_label"] if study["model"] == "mean" else function["name"]
         table.add_column(name, justify="right")
