@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels wheel setup-system demo demo-federated test test-r test-all test-bounds check format bench audit fuzz clean
+.PHONY: help setup kernels wheel setup-system demo demo-federated test test-r test-all test-bounds check docs docs-check format bench audit fuzz clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -69,11 +69,20 @@ test-all: setup test-bounds  ## every test, those of test-bounds twice
 	$(BIN)/python -m pytest -q -n 2 -m "not federation"
 	$(BIN)/python -m pytest -q -m federation
 
-check: setup     ## ruff, mypy --strict, import contracts
+check: setup docs-check  ## ruff, mypy --strict, import contracts, and the site without its gallery
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+SPHINX := $(BIN)/python -m sphinx -q -W --keep-going -n -b html -d out/doctrees
+
+docs: setup      ## the documentation site with its gallery executed, in out/docs/index.html; warnings are errors
+	$(SPHINX) docs out/docs
+	@echo "Wrote out/docs/index.html"
+
+docs-check: setup  ## the same site without executing the gallery, in out/docs-check
+	$(SPHINX)-check -D plot_gallery=0 docs out/docs-check
 
 format: setup    ## let ruff fix and format
 	$(BIN)/ruff check --fix .
@@ -93,6 +102,7 @@ bench: setup     ## all benchmarks; tables go to docs/
 audit: setup     ## attack every privacy claim with 1,000,000 hostile inputs, and inject faults; pages go to docs/
 	$(BIN)/python -m dpfda audit --output docs/audit.md
 	$(BIN)/python -m dpfda.audit.reliability --runs 100 --output docs/reliability.md
+	$(BIN)/python -m benchmarks.stamp docs/audit.md docs/reliability.md
 	$(BIN)/python -m dpfda.audit.proofs
 	$(BIN)/python -m dpfda.audit.claims --write
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpfda.curves.datasets import DatasetInfo, get_dataset_info, load_dataset
+from dpfda.curves.dataset_list import DatasetInfo
+from dpfda.curves.datasets import get_dataset_info, load_dataset
 from dpfda.errors import NotPrivateWarning
 from dpfda.estimators import PrivateMean
 from dpfda.report.figures import draw_mean, save_figure

@@ -13,7 +13,7 @@ from dpfda.errors import InvalidInput
 
 
 def encode_table(frame: Any, target: str) -> bytes:
-    """A pandas or polars frame as CSV, gzipped CSV, Parquet or Feather, by the target's ending."""
+    """A pandas, polars or pyarrow table as CSV, gzipped CSV, Parquet or Feather, by the target's ending."""
     lower = target.lower()
     for ending, write in _WRITERS.items():
         if lower.endswith(ending):

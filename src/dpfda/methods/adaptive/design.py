@@ -72,9 +72,8 @@ def fit_design(basis: Basis, moments: Pooled | None, visits: tuple[float, ...] =
     nodes = make_nodes(visits)
     if moments is None:
         return Design(nodes, nodes.uniform, np.zeros((0, nodes.u.size)))
-    features = _node_features(basis, visits)
     variance = moments.sd**2 + constants.SAMPLING_VARIANCE / moments.n / constants.POINTS_GUESS
-    mass, left = _average_sizes(nodes, features, moments.values, variance)
+    mass, left = _average_sizes(nodes, _tabulate_parts(basis, visits), moments.values, variance)
     mass = _keep_positive(mass, left)
     window = _window(nodes)
     near, unsure = window @ mass, ((window @ left) * window).sum(axis=1)
@@ -88,34 +87,50 @@ def _node_features(basis: Basis, visits: tuple[float, ...]) -> Floats:
     return np.asarray(basis.moment_features(make_nodes(visits).u) - uniform_moments(basis)).T
 
 
-def _average_sizes(nodes: Nodes, features: Floats, values: Floats, variance: Floats) -> tuple[Floats, Floats]:
+@dataclass(frozen=True)
+class _Parts:
+    """The smooth part and the atoms, for size 1: how moments and masses go together, and moments with moments."""
+
+    features: Floats
+    reach: tuple[Floats, Floats]  # (moments, nodes)
+    moments: Floats  # (2, moments, moments)
+
+
+@lru_cache(maxsize=16)
+@one_blas_thread()
+def _tabulate_parts(basis: Basis, visits: tuple[float, ...]) -> _Parts:
+    nodes, features = make_nodes(visits), _node_features(basis, visits)
+    reach = features @ nodes.smooth, features @ nodes.atoms
+    return _Parts(features, reach, np.stack([reach[0] @ features.T, reach[1] @ features.T]))
+
+
+def _average_sizes(nodes: Nodes, parts: _Parts, values: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """Mean and covariance of the masses, averaged over the sizes of smooth part and atoms."""
-    y = values - features @ nodes.uniform
-    smooth, atoms = features @ nodes.smooth, features @ nodes.atoms
-    of_smooth, of_atoms = smooth @ features.T, atoms @ features.T
-    sizes = [(s, a) for s in constants.SMOOTH_SIZES for a in constants.ATOM_SIZES]
-    logs, totals = [], []
-    for s, a in sizes:
-        total = s**2 * of_smooth + a**2 * of_atoms + np.diag(variance)
-        factor = np.linalg.cholesky(total)
-        white = np.linalg.solve(factor, y)
-        odds = -0.5 * math.log(s / constants.TYPICAL_SMOOTH) ** 2
-        odds -= math.log(len(constants.ATOM_SIZES) - 1) if a > 0 else 0.0
-        logs.append(odds - white @ white / 2 - np.log(np.diag(factor)).sum())
-        totals.append(total)
-    weights = normalise(np.array(logs))
-    mass, left, means = np.zeros(nodes.u.size), np.zeros_like(nodes.smooth), []
-    keep = [k for k, weight in enumerate(weights) if weight > constants.NEGLIGIBLE_PART * weights.max()]
-    kept = weights[keep] / weights[keep].sum()
-    for weight, k in zip(kept, keep, strict=True):
-        s, a = sizes[k]
-        reach = s**2 * smooth + a**2 * atoms
-        gain = np.linalg.solve(totals[k], reach).T
-        means.append(nodes.uniform + gain @ y)
-        left += weight * (s**2 * nodes.smooth + a**2 * nodes.atoms - gain @ reach)
-    mass = kept @ np.array(means)
-    apart = np.array(means) - mass
-    left += (apart.T * kept) @ apart
+    y = values - parts.features @ nodes.uniform
+    sizes = np.array([(s, a) for s in constants.SMOOTH_SIZES for a in constants.ATOM_SIZES])
+    factors = np.linalg.cholesky(np.tensordot(sizes**2, parts.moments, 1) + np.diag(variance))
+    whiten = np.linalg.inv(factors)
+    white = whiten @ y
+    odds = -0.5 * np.log(sizes[:, 0] / constants.TYPICAL_SMOOTH) ** 2
+    odds -= np.where(sizes[:, 1] > 0, math.log(len(constants.ATOM_SIZES) - 1), 0.0)
+    logs = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+    weights = normalise(odds - (white**2).sum(axis=1) / 2 - logs)
+    keep = weights > constants.NEGLIGIBLE_PART * weights.max()
+    kept, whiten = weights[keep] / weights[keep].sum(), whiten[keep]
+    smooth, atoms = sizes[keep].T ** 2
+    pulled = (white[keep, None] @ whiten)[:, 0]
+    means = nodes.uniform + (smooth[:, None] * pulled) @ parts.reach[0] + (atoms[:, None] * pulled) @ parts.reach[1]
+    mass = kept @ means
+    apart = means - mass
+    rows = whiten.reshape(-1, len(y))
+
+    def inner(weight: Floats) -> Floats:
+        return np.asarray((rows * np.repeat(weight, len(y))[:, None]).T @ rows)
+
+    both = inner(kept * smooth * atoms)
+    left = (kept @ smooth) * nodes.smooth + (kept @ atoms) * nodes.atoms + (apart.T * kept) @ apart
+    left -= parts.reach[0].T @ (inner(kept * smooth**2) @ parts.reach[0] + both @ parts.reach[1])
+    left -= parts.reach[1].T @ (both @ parts.reach[0] + inner(kept * atoms**2) @ parts.reach[1])
     return mass, (left + left.T) / 2
 
 

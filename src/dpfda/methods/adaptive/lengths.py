@@ -8,7 +8,7 @@ weights; a histogram multiplies the weights by its likelihood, and corrects ever
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -113,12 +113,13 @@ class AtBounds:
 def first_weights(at: AtBounds) -> Floats:
     """Prior weights of all laws, with more for a second group where curves at a bound would be."""
     laws = list_laws()
-    near = (laws.second > at.octave - constants.BOUND_OCTAVES) & (laws.second <= at.octave + 0.5)
-    distance = 2.0 ** np.where(near, laws.second - laws.median, 0.0)
+    near = np.flatnonzero((laws.second > at.octave - constants.BOUND_OCTAVES) & (laws.second <= at.octave + 0.5))
+    distance = 2.0 ** (laws.second[near] - laws.median[near])
     extra = constants.AT_BOUND_ODDS / (1 + distance / constants.BOUND_REACH)
-    extra = extra + constants.TWO_VALUED_ODDS * at.two_valued**4 * (laws.share > constants.CLEAR_SHARE)
-    base = np.exp(-0.5 * (laws.median / constants.MEDIAN_SPREAD) ** 2)
-    weights = np.exp(laws.log_prior) + np.where(near, base * extra / (constants.BOUND_OCTAVES * _SHARES.size), 0.0)
+    extra = extra + constants.TWO_VALUED_ODDS * at.two_valued**4 * (laws.share[near] > constants.CLEAR_SHARE)
+    base = np.exp(-0.5 * (laws.median[near] / constants.MEDIAN_SPREAD) ** 2)
+    weights = np.exp(laws.log_prior)
+    weights[near] += base * extra / (constants.BOUND_OCTAVES * _SHARES.size)
     return np.asarray(weights / weights.sum())
 
 
@@ -126,13 +127,14 @@ def carry_weights(weights: Floats, octaves: float, at: AtBounds) -> Floats:
     """The next round's prior: what is known, moved by so many octaves and blurred; partly the first prior again."""
     laws, shape = list_laws(), (_MEDIANS.size, _BULKS, _PLACES.size + 1, _SHARES.size)
     moved = np.zeros(shape)
-    i, b, k, j = laws.index
+    seen = np.flatnonzero(weights)  # few laws are left after a histogram
+    i, b, k, j = laws.index[:, seen]
     for blur, part in constants.LENGTH_BLUR:
         steps = round((octaves + blur) * 2)
         at_median = np.clip(i + steps, 0, _MEDIANS.size - 1)
         at_place = np.where(k == 0, 0, np.clip(k + math.floor(steps / 2 + 0.5), 1, _PLACES.size))
-        np.add.at(moved, (at_median, b, at_place, j), part * weights)
-    carried = moved[i, b, k, j]
+        np.add.at(moved, (at_median, b, at_place, j), part * weights[seen])
+    carried = moved[tuple(laws.index)]
     fresh = constants.FORGOTTEN
     return np.asarray((1 - fresh) * carried / max(carried.sum(), constants.TINY) + fresh * first_weights(at))
 
@@ -141,6 +143,36 @@ def _find_possible(longest: float) -> Floats:
     """Which subcells hold lengths of at most `longest`: 1 or 0."""
     lowest = 2.0 ** (_FINE - 0.5 / _SUB)
     return np.asarray((lowest < longest).reshape(LENGTH_CELLS, _SUB), dtype=np.float64)
+
+
+@lru_cache(maxsize=8)
+def _tabulate_mass(possible: int) -> Floats:
+    """The laws' masses when gradients reach into the first so many cells only."""
+    mass = list_laws().mass.copy()
+    mass[:, possible:] = 0.0
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
+
+
+def _add_subcells(values: Floats) -> Floats:
+    """From (laws, cells, subcells) to (laws, cells)."""
+    return np.asarray(values @ np.ones(_SUB))
+
+
+def _log_likelihood(shares: Floats, sd: float, mass: Floats, variance: Floats, used: Floats) -> Floats:
+    """Of noisy shares of the cells under every law, but for a constant."""
+    wide = sd**2 + variance
+    misfit = shares - mass
+    misfit *= misfit
+    misfit /= wide
+    wide[:, used == 0] = 1.0
+    logs = np.log(wide[:, ::2] * wide[:, 1::2])  # there is an even number of cells
+    return np.asarray(-0.5 * (misfit @ used + logs @ np.ones(LENGTH_CELLS // 2)))
+
+
+def _find_heaviest(log_weights: Floats) -> Integers:
+    """Laws that weigh, heaviest first, at most so many."""
+    order = np.flatnonzero(log_weights > log_weights.max() + math.log(constants.NEGLIGIBLE_LAW))
+    return order[np.argsort(-log_weights[order], kind="stable")[: constants.MOST_LAWS]]
 
 
 @dataclass(frozen=True)
@@ -157,8 +189,7 @@ class LengthLaw:
     def start(cls, weights: Floats, n: float, longest: float) -> LengthLaw:
         """Before any histogram of n curves; nothing is longer than `longest`."""
         keep = np.flatnonzero(weights > constants.NEGLIGIBLE_LAW * weights.max())
-        mass = list_laws().mass[keep] * _find_possible(longest)[:, 0]
-        mass /= mass.sum(axis=1, keepdims=True)
+        mass = _tabulate_mass(int(_find_possible(longest)[:, 0].sum()))[keep]
         variance = (mass + constants.LEAST_MASS) * (constants.LAW_ERROR + 1 / n)
         return cls(keep, np.log(weights[keep]), mass, variance, longest)
 
@@ -166,36 +197,35 @@ class LengthLaw:
     def cells(self) -> Floats:
         """Probabilities of the subcells (laws, cells, subcells) before any histogram; they keep proportions in a cell."""
         cells = list_laws().cells[self.laws] * _find_possible(self.longest)
-        return np.asarray(cells / cells.sum(axis=(1, 2), keepdims=True))
+        return np.asarray(cells / (cells.reshape(len(cells), -1) @ np.ones(LENGTH_CELLS * _SUB))[:, None, None])
+
+    @cached_property
+    def _of_cells(self) -> Floats:
+        return _add_subcells(self.cells)
 
     def observe(self, shares: Floats, sd: float, counted: Floats | None = None) -> LengthLaw:
         """With noisy shares of the cells; a gradient of each subcell counts as `counted`, or as one."""
-        factor, used = np.ones((1, 1)), np.ones(LENGTH_CELLS, bool)
+        factor, used = None, np.ones(LENGTH_CELLS)
         if counted is not None:
             by_cell = counted.reshape(LENGTH_CELLS, _SUB)
-            factor = (self.cells * by_cell).sum(axis=2) / np.maximum(self.cells.sum(axis=2), constants.LEAST_CELL)
-            used = by_cell.max(axis=1) > 0
-        variance = sd**2 + factor**2 * self.variance
-        misfit = shares - factor * self.mass
-        log_weights = self.log_weights - 0.5 * ((misfit**2 / variance + np.log(variance)) * used).sum(axis=1)
-        gain = used * factor * self.variance / variance
-        found = replace(
-            self,
-            log_weights=log_weights,
-            mass=self.mass + gain * misfit,
-            variance=self.variance * (1 - factor * gain),
-        )
-        return found._pruned()
-
-    def _pruned(self) -> LengthLaw:
-        """Without laws that hardly weigh, at most so many."""
-        order = np.argsort(-self.log_weights)[: constants.MOST_LAWS]
-        order = order[self.log_weights[order] > self.log_weights[order[0]] + math.log(constants.NEGLIGIBLE_LAW)]
+            factor = _add_subcells(self.cells * by_cell) / np.maximum(self._of_cells, constants.LEAST_CELL)
+            used = (by_cell.max(axis=1) > 0).astype(np.float64)
+        log_weights = self.log_weights.copy()
+        for begin in range(0, len(self.laws), constants.LAWS_AT_ONCE):
+            block = slice(begin, begin + constants.LAWS_AT_ONCE)
+            mass, variance = self.mass[block], self.variance[block]
+            if factor is not None:
+                mass, variance = factor[block] * mass, factor[block] ** 2 * variance
+            log_weights[block] += _log_likelihood(shares, sd, mass, variance, used)
+        order = _find_heaviest(log_weights)
+        mass, open_yet = self.mass[order], self.variance[order]
+        factor = np.ones((order.size, 1)) if factor is None else factor[order]
+        gain = used * factor * open_yet / (sd**2 + factor**2 * open_yet)
         return LengthLaw(
             self.laws[order],
-            self.log_weights[order],
-            self.mass[order],
-            self.variance[order],
+            log_weights[order],
+            mass + gain * (shares - factor * mass),
+            open_yet * (1 - factor * gain),
             self.longest,
         )
 
@@ -213,11 +243,14 @@ class LengthLaw:
 
     def _densities(self) -> tuple[Floats, Floats, Floats]:
         """Weights, probabilities of the subcells under each law, and their lengths."""
+        return self.weights, self._by_subcell, np.minimum(_POINTS, self.longest)
+
+    @cached_property
+    def _by_subcell(self) -> Floats:
         mass = np.maximum(self.mass, 0.0)
         mass = mass / mass.sum(axis=1, keepdims=True)
-        scale = mass / np.maximum(self.cells.sum(axis=2), constants.LEAST_CELL)
-        densities = (self.cells * scale[..., None]).reshape(len(mass), -1)
-        return self.weights, densities, np.minimum(_POINTS, self.longest)
+        scale = mass / np.maximum(self._of_cells, constants.LEAST_CELL)
+        return np.asarray((self.cells * scale[..., None]).reshape(len(mass), -1))
 
     def excess(self, radii: Floats, sure: float) -> Floats:
         """E(L - C)+ for each radius C: root mean square over those laws, `sure` of the weight, where it is least."""

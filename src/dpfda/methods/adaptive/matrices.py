@@ -1,4 +1,4 @@
-"""Small dense matrices: powers, geometric means, limits of eigenvalues."""
+"""Small dense matrices: powers, limits of eigenvalues."""
 
 from __future__ import annotations
 
@@ -13,12 +13,6 @@ def power(matrix: Floats, exponent: float) -> Floats:
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     lifted = np.maximum(values, MIN_EIGENVALUE_RATIO * values[-1])
     return np.asarray((vectors * lifted**exponent) @ vectors.T)
-
-
-def geometric_mean(first: Floats, second: Floats) -> Floats:
-    """The X with X first^-1 X = second."""
-    half, back = power(first, 0.5), power(first, -0.5)
-    return np.asarray(half @ power(back @ second @ back, 0.5) @ half)
 
 
 def raise_eigenvalues(matrix: Floats, least: float) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.components import Components
 from dpfda.methods.adaptive.prior import ScaledMixture, normalise
 
 
@@ -114,25 +115,11 @@ def _hold_others(y: Floats, rows: Sequence[Floats], priors: Sequence[Floats], k:
 
 
 def _fit_one(y: Floats, rows: Floats, mixture: ScaledMixture) -> _Part:
-    total = mixture.project(rows) + np.eye(len(y))
-    factor = np.linalg.cholesky(total)
-    white = np.linalg.solve(factor, np.broadcast_to(y[:, None], (len(total), len(y), 1)))[..., 0]
-    logs = -0.5 * (white**2).sum(axis=1) - np.log(np.diagonal(factor, axis1=1, axis2=2)).sum(axis=1)
-    weights = normalise(mixture.log_odds + logs)
+    found = Components.measure(y, rows, mixture)
+    weights = normalise(mixture.log_odds + found.log_evidence)
     keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
-    kept = weights[keep] / weights[keep].sum()
-    covariances = mixture.covariances(keep)
-    reach = covariances @ rows.T  # (parts, size, rows)
-    gain = np.linalg.solve(total[keep], reach.swapaxes(1, 2))
-    means = y @ gain
-    mean = kept @ means
-    apart = means - mean
-    covariance = np.tensordot(kept, covariances, 1)
-    size = len(mean)
-    prior = covariance.copy()
-    covariance -= (reach * kept[:, None, None]).transpose(1, 0, 2).reshape(size, -1) @ gain.reshape(-1, size)
-    covariance += (apart.T * kept) @ apart
-    return _Part(mean, (covariance + covariance.T) / 2, weights, prior)
+    mean, covariance, prior = found.average(keep, weights[keep] / weights[keep].sum())
+    return _Part(mean, covariance, weights, prior)
 
 
 def _fit_all(y: Floats, rows: Floats, priors: Sequence[Floats]) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ import numpy as np
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariates import CovariateLaw
-from dpfda.methods.adaptive.matrices import geometric_mean, inverse, power
+from dpfda.methods.adaptive.matrices import inverse, power
 
 
 @dataclass(frozen=True)
@@ -46,23 +46,25 @@ def choose_function_shape(spread: Floats, expected: Floats, n: float, precision:
     measurable if the prior is wrong.
     """
     base = power(spread, 0.5)
-    root, back = power(base, 0.5), power(base, -0.5)
+    root, identity = power(base, 0.5), np.eye(len(spread))
     unit = (2 * constants.TYPICAL_RADIUS / precision) ** 2
-    prior = inverse(expected + constants.RIDGE * np.trace(expected) * np.eye(len(spread)))
-    shape = base
+    prior = inverse(expected + constants.RIDGE * np.trace(expected) * identity)
+    ratios, directions, shape = np.ones(len(spread)), identity, base  # root^-1 W root^-1, by eigenvalues
     for _ in range(constants.SHAPE_PASSES):
-        noise = inverse(spread / n + unit * np.trace(np.linalg.solve(shape, spread)) * shape)
-        posterior = inverse(prior + noise)
-        slope = noise @ posterior @ posterior @ noise
-        slope = slope + constants.SLOPE_RIDGE * np.trace(slope) / len(slope) * np.eye(len(slope))
-        wanted = geometric_mean(inverse(slope), spread)
-        scale = float(np.trace(base))
-        shape = geometric_mean(shape * (scale / np.trace(shape)), wanted * (scale / np.trace(wanted)))
-        values, vectors = np.linalg.eigh(back @ shape @ back)
-        logs = np.log(np.maximum(values, constants.TINY))
-        logs = np.minimum(logs - logs.min(), constants.SHAPE_RANGE)
-        shape = root @ (vectors * np.exp(logs)) @ vectors.T @ root
-    return shape
+        length = float(((base @ directions) * directions).sum(axis=0) @ (1 / ratios))  # tr W^-1 spread
+        kept = np.linalg.inv(identity + (spread / n + unit * length * shape) @ prior)  # Lambda N^-1
+        slope = kept.T @ kept
+        slope += constants.SLOPE_RIDGE * np.trace(slope) / len(slope) * identity
+        along = root @ directions / np.sqrt(ratios)
+        wanted = along.T @ power(base @ slope @ base, -0.5) @ along  # M^-1 # spread, in coordinates in which W is I
+        scales = np.sqrt(ratios)
+        ratios, turned = np.linalg.eigh(scales[:, None] * power(wanted, 0.5) * scales)
+        logs = np.log(np.maximum(ratios, constants.TINY))
+        ratios = np.exp(np.minimum(logs - logs.min(), constants.SHAPE_RANGE))
+        directions = directions @ turned
+        outward = root @ directions
+        shape = (outward * ratios) @ outward.T
+    return np.asarray(shape)
 
 
 def choose_column_scales(law: CovariateLaw) -> Floats:
@@ -84,7 +86,9 @@ class Coordinates:
     @classmethod
     def of(cls, columns: Floats, functions: Floats, covariance: Floats) -> Coordinates:
         """From both scales, in units in which gradients of this covariance have a root mean square length of 1."""
-        whitener = np.kron(columns, power(functions, -0.5))
-        back = np.kron(np.linalg.inv(columns), power(functions, 0.5))
+        values, vectors = np.linalg.eigh((functions + functions.T) / 2)
+        roots = np.sqrt(np.maximum(values, constants.MIN_EIGENVALUE_RATIO * values[-1]))
+        whitener = np.kron(columns, (vectors / roots) @ vectors.T)
+        back = np.kron(np.linalg.inv(columns), (vectors * roots) @ vectors.T)
         size = float(np.sqrt(np.trace(whitener @ covariance @ whitener.T)))
         return cls(np.asarray(whitener / size), np.asarray(back * size))
