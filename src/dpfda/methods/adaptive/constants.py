@@ -240,7 +240,8 @@ LENGTH_SUBCELLS = 4
 
 # Medians of the laws, in octaves and steps of half an octave, and the sd of the prior of a bulk's root mean square around 1,
 # in octaves. Cost: with medians around 1 instead, root mean squares were expected to be larger than they were expected to
-# be, and where releases say nothing (n mu = 2) every round enlarged the unit of the prior: squared error 1.9 for 1.4 (15 repetitions).
+# be, and where releases say nothing (n mu = 2) every round enlarged the unit of the prior: squared error 1.9 for 1.4 (15
+# repetitions).
 LOWEST_MEDIAN, HIGHEST_MEDIAN, SIZE_SPREAD = -5.0, 4.0, 1.5
 
 # Bulks: chi with so many degrees of freedom; log-normal with these sds of the log; and chi 4 and log-normal .5 with a tail:
@@ -357,6 +358,9 @@ UNIT_ERROR = 0.25
 # A band's prior has sds so many times as large, and slope and first bend at least this sd, in units; its covariance is then
 # multiplied by DISTRUST. Cost: 1.25 for 1.1 has bands 3% wider; coverage is the same.
 WIDER, LEAST_WIDE, DISTRUST = 1.1, 0.05, 1.0
+
+# The same for effects, whose sizes are less well known from what is measured.
+EFFECT_WIDER = 1.4
 
 # ------------------------------------------------------------------------------------------------ forecast
 
