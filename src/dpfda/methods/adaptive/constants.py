@@ -240,8 +240,8 @@ LENGTH_SUBCELLS = 4
 
 # Medians of the laws, in octaves and steps of half an octave, and the sd of the prior of a bulk's root mean square around 1,
 # in octaves. Cost: with medians around 1 instead, root mean squares were expected to be larger than they were expected to
-# be, and where releases say nothing (n mu = 2) every round enlarged the unit of the prior: squared error 1.9 for 1.4 (15
-# repetitions).
+# be, and where releases say nothing (n mu = 2) every round enlarged the unit of the prior: squared error 1.9 for 1.4
+# (15 repetitions).
 LOWEST_MEDIAN, HIGHEST_MEDIAN, SIZE_SPREAD = -5.0, 4.0, 1.5
 
 # Bulks: chi with so many degrees of freedom; log-normal with these sds of the log; and chi 4 and log-normal .5 with a tail:
