@@ -360,6 +360,9 @@ UNIT_ERROR = 0.25
 # multiplied by DISTRUST. Cost: 1.25 for 1.1 has bands 3% wider; coverage is the same.
 WIDER, LEAST_WIDE, DISTRUST = 1.1, 0.05, 1.0
 
+# The same for effects, whose sizes are less well known from what is measured.
+EFFECT_WIDER = 1.4
+
 # ------------------------------------------------------------------------------------------------ forecast
 
 # Guess of spread, noise and signal, in y, where the user gives none: the typical sd of curves' means.

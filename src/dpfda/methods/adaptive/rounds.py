@@ -19,7 +19,7 @@ from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covaria
 from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, carry_weights, first_weights, free_counts
 from dpfda.methods.adaptive.matrices import fit_two
-from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, measure_all
+from dpfda.methods.adaptive.measurements import bias_shares, column_parts, find_asymmetry, measure_all
 from dpfda.methods.adaptive.pooling import pool
 from dpfda.methods.adaptive.posterior import fit_posterior
 from dpfda.methods.adaptive.radius import choose_radius, weigh_errors
@@ -144,7 +144,7 @@ def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, R
     law = LengthLaw.start(weights, histogram.n, asked.longest)
     law = law.observe(shares / state.filled, float(histogram.sd[0]) / state.filled)
     precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
-    dims, asymmetry = effective_dims(state, asked.coordinates), find_asymmetry(plan, state.law)
+    dims, asymmetry = effective_dims(state, asked.coordinates), find_asymmetry(plan, column_parts(state.law))
     radius = choose_radius(law, precision * state.filled, n, asked.weights, dims, asymmetry)
     return dataclasses.replace(state, lengths=law, question=dataclasses.replace(asked, radius=radius))
 
