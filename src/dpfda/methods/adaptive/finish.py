@@ -20,7 +20,7 @@ def finish(plan: Plan, state: State) -> Result:
     """
     posterior = state.posterior
     assert posterior is not None
-    data, _ = pool_silos(measure_all(plan, state, for_band=True), state.informations)
+    data, _ = pool_silos(measure_all(plan, state, for_band=True), state.informations, state.oddness.trust)
     wider = [widen(prior, state.unit) for prior in posterior.priors]
     mean, covariance = fit_wider(data, state.start, wider)
     shift = mean - posterior.mean

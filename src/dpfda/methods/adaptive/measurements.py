@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from dpfda._typing import Floats
@@ -12,8 +14,14 @@ from dpfda.methods.adaptive.state import State
 from dpfda.protocol.plan import Plan
 
 
-def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str, Measured]:
-    """Every silo's measurement of B theta."""
+def measure_all(
+    plan: Plan,
+    state: State,
+    *,
+    for_band: bool = False,
+    own: Mapping[str, tuple[Floats, Floats]] | None = None,
+) -> dict[str, Measured]:
+    """Every silo's measurement of B theta; `own` is what is thought of each silo's coefficients, if not the same of all."""
     size = plan.basis.size
     factor = find_asymmetry(plan) * (constants.BAND_ASYMMETRY / constants.ASYMMETRY if for_band else 1.0)
     root = np.kron(power(state.law.average, 0.5), np.diag(np.sqrt(bias_shares(size))))
@@ -23,7 +31,7 @@ def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str
             answers,
             state.informations[name],
             state.covariance / plan.silo(name).n,
-            state.open_now,
+            state.open_now if own is None else own[name],
             root,
             factor,
             for_band=for_band,
