@@ -80,6 +80,8 @@ def _write_public_inputs(document: dict[str, Any]) -> Section:
     public, origin = dict(document["privacy"]["public_inputs"]), document["study"]["x_origin"]
     if origin is not None and "domain" in public:
         public["domain"] = " to ".join(x_name(end, origin) for end in public["domain"])
+    if origin is not None and "visit_times" in public:
+        public["visit_times"] = [x_name(time, origin) for time in public["visit_times"]]
     facts = [_write_fact(name, value) for name, value in public.items() if name != "design_bounds"]
     for covariate in document["model"]["covariates"]:
         known = _format_value(covariate["bounds"]) if covariate["bounds"] else ", ".join(covariate["levels"])
@@ -113,7 +115,8 @@ def _write_fact(name: str, value: Any) -> str:
     if name == "outcome":
         return f"declared: y is {_OUTCOMES.get(value, value)}"
     if name == "visit_times":
-        return f"declared: visits are scheduled at {', '.join(map(format_number, value))}"
+        times = [each if isinstance(each, str) else format_number(each) for each in value]
+        return f"declared: visits are scheduled at {', '.join(times)}"
     return f"{name.replace('_', ' ')}: {_format_value(value)}"
 
 

@@ -66,9 +66,9 @@ class AdaptiveCoordinator:
         return law.restored(np.asarray(np.kron(state.law.units.back, np.eye(state.longer.size))))
 
     @property
-    def contributing(self) -> float:
-        """The share of subjects who have points in the domain, as the released histogram of levels has it."""
-        return self._finished()[0].filled
+    def contributing(self) -> tuple[float, float] | None:
+        """The share of subjects who have points in the domain, as the released histogram of levels has it, and its sd."""
+        return None if self.state is None else (self.state.filled, self.state.filled_sd)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         longer=longer,
         level=level,
         filled=filled.share,
+        filled_sd=filled.sd,
         two_valued=1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(*inside),
         inside=inside,
         design=design,

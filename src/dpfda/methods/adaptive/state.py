@@ -42,7 +42,8 @@ class State:
 
     longer: Basis  # the functions that estimates live in
     level: Level
-    filled: float
+    filled: float  # share of curves that have points in the domain
+    filled_sd: float
     two_valued: float
     inside: tuple[float, float]  # share of values between the bounds, and its sd
     design: Design
