@@ -104,6 +104,10 @@ CLIP_WAVES, CLIP_WAVE_DECAY, CLIP_ERROR = 5, 0.8, 0.1
 # ever taken for different (tests/unit/methods/test_silo_designs.py). Cost: not measured; watch "10 silos of 200".
 CLEARLY_DIFFERENT = 3.0
 
+# A silo's own moments, where they differ by more than those of all silos do, count by what is beyond this many sds.
+# Cost: not measured.
+DESIGN_SURE = 2.0
+
 # ------------------------------------------------------------------------------------------------ covariates
 
 # A covariate is two-valued if the share of its values between the bounds is below so many sds of its noise and below this
@@ -360,6 +364,9 @@ UNIT_ERROR = 0.25
 # multiplied by DISTRUST. Cost: 1.25 for 1.1 has bands 3% wider; coverage is the same.
 WIDER, LEAST_WIDE, DISTRUST = 1.1, 0.05, 1.0
 
+# The same for effects, whose sizes are less well known from what is measured.
+EFFECT_WIDER = 1.4
+
 # ------------------------------------------------------------------------------------------------ forecast
 
 # Guess of spread, noise and signal, in y, where the user gives none: the typical sd of curves' means.
@@ -397,6 +404,33 @@ MOSTLY_VISITS, THIN, LEAST_GAP = 0.7, 0.25, 0.08
 # the half-Cauchy prior covered .93 to .98 (3, 5, 20 sites); at 3 sites a log-uniform one covered .88 to .91 and a plug-in
 # .76. The log odds were not measured. Watch "10 silos of 200".
 SITE_SIZES, SITE_SCALE, ALIKE_ODDS = (0.0, 0.1, 0.2, 0.35, 0.6, 1.0, 1.7, 3.0), 0.5, 2.0
+
+# Part of the doubt about B and of the bias of clipping that all sites share; a first look at sites, which says how far each
+# is from the iterates, takes every so manyth size. Cost: sites whose means differ, 20 of them at eps 2, covered .80 with
+# neither (10 repetitions), and all of the doubt made half widths of 4.5 RMSEs for sites that are alike.
+SHARED_ERROR, ROUGH_STEP = 0.5, 2
+
+# The quantiles that are given of I^2. Cost: none, it is a definition.
+LOW_MIDDLE_HIGH = (0.025, 0.5, 0.975)
+
+# Odd sites: sds between honest sites, in units (0 is left out: no two hospitals are quite alike), and of a site from
+# anywhere; functions in which sites are compared; what stands for "any value", in units. Cost: in four functions at once,
+# instead of one by one, shuffled x was never flagged; others were not measured. Watch "garbage site".
+ODD_FUNCTIONS, ANYWHERE, ODD_BETWEEN, ODD_SIZES = 3, 30.0, (0.15, 0.35, 0.6, 1.0, 1.7, 3.0), (1.0, 3.0, 8.0)
+
+# By how much honest sites may differ in the log spread of their curves' means and in shares (of values at the bounds, of
+# long gradients), and do in any case in the latter; octaves below the radius in which companions are counted. Cost: not
+# measured; watch "garbage site".
+SPREADS_DIFFER, SHARES_DIFFER, ANY_SHARES_DIFFER, OCTAVES_WITHIN = 0.3, 0.15, 0.05, 5
+
+# Most that shares of long gradients, and the histogram's level once functions are known, may add to the log odds: a site far
+# from the others has more long gradients, honest or not, and a level that depends on its design. Cost: without bounds three
+# in ten studies of 20 honest sites whose means differ (eps 2) had a site flagged, with them one in twenty or fewer.
+MOST_BY_LENGTHS, MOST_BY_LEVEL = 3.0, 1.0
+
+# Probability from which a site is flagged; studies in which one odd site is expected; sites from which one can be named, and
+# from which it counts less; least part of a posterior's precision that is data's. Cost: not measured.
+LIKELY_ODD, STUDIES_PER_ODD_SITE, FEWEST_SITES, FEWEST_TO_ACT, LEAST_LEARNT = 0.5, 2, 3, 4, 0.01
 
 # ------------------------------------------------------------------------------------------------ guards
 
