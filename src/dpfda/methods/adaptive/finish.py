@@ -20,7 +20,7 @@ def finish(plan: Plan, state: State) -> Result:
     """
     posterior = state.posterior
     assert posterior is not None
-    data, _ = pool_silos(measure_all(plan, state, for_band=True), state.informations)
+    data, _ = pool_silos(measure_all(plan, state, for_band=True), state.informations, state.oddness.trust)
     factors = [constants.WIDER] + [constants.EFFECT_WIDER] * (len(posterior.priors) - 1)
     wider = [widen(prior, state.unit, factor) for prior, factor in zip(posterior.priors, factors, strict=True)]
     mean, covariance = fit_wider(data, state.start, wider)

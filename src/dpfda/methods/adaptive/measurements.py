@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -15,8 +16,14 @@ from dpfda.methods.adaptive.state import State
 from dpfda.protocol.plan import Plan
 
 
-def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str, Measured]:
-    """Every silo's measurement of B theta."""
+def measure_all(
+    plan: Plan,
+    state: State,
+    *,
+    for_band: bool = False,
+    own: Mapping[str, tuple[Floats, Floats]] | None = None,
+) -> dict[str, Measured]:
+    """Every silo's measurement of B theta; `own` is what is thought of each silo's coefficients, if not the same of all."""
     size = plan.basis.size
     parts = np.ones(state.law.columns) if for_band else column_parts(state.law)
     factor = find_asymmetry(plan, parts) * (constants.BAND_ASYMMETRY / constants.ASYMMETRY if for_band else 1.0)
@@ -27,7 +34,7 @@ def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str
             answers,
             state.informations[name],
             state.covariance / plan.silo(name).n,
-            state.open_now,
+            state.open_now if own is None else own[name],
             root,
             factor,
             for_band=for_band,
