@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr
 
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
@@ -149,7 +150,24 @@ def _fit_column(shares: Floats, sd: float) -> tuple[float, float, bool]:
     weights = clear / clear.sum()
     mean = float(weights @ places)
     spread = math.sqrt(float(weights @ (places - mean) ** 2) + (constants.WITHIN_BIN / bins) ** 2)
-    return mean, max(spread, constants.LEAST_SCALE), False
+    likely_mean, likely_spread = _fit_normal(shares, sd)
+    clear_part = 1 / (1 + (noise / constants.UNCLEAR) ** 4)  # bins that are mostly noise say less than a normal law
+    mean += (1 - clear_part) * (likely_mean - mean)
+    return mean, max(spread**clear_part * likely_spread ** (1 - clear_part), constants.LEAST_SCALE), False
+
+
+def _fit_normal(shares: Floats, sd: float) -> tuple[float, float]:
+    """Posterior mean and spread of a normal law, cut off at the bounds, under the noise of its cells and a weak prior."""
+    bins = COVARIATE_CELLS - 2
+    edges = np.linspace(-1, 1, bins + 1)
+    means, spreads = np.linspace(-0.9, 0.9, 19)[:, None, None], np.geomspace(0.05, 1.0, 12)[:, None]
+    below = ndtr((edges - means) / spreads)
+    cells = np.diff(below, axis=-1, prepend=0.0, append=1.0)
+    misfit = ((shares - cells) ** 2 / (sd**2 + (constants.NORMAL_MODEL_ERROR * cells) ** 2)).sum(axis=-1)
+    prior = (means / 0.5) ** 2 + (np.log(spreads / 0.4) / 0.7) ** 2
+    weights = normalise(-0.5 * (misfit + prior[..., 0]).ravel()).reshape(misfit.shape)
+    mean, log_spread = (weights * means[..., 0]).sum(), (weights * np.log(spreads[:, 0])).sum()
+    return float(mean), math.exp(float(log_spread))
 
 
 def fit_products(law: CovariateLaw, moments: Pooled, filled: float, design: Design) -> CovariateLaw:
