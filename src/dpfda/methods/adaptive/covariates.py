@@ -183,20 +183,27 @@ def fit_products(law: CovariateLaw, moments: Pooled, filled: float, design: Desi
 
 @dataclass(frozen=True)
 class _Guess:
-    """A Gaussian prior of a function of x: coefficients of T_q, sd of its level, size of its waves; and log odds."""
+    """A Gaussian prior of a function of x: coefficients of T_q, sds of level, slope and bends; and log odds."""
 
     centre: Floats
-    sd: float
-    size: float
-    log_odds: float = 0.0
+    level: float
+    slope: float
+    bend: float
+    log_odds: float
+
+    @property
+    def variances(self) -> Floats:
+        """Of the coefficients of orthonormal polynomials."""
+        bends = self.bend / np.arange(1, DEGREES - 1)
+        return np.asarray(np.concatenate([[self.level, self.slope], bends]) ** 2)
 
 
 def _list_guesses(sd: float, centre: float = 0.0) -> list[_Guess]:
-    """A level with this sd, and waves of any size."""
+    """A level with this sd, slope and bends of any size."""
     level = np.zeros(DEGREES)
     level[0] = centre
-    sizes = zip(constants.WAVE_SIZES, constants.WAVE_LOG_ODDS, strict=True)
-    return [_Guess(level, sd, size, odds) for size, odds in sizes]
+    sizes = list(zip(constants.WAVE_SIZES, constants.WAVE_LOG_ODDS, strict=True))
+    return [_Guess(level, sd, slope, bend, one + other) for slope, one in sizes for bend, other in sizes]
 
 
 def guess_products(
@@ -222,7 +229,7 @@ def guess_products(
     product = square - centre[j] * upper[1] - centre[k] * upper[0] + centre[j] * centre[k]
     told = waves.project(product / (scale[j] * scale[k]) - explained)
     odds = constants.TWO_VALUED_TOLD if j == k else 0.0
-    return [*guesses, _Guess(told, constants.TOLD_SD, constants.WAVE_SIZES[0], odds)]
+    return [*guesses, _Guess(told, constants.TOLD_SD, *constants.WAVE_SIZES[:1] * 2, odds)]
 
 
 @dataclass(frozen=True)
@@ -236,7 +243,7 @@ class _Waves:
 
     @classmethod
     def of(cls, design: Design) -> _Waves:
-        degrees, mass = evaluate_degrees(design.nodes.u), design.mass / design.mass.sum()
+        degrees, mass = evaluate_degrees(design.nodes.u), design.likely
         part = constants.EVEN_PART
         weights = (1 - part) * mass + part * design.nodes.uniform
         factor = np.linalg.cholesky((degrees * weights[:, None]).T @ degrees)
@@ -263,11 +270,10 @@ class _Waves:
     def fit(self, value: Floats, noise: Floats, guesses: Sequence[_Guess]) -> tuple[Floats, Floats]:
         """Coefficients of T_q of a function with these moments, and roots of their covariance: guesses by evidence."""
         gram = (self.degrees * self.mass[:, None]).T @ self.degrees / np.sqrt(noise)[:, None]
-        rows, falls = gram @ self.change, np.maximum(np.arange(DEGREES), 1.0)
+        rows = gram @ self.change
         logs, means, covariances = [], [], []
         for guess in guesses:
-            prior = (guess.size / falls) ** 2
-            prior[0] = guess.sd**2
+            prior = guess.variances
             total = np.eye(DEGREES) + (rows * prior) @ rows.T
             gain = np.linalg.solve(total, rows * prior).T
             y = value / np.sqrt(noise) - gram @ guess.centre
