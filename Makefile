@@ -52,7 +52,7 @@ test-r:          ## R CMD check of r/dpfda with its tests against the golden res
 	rm -rf out/r && mkdir -p out/r/repo/src/contrib && touch out/r/repo/src/contrib/PACKAGES
 	echo 'options(repos = c(CRAN = "file://$(CURDIR)/out/r/repo"))' > out/r/Rprofile
 	cd out/r && R CMD build --no-manual $(CURDIR)/r/dpfda
-	cd out/r && R_PROFILE_USER=$(CURDIR)/out/r/Rprofile R CMD check --no-manual dpfda_*.tar.gz
+	cd out/r && R_PROFILE_USER=$(CURDIR)/out/r/Rprofile DPFDA=$(CURDIR)/$(BIN)/dpfda R CMD check --no-manual dpfda_*.tar.gz
 	@tail -3 out/r/dpfda.Rcheck/00check.log | grep "Status: OK"
 
 BOUNDED := tests/properties tests/redteam/test_kernels.py tests/audit/silo/test_locality.py \
