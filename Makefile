@@ -107,6 +107,7 @@ bench: setup     ## all benchmarks; tables go to docs/
 audit: setup     ## attack every privacy claim with 1,000,000 hostile inputs, and inject faults; pages go to docs/
 	$(BIN)/python -m dpfda audit --output docs/audit.md
 	$(BIN)/python -m dpfda.audit.reliability --runs 100 --output docs/reliability.md
+	$(BIN)/python -m benchmarks.stamp docs/audit.md docs/reliability.md
 	$(BIN)/python -m dpfda.audit.proofs
 	$(BIN)/python -m dpfda.audit.claims --write
 

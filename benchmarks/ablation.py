@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.stamp import stamp
 from dpfda._typing import Floats
 from dpfda.privacy.accounting import mu_for
 from dpfda.protocol.plan import Plan
@@ -222,6 +223,7 @@ def main() -> None:
     draw(results)
     page = write_page(results, options.repetitions, options.adaptive_repetitions, time.monotonic() - begun)
     (DOCS / "ablation.md").write_text(page)
+    stamp(DOCS / "ablation.md")
     print(page)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.stamp import stamp
 from dpfda import PrivateMean, PrivateVaryingCoefficients
 from dpfda.curves.curves import Curves
 from dpfda.curves.simulated import Function, make_vcm_coefficients, mean_1, mean_2, simulate_mean, simulate_vcm
@@ -97,6 +98,7 @@ def main(repetitions: int, jobs: int) -> None:
             lines.append(row)
             print(row, flush=True)
             TABLE.write_text("\n".join(lines) + "\n")
+            stamp(TABLE)
 
 
 if __name__ == "__main__":

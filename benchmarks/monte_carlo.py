@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.stamp import stamp
 from dpfda import NotPrivateWarning, PrivateMean
 from dpfda.curves.simulated import mean_1, simulate_mean, squared_l2_error
 from dpfda.reproduce.cells import Cell, Method, run_cell
@@ -73,6 +74,7 @@ def main() -> None:
         return
     text = page(rows)
     Path(options.output).write_text(text, encoding="utf-8")
+    stamp(Path(options.output))
     print(text)
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtri
 
+from benchmarks.stamp import stamp
 from dpfda import Curves, PrivateMean, Silo
 from dpfda._typing import Floats
 from dpfda.curves.simulated import Function, mean_1, mean_2, simulate_mean, squared_l2_error
@@ -174,6 +175,7 @@ def main() -> None:
     with ProcessPoolExecutor(options.jobs) as pool:
         rows = list(zip(SETTINGS, pool.map(work, SETTINGS), strict=True))
     options.output.write_text(write_page(rows, options.repetitions, time.monotonic() - begun))
+    stamp(options.output)
     print(options.output)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.stamp import stamp
 from dpfda import PrivateMean, PrivateVaryingCoefficients
 from dpfda._typing import Floats
 from dpfda.curves.curves import Curves
@@ -156,6 +157,7 @@ def main(repetitions: int, jobs: int) -> None:
             rows.append(row)
             print(row, flush=True)
             PAGE.write_text(write_page(rows, repetitions))
+            stamp(PAGE)
 
 
 if __name__ == "__main__":

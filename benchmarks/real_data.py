@@ -21,6 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.stamp import stamp
 from dpfda import PrivateMean, PrivateVaryingCoefficients
 from dpfda.curves.curves import Curves
 from dpfda.curves.dataset_list import DatasetInfo
@@ -228,6 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
     minutes = (time.perf_counter() - started) / 60
     page = _PAGE.format(seeds=seeds, minutes=minutes, rows="\n".join(rows), pictures="\n\n".join(pictures))
     (chosen.docs / "real-data.md").write_text(page, encoding="utf-8")
+    stamp(chosen.docs / "real-data.md")
     return 0
 
 

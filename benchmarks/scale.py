@@ -21,6 +21,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.stamp import stamp
+
 PAGE = Path(__file__).parents[1] / "docs" / "performance-scale.md"
 BYTES_A_ROW = 66  # at most at one time: file 20, rows divided by id 24, curves 18; packs 18 come when the 24 are gone
 SORT_BYTES_A_ROW = 100  # of memory, for polars
@@ -64,6 +66,7 @@ def main() -> None:
                 file.unlink()
             print(lines[-1], flush=True)
     options.output.write_text(page(lines))
+    stamp(options.output)
     print(f"wrote {options.output}")
 
 

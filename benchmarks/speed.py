@@ -16,6 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks import speed_fits, speed_kernels
+from benchmarks.stamp import stamp
 from benchmarks.table_rows import Row
 from benchmarks.versions import kept_part
 
@@ -71,6 +72,7 @@ def main() -> None:
         versions = {"python": platform.python_version(), "numpy": np.__version__}
         picture = "\n![Time and memory of a fit against the number of curves](images/growth.png)\n"
         TARGET.write_text(INTRODUCTION.format(**facts, **versions) + "".join(lines) + picture + kept_part())
+        stamp(TARGET)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.stamp import stamp_oldest
 from benchmarks.utility_covariate_page import write_covariates
 from benchmarks.utility_families import EPSILONS, FAMILIES, Family
 from benchmarks.utility_verdicts import (
@@ -75,8 +76,10 @@ def write_pages(cells: list[Cell], docs: Path) -> None:
     others = [cell for cell in cells if FAMILIES[cell["family"]].kind in ("covariates", "sites")]
     if means:
         (docs / "utility.md").write_text(_write_means(means), encoding="utf-8")
+        stamp_oldest(docs / "utility.md", (cell["commit"] for cell in means))
     if others:
         (docs / "utility-covariates.md").write_text(write_covariates(others), encoding="utf-8")
+        stamp_oldest(docs / "utility-covariates.md", (cell["commit"] for cell in others))
 
 
 def _write_means(cells: list[Cell]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import dpfda
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "_extensions"))
+sys.path[:0] = [str(HERE / "_extensions"), str(HERE.parent)]
 
 project = "dpfda"
 author = "the dpfda authors"
@@ -26,6 +26,7 @@ extensions = [
     "command_pages",
     "markdown_docstrings",
     "repository_pages",
+    "stamped_pages",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_templates", "gallery"]  # the gallery's scripts become pages under examples/
