@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels wheel setup-system demo demo-federated test test-r test-all test-bounds check docs docs-check format bench audit fuzz clean
+.PHONY: help setup kernels wheel release setup-system demo demo-federated test test-r test-all test-bounds check docs docs-check format bench audit fuzz clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -24,6 +24,11 @@ kernels: $(STAMP)  ## compile the kernels ahead of time, if they are not current
 wheel: $(STAMP)  ## a wheel in dist/ that carries the compiled kernels of every instruction set
 	$(BIN)/python -m dpfda.native --all
 	$(BIN)/python -m build --no-isolation --wheel
+
+release: $(STAMP)  ## sdist and wheels in dist/, built twice and compared, with contents checked, SBOM and hashes
+	$(BIN)/python -m dpfda.native --all
+	$(BIN)/python -m release.third_party
+	$(BIN)/python -m release.build
 
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-ggplot2
 

@@ -41,6 +41,9 @@ COMMANDS: dict[str, Entry] = {
     "export": Entry("dpfda.cli.commands.export", "Coefficients or grid values of a result.", ANALYSE),
     "budget": Entry("dpfda.cli.commands.budget", "Set, show and verify the privacy budget of a data set.", BUDGET),
     "audit": Entry("dpfda.cli.commands.audit", "Attack this installation and test every privacy claim.", BUDGET),
+    "verify-install": Entry(
+        "dpfda.cli.commands.verify_install", "Are the installed files those that were released?", BUDGET
+    ),
     "consortium": Entry("dpfda.cli.commands.consortium", "Enrol the sites that may take part in studies.", SITES),
     "study": Entry("dpfda.cli.commands.study", "Coordinate a study across sites that keep their data.", SITES),
     "site": Entry("dpfda.cli.commands.site", "Take part in studies: policy, promise, log.", SITES),
