@@ -224,17 +224,17 @@ def insufficient_text(expected: ExpectedError) -> str:
     """What somebody reads whose budget is too small."""
     return (
         f"This budget is too small for so few subjects: the expected squared error {expected.total:.2g} (of which privacy "
-        f"{expected.privacy:.2g}) is of the order of what a plausible curve varies by ({expected.signal:.2g}), judged by "
-        "y_bounds. Expect a level, not a shape; estimator.forecast(n=..., m=...) shows what more subjects or a larger "
-        "epsilon would bring."
+        f"{expected.privacy:.2g}) is of the same order as the variation of a plausible curve ({expected.signal:.2g}), "
+        "judged by y_bounds. Expect a level, not a shape; estimator.forecast(n=..., m=...) shows what more subjects "
+        "or a larger epsilon would bring."
     )
 
 
 def found_insufficient_text(expected: ExpectedError) -> str:
     """The same after a fit, judged by what was released."""
     return (
-        "The estimate shows little more than a level: by what was released, its expected squared error is "
-        f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about "
+        "The estimate shows little more than a level: judging by what was released, its expected squared error is "
+        f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), while the curve varies by about "
         f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.forecast(n=..., m=...) shows "
         "by how much."
     )
