@@ -196,25 +196,27 @@ class Basis:
         return {"name": self.name, "size": self.size, "domain": list(self.domain)}
 
     def to_skfda(self) -> Any:
-        """The scikit-fda basis that spans these functions; refused where it has none (`to_fdata` gives an `FDataGrid`)."""
-        raise InvalidInput(f"scikit-fda has no {self.name} basis; use `to_fdata` for a grid.")
+        """The scikit-fda basis in which these functions are written: their own span, or one that contains it."""
+        raise NotImplementedError
 
     def coefficients_to_skfda(self, coefficients: ArrayLike) -> Floats:
         """Coefficients with respect to `to_skfda()`, for one function or for one function in each row."""
-        raise InvalidInput(f"scikit-fda has no {self.name} basis; use `to_fdata` for a grid.")
+        raise NotImplementedError
 
     def to_fdata(self, coefficients: ArrayLike) -> Any:
-        """The functions with these coefficients for scikit-fda: as `FDataBasis` or, without one, on 501 points."""
-        from skfda import FDataGrid
-
-        grid = np.linspace(*self.domain, 501)
-        values = np.atleast_2d(self._check_coefficients(coefficients)) @ self.evaluate(grid).T
-        return FDataGrid(values, grid, domain_range=self.domain)
-
-    def _to_fdata_basis(self, coefficients: ArrayLike) -> Any:
+        """The functions with these coefficients as scikit-fda's `FDataBasis`, whose derivatives are right."""
         from skfda import FDataBasis
 
         return FDataBasis(self.to_skfda(), np.atleast_2d(self.coefficients_to_skfda(coefficients)))
+
+    def from_fdata(self, functions: Any, *, nearest: bool = False) -> Floats:
+        """The coefficients of scikit-fda's functions, in rows: the inverse of `to_fdata`.
+
+        Functions that are not in the span are refused; with `nearest` their least-squares approximations are taken.
+        """
+        from dpfda.basis.fdata import read_fdata
+
+        return read_fdata(self, functions, nearest=nearest)
 
     def _check_coefficients(self, coefficients: ArrayLike) -> Floats:
         ours = _validate.numeric("coefficients", coefficients)

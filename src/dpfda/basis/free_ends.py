@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.polynomial import chebyshev, legendre
@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from dpfda import _validate
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
+from dpfda.basis.fdata import choose_breaks, find_spline_coefficients, make_spline_basis
 from dpfda.basis.moments import uniform_moments
 
 _GRID = 64  # points per polynomial on which largest values are looked for
@@ -115,6 +116,15 @@ class FreeEnds(Basis):
         """The same bound for the sum of squares, a wave of degree 2(K - 1)."""
         values, step = self._over_angles()
         return float((values**2).sum(axis=1).max() / math.cos(self.harmonics * step))
+
+    def to_skfda(self) -> Any:
+        """A `BSplineBasis` that is fine enough: scikit-fda has no polynomials that bear high degrees."""
+        return make_spline_basis(self.domain, choose_breaks(self.harmonics))
+
+    def coefficients_to_skfda(self, coefficients: ArrayLike) -> Floats:
+        """Coefficients with respect to `to_skfda()`, for one function or for one function in each row."""
+        mixed = find_spline_coefficients(self.evaluate_unit, choose_breaks(self.harmonics))
+        return self._check_coefficients(coefficients) @ mixed
 
     def _over_angles(self) -> tuple[Floats, float]:
         steps = _GRID * (self.harmonics + 1)

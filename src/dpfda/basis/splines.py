@@ -114,10 +114,6 @@ class BSpline(Basis):
         """Coefficients with respect to `to_skfda()`, for one function or for one function in each row."""
         return self._check_coefficients(coefficients) @ _spline(self.size).c.T
 
-    def to_fdata(self, coefficients: ArrayLike) -> Any:
-        """The functions with these coefficients as scikit-fda `FDataBasis`."""
-        return self._to_fdata_basis(coefficients)
-
 
 @lru_cache(maxsize=32)
 def _spline(size: int) -> Spline:

@@ -178,10 +178,6 @@ class Trigonometric(Basis):
         theirs[..., 2::2] = cosine * np.cos(turn) - sine * np.sin(turn)
         return theirs * math.sqrt(self._period)
 
-    def to_fdata(self, coefficients: ArrayLike) -> Any:
-        """The functions with these coefficients as scikit-fda `FDataBasis`."""
-        return self._to_fdata_basis(coefficients)
-
     @property
     def _period(self) -> float:
         return 2 * math.pi / self.angle * (self.domain[1] - self.domain[0])
@@ -248,16 +244,18 @@ class Cosine(Trigonometric):
         return (1 - coherent) * covariance + coherent * (np.outer(left, left) + np.outer(right, right))
 
     def to_skfda(self) -> Any:
-        """Refused: scikit-fda has no cosine basis (`to_fdata` gives an `FDataGrid`)."""
-        return Basis.to_skfda(self)
+        """The `FourierBasis` of twice the domain's length: its cosines are these, its sines are not used."""
+        return self._with_sines().to_skfda()
 
     def coefficients_to_skfda(self, coefficients: ArrayLike) -> Floats:
-        """Refused: scikit-fda has no cosine basis (`to_fdata` gives an `FDataGrid`)."""
-        return Basis.coefficients_to_skfda(self, coefficients)
+        """Coefficients with respect to `to_skfda()`, for one function or for one function in each row."""
+        ours = self._check_coefficients(coefficients)
+        padded = np.zeros((*ours.shape[:-1], 2 * self.size - 1))
+        padded[..., 0], padded[..., 1::2] = ours[..., 0], ours[..., 1:]
+        return self._with_sines().coefficients_to_skfda(padded)
 
-    def to_fdata(self, coefficients: ArrayLike) -> Any:
-        """The functions with these coefficients as scikit-fda `FDataGrid` on 501 equidistant points."""
-        return Basis.to_fdata(self, coefficients)
+    def _with_sines(self) -> FourierExtension:
+        return FourierExtension(2 * self.size - 1, self.domain, 2.0)
 
 
 @dataclass(frozen=True)
@@ -294,16 +292,3 @@ class FourierExtension(Trigonometric):
         half = np.arange(self._top + 1) * self.angle / 2
         mean = np.sinc(half / math.pi)  # integral of exp(2i half u) over [0, 1] is exp(i half) sinc(half)
         return np.cos(half) * mean, np.sin(half) * mean
-
-
-def basis_from_skfda(basis: Any) -> Trigonometric:
-    """The `Fourier` or `FourierExtension` that spans a scikit-fda `FourierBasis`."""
-    from skfda.representation.basis import FourierBasis
-
-    if not isinstance(basis, FourierBasis):
-        raise InvalidInput(f"basis must be a scikit-fda FourierBasis, got {type(basis).__name__}.")
-    low, high = map(float, basis.domain_range[0])
-    factor = float(basis.period) / (high - low)
-    if math.isclose(factor, 1.0, rel_tol=1e-12):
-        return Fourier(basis.n_basis, (low, high))
-    return FourierExtension(basis.n_basis, (low, high), factor)

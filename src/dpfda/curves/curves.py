@@ -215,10 +215,21 @@ class Curves:
         return cls.from_long(ids, places, values, rows).with_names(tuple(columns))
 
     @classmethod
-    def from_skfda(cls, fd: Any, design: ArrayLike | None = None) -> Curves:
-        """A scikit-fda `FDataGrid` or `FDataIrregular`; `design` has one row for each function."""
-        from skfda import FDataGrid, FDataIrregular
+    def from_skfda(cls, fd: Any, design: ArrayLike | None = None, *, points: ArrayLike | None = None) -> Curves:
+        """A scikit-fda `FDataGrid` or `FDataIrregular`; an `FDataBasis` at the given `points`.
 
+        `design` has one row for each function.
+        """
+        from skfda import FDataBasis, FDataGrid, FDataIrregular
+
+        if isinstance(fd, FDataBasis):
+            if points is None:
+                raise InvalidInput(
+                    "points must be given for an FDataBasis: the places x at which its functions are taken."
+                )
+            fd = fd.to_grid(_validate.vector("points", points))
+        elif points is not None:
+            raise InvalidInput("points must be left out unless fd is an FDataBasis: fd has points of its own.")
         if not isinstance(fd, (FDataGrid, FDataIrregular)):
             raise InvalidInput(f"fd must be a scikit-fda FDataGrid or FDataIrregular, got {type(fd).__name__}.")
         if fd.dim_domain != 1 or fd.dim_codomain != 1:

@@ -21,10 +21,12 @@ from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.law import Law, pad_mean
 from dpfda.inference.summary import write_estimand, write_summary_html
 from dpfda.methods.run import Outcome
-from dpfda.planning.expected_error import ExpectedError
+from dpfda.planning.expected_error import ExpectedError, found_insufficient_text
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import PrivacyStatement
 from dpfda.protocol.terms import StudyTerms
+
+_NEARLY_ALL, _VAGUE = 0.99, 0.03  # share that counts as all subjects; its sd above which nothing is said
 
 
 class FittedFunctions(Answers):
@@ -74,7 +76,7 @@ class FittedFunctions(Answers):
         return np.column_stack([low for low, _ in sides]), np.column_stack([high for _, high in sides])
 
     def to_skfda(self) -> Any:
-        """The fitted function(s) as scikit-fda's FDataBasis (Fourier bases, B-splines) or FDataGrid (others)."""
+        """The fitted function(s) as scikit-fda's `FDataBasis`; `basis_.from_fdata` is the inverse. Derivatives are kept."""
         check_is_fitted(self, "privacy_")
         return self._basis.to_fdata(self._coefficients)
 
@@ -112,12 +114,24 @@ class FittedFunctions(Answers):
         self.n_basis_ = basis.size
         self.privacy_ = privacy
         self.heads_ = dict(outcome.heads)
+        self.contributing_ = self._count_contributing(outcome.contributing)
         self.coding_ = self._name_columns(scaling) if coding is None else coding
         self.limits_ = scaling.y_bounds
         self.law_ = self._make_law()
         self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)
-        self.estimand_, self.warnings_ = write_estimand(self.y_name, self.x_name, self.limits_), outcome.notices
+        self.estimand_ = write_estimand(self.y_name, self.x_name, self.limits_)
+        error = self.expected_error_
+        hopeless = (found_insufficient_text(error),) if error is not None and error.insufficient else ()
+        self.warnings_ = (*hopeless, *outcome.notices)
         return self
+
+    def _count_contributing(self, found: tuple[float, float] | None) -> int | None:
+        """About how many subjects have points in the domain, to two digits; None if releases do not show it."""
+        subjects = sum(silo.n for silo in self.privacy_.silos)
+        if found is None or subjects == 0 or found[1] > _VAGUE:
+            return None
+        share, sd = found
+        return subjects if share + 2 * sd >= _NEARLY_ALL else int(float(f"{share * subjects:.2g}"))
 
     def _name_columns(self, scaling: Scaling) -> Coding:
         """From the terms of a study across sites, which has names; else column-1, column-2, ..."""

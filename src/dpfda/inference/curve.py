@@ -214,7 +214,7 @@ class ReleasedCurve:
         return draw_curve(self, ax, _level(level))
 
     def to_skfda(self) -> Any:
-        """The estimate for scikit-fda: an `FDataBasis` whose derivatives are right to about nine digits."""
+        """The estimate for scikit-fda: an `FDataBasis` whose derivatives are right to about eight digits."""
         from dpfda.inference.to_fdata import curve_to_fdata
 
         return curve_to_fdata(self)

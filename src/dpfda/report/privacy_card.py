@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpfda.report.chart import x_name
-from dpfda.report.formatting import format_number, format_small
+from dpfda.report.formatting import count_subjects, format_number, format_small
 
 _OUTCOMES = {
     "binary": "one of two values",
@@ -48,11 +48,10 @@ def write_privacy_card(document: dict[str, Any]) -> list[Section]:
 
 
 def _write_who(document: dict[str, Any]) -> Section:
-    subjects = sum(silo["n"] for silo in document["privacy"]["silos"])
     return Section(
         "Who is protected",
         (
-            f"Each of the {subjects:,} subjects, with all of their measurements together"
+            f"Each of the {count_subjects(document):,} subjects, with all of their measurements together"
             + (" and their covariates" if document["model"]["covariates"] else "")
             + ": the whole record counts as one, however many rows it has.",
             "Two subjects are two units: a pair of relatives together has half the protection (twice the epsilon).",
@@ -81,6 +80,8 @@ def _write_public_inputs(document: dict[str, Any]) -> Section:
     public, origin = dict(document["privacy"]["public_inputs"]), document["study"]["x_origin"]
     if origin is not None and "domain" in public:
         public["domain"] = " to ".join(x_name(end, origin) for end in public["domain"])
+    if origin is not None and "visit_times" in public:
+        public["visit_times"] = [x_name(time, origin) for time in public["visit_times"]]
     facts = [_write_fact(name, value) for name, value in public.items() if name != "design_bounds"]
     for covariate in document["model"]["covariates"]:
         known = _format_value(covariate["bounds"]) if covariate["bounds"] else ", ".join(covariate["levels"])
@@ -99,7 +100,7 @@ def _write_not_private(document: dict[str, Any]) -> Section:
     return Section(
         "What was not private about the process",
         (
-            "The number of subjects is stated exactly.",
+            "The number of subjects is stated exactly; how many of them contribute is estimated from what was released.",
             "Notes to the owner while fitting (for instance how many values were clamped): shown on their screen only.",
             "That the fit succeeded at all: a table that cannot be used is refused, and its owner sees the reason.",
             "How long it took and how much memory it used; and the raw data themselves, which stay where they were.",
@@ -114,7 +115,8 @@ def _write_fact(name: str, value: Any) -> str:
     if name == "outcome":
         return f"declared: y is {_OUTCOMES.get(value, value)}"
     if name == "visit_times":
-        return f"declared: visits are scheduled at {', '.join(map(format_number, value))}"
+        times = [each if isinstance(each, str) else format_number(each) for each in value]
+        return f"declared: visits are scheduled at {', '.join(times)}"
     return f"{name.replace('_', ' ')}: {_format_value(value)}"
 
 

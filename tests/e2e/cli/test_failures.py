@@ -95,7 +95,7 @@ def without(option: str, *instead: str) -> tuple[str, ...]:
 SERVER = "postgresql://me:secret@127.0.0.1:9/none"
 CASES = [
     Case("no such file", USER, "did you mean visits.csv", source="visit.csv"),
-    Case("unknown kind of file", USER, "not of a known kind", lambda t: Path("visits.sav").write_text("x"), source="visits.sav"),
+    Case("unknown kind of file", USER, "of a known kind", lambda t: Path("visits.sav").write_text("x"), source="visits.sav"),
     Case("no workbook", USER, "save it as 'CSV UTF-8'", lambda t: Path("v.xlsx").write_text("x"), source="v.xlsx",
          options=(*ALL, "--ledger", "visits.csv.ledger")),
     Case("wrong column", USER, "did you mean 'age'", options=without("--x", "--x", "agee")),

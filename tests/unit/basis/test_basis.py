@@ -8,8 +8,9 @@ import pytest
 
 from dpfda.basis import BSpline, Cosine, Fourier, FourierExtension, FreeEnds
 from dpfda.basis.basis import Basis, basis_from_dict, basis_has_sines, basis_names, make_basis
+from dpfda.basis.fdata import basis_from_skfda
 from dpfda.basis.moments import moment_bounds, uniform_moments
-from dpfda.basis.trigonometric import Trigonometric, basis_from_skfda
+from dpfda.basis.trigonometric import Trigonometric
 from dpfda.errors import InvalidInput
 
 DOMAIN = (2.0, 5.0)
@@ -206,8 +207,6 @@ def test_description_survives_json(basis: Basis) -> None:
         (lambda: basis_from_dict({"name": "cosine", "size": 3}), "described by name, size, domain"),
         (lambda: Basis(3), "Basis is abstract"),
         (lambda: Fourier(3).roughness(-1), "order must be"),
-        (lambda: Cosine(3).to_skfda(), "scikit-fda has no cosine basis"),
-        (lambda: Cosine(3).coefficients_to_skfda([1, 2, 3]), "scikit-fda has no cosine basis"),
         (lambda: Fourier(3).coefficients_to_skfda([1, 2]), "coefficients must have 3 entries"),
     ],
 )
@@ -217,23 +216,49 @@ def test_a_mistake_is_named(call: object, message: str) -> None:
 
 
 @pytest.mark.parametrize("basis", BASES, ids=repr)
-def test_scikit_fda_sees_the_same_functions(basis: Basis) -> None:
+def test_scikit_fda_sees_the_same_functions_and_derivatives_and_gives_them_back(basis: Basis) -> None:
     pytest.importorskip("skfda")
     coefficients = np.random.default_rng(1).standard_normal((2, basis.size))
     x = np.linspace(*DOMAIN, 501)
-    theirs = basis.to_fdata(coefficients)(x)[..., 0]
-    assert np.allclose(theirs, coefficients @ basis.evaluate(x).T, atol=1e-12)
-    one = basis.to_fdata(coefficients[0])(x)[..., 0]
-    assert np.allclose(one, theirs[:1])
-    if isinstance(basis, Trigonometric) and basis.sines and basis.size % 2 == 1:
-        back = basis_from_skfda(basis.to_skfda())
-        if basis.size > 1:
-            assert type(back) is type(basis)
-            assert back.angle == pytest.approx(basis.angle)
+    theirs = basis.to_fdata(coefficients)
+    np.testing.assert_allclose(theirs(x)[..., 0], coefficients @ basis.evaluate(x).T, atol=1e-11)
+    np.testing.assert_allclose(basis.to_fdata(coefficients[0])(x), theirs(x)[:1], atol=1e-12)
+    for order in (1, 2):
+        slopes = coefficients @ basis.derivative(x, order).T
+        inside = slice(None) if order == 1 or not isinstance(basis, FreeEnds) else slice(5, -5)
+        found = theirs.derivative(order=order)(x)[..., 0]
+        np.testing.assert_allclose(found[:, inside], slopes[:, inside], atol=1e-7 * max(1.0, np.abs(slopes).max()))
+    np.testing.assert_allclose(basis.from_fdata(theirs), coefficients, atol=1e-9)
 
 
-def test_only_fourier_bases_come_from_scikit_fda() -> None:
+@pytest.mark.parametrize(
+    "basis", [Fourier(5, DOMAIN), FourierExtension(5, DOMAIN, 2.5), BSpline(9, DOMAIN), BSpline(3, DOMAIN)]
+)
+def test_bases_come_back_from_scikit_fda(basis: Basis) -> None:
+    pytest.importorskip("skfda")
+    back = basis_from_skfda(basis.to_skfda())
+    assert type(back) is type(basis)
+    assert (back.size, back.domain) == (basis.size, basis.domain)
+    np.testing.assert_allclose(
+        back.evaluate(np.linspace(*DOMAIN, 9)), basis.evaluate(np.linspace(*DOMAIN, 9)), atol=1e-12
+    )
+
+
+def test_what_cannot_come_from_scikit_fda_is_refused() -> None:
+    skfda = pytest.importorskip("skfda")
     bases = pytest.importorskip("skfda.representation.basis")
-    with pytest.raises(InvalidInput, match="FourierBasis, got BSplineBasis"):
-        basis_from_skfda(bases.BSplineBasis((0, 1), n_basis=5))
-    assert basis_from_skfda(bases.FourierBasis((1, 3), n_basis=5)) == Fourier(5, (1, 3))
+    for odd in (
+        bases.MonomialBasis(domain_range=(0, 1), n_basis=3),
+        bases.BSplineBasis(domain_range=(0, 1), knots=[0, 0.1, 1]),
+    ):
+        with pytest.raises(InvalidInput, match="FourierBasis, or its BSplineBasis of order 4 on equidistant knots"):
+            basis_from_skfda(odd)
+    rough = skfda.FDataGrid(np.abs(np.linspace(0, 1, 101) - 0.5), np.linspace(0, 1, 101))
+    with pytest.raises(InvalidInput, match="do not lie in the span of this basis"):
+        FreeEnds(6).from_fdata(rough)
+    near = FreeEnds(6).from_fdata(rough, nearest=True)
+    assert np.abs(near @ FreeEnds(6).evaluate([0.1, 0.9]).T - 0.4).max() < 0.05
+    with pytest.raises(InvalidInput, match="must have the domain"):
+        FreeEnds(6, (0, 2)).from_fdata(rough)
+    with pytest.raises(InvalidInput, match="FDataBasis or FDataGrid"):
+        FreeEnds(6).from_fdata([1.0, 2.0])

@@ -258,6 +258,13 @@ def test_scikit_fda_round_trip() -> None:
         Curves.from_skfda([1, 2])
     with pytest.raises(InvalidInput, match="design must have 2 rows"):
         Curves.from_skfda(grid, design=[1, 2, 3])
+    line = pytest.importorskip("skfda.representation.basis").MonomialBasis(domain_range=(0, 1), n_basis=2)
+    smooth = skfda.FDataBasis(line, [[1.0, 2.0], [3.0, -1.0]])
+    with pytest.raises(InvalidInput, match="points must be given for an FDataBasis"):
+        Curves.from_skfda(smooth)
+    with pytest.raises(InvalidInput, match="points must be left out"):
+        Curves.from_skfda(grid, points=[1.0])
+    assert Curves.from_skfda(smooth, points=[0.0, 0.5]).y.tolist() == [1.0, 2.0, 3.0, 2.5]
     with pytest.raises(InvalidInput, match="one variable"):
         Curves.from_skfda(skfda.FDataGrid(np.ones((1, 2, 2)), [[0, 1], [0, 1]]))
 

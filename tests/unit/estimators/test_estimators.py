@@ -208,16 +208,19 @@ def test_n_basis_by_the_papers_formula_when_left_out():
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS)
-@pytest.mark.parametrize("basis", ["fourier", "fourier-extension", "cosine"])
+@pytest.mark.parametrize("basis", ["fourier", "fourier-extension", "cosine", "free-ends", "bspline"])
 @pytest.mark.parametrize("r", [4, 5])
 def test_to_skfda_evaluates_like_predict(cls, basis, r):
     pytest.importorskip("skfda")
     estimator = fitted(cls, basis=basis, n_basis=r, domain=(-1.0, 10.0))
     functions = estimator.to_skfda()
     assert len(functions) == np.atleast_2d(estimator.coef_).shape[0]
-    x = np.linspace(-1, 10, 501)  # the grid points of the cosine's FDataGrid
+    x = np.linspace(-1, 10, 501)
     expected = estimator.predict(x) if cls is PrivateMean else estimator.predict_coefficients(x)
     assert_allclose(functions(x)[..., 0].T.squeeze(), expected, rtol=1e-10, atol=1e-10)
+    slopes = estimator.basis_.derivative(x) @ np.atleast_2d(estimator.coef_).T
+    assert_allclose(functions.derivative()(x)[..., 0].T, slopes, atol=1e-8)
+    assert_allclose(estimator.basis_.from_fdata(functions), np.atleast_2d(estimator.coef_), atol=1e-9)
 
 
 # ---------------------------------------------------------------- non-private reference

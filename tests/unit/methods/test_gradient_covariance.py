@@ -16,10 +16,10 @@ def state():
     return walk((2000,), epsilon=4.0, n_basis=4)[1][0][3]
 
 
-def companions(matrix, sd):
+def companions(matrix, sd, counts_sd=0.0):
     first, second = np.triu_indices(len(matrix))
     factors = np.where(first == second, 1.0, np.sqrt(2))
-    return Companions(matrix[first, second] * factors, sd, np.zeros(len(matrix)), np.zeros(1), 0.1)
+    return Companions(matrix[first, second] * factors, sd, np.zeros(len(matrix)), np.zeros(1), counts_sd)
 
 
 def unclipped(square):
@@ -51,3 +51,18 @@ def test_what_clipping_took_is_given_back(state) -> None:
         learn_covariance(state, companions(truth, 1e-9), coordinates, law) for law in (unclipped(1.0), clipped)
     )
     np.testing.assert_allclose(part, 3 * whole)
+
+
+def test_counts_that_are_noise_leave_the_size_as_it_was(state) -> None:
+    coordinates, before = Coordinates(np.eye(4), np.eye(4)), float(np.trace(state.covariance))
+    sizes = [
+        float(
+            np.trace(
+                learn_covariance(state, companions(100 * before * np.eye(4), 1e-9, sd), coordinates, unclipped(1.0))
+            )
+        )
+        for sd in (0.0, 0.3, 100.0)
+    ]
+    assert sizes[0] > 50 * before
+    np.testing.assert_allclose(sizes[1], np.sqrt(sizes[0] * before), rtol=1e-6)
+    np.testing.assert_allclose(sizes[2], before, rtol=1e-3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -14,9 +15,15 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-from dpfda.report.chart import choose_ticks, choose_y_range, find_sparse, leaves_the_picture
+from dpfda.report.chart import choose_date_ticks, choose_ticks, choose_y_range, find_sparse, leaves_the_picture
 from dpfda.report.document import BudgetChange, StudyDescription, make_result_document, read_document, to_json
-from dpfda.report.formatting import describe_error, format_number, format_small, typical_half_width
+from dpfda.report.formatting import (
+    describe_contributing,
+    describe_error,
+    format_number,
+    format_small,
+    typical_half_width,
+)
 from dpfda.report.html import render_report
 from dpfda.report.privacy_card import write_privacy_card
 from dpfda.report.schema import check_document
@@ -127,6 +134,23 @@ def test_a_result_has_no_place_for_what_only_the_owner_may_know(document) -> Non
         check_document(with_notes, "result.json")
 
 
+def test_how_many_subjects_contribute_is_read_from_releases() -> None:
+    whole = simulate_mean(3000, 5, rng=1)
+    x = np.where(np.arange(whole.n_points) < whole.n_points // 2, whole.x, 7)
+    half = Curves.from_long(np.repeat(np.arange(3000), whole.counts), x, whole.y)
+    study = StudyDescription("visits.csv", "age", "hdl", ("mean",), title="t", x_label="age", y_label="hdl")
+    for curves, about, said in ((whole, 3000, "nearly all of whom contribute"), (half, 1500, "of whom about 1,")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = PrivateMean(4.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5), random_state=1).fit(curves)
+        assert fitted.contributing_ == pytest.approx(about, rel=0.05)
+        document = make_result_document(fitted, study)
+        check_document(json.loads(to_json(document)), "result.json")
+        assert describe_contributing(document).startswith(said)
+    published = PrivateMean(4.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5), method="published", points_per_curve=5)
+    assert describe_contributing(make_result_document(published.fit(whole), study)) == ""
+
+
 def test_coefficient_curves_are_captioned(vcm_document) -> None:
     html = render_report(vcm_document)
     assert html.count('class="chart"') == 3
@@ -235,3 +259,11 @@ def test_the_typical_half_width_is_the_median_of_the_band(vcm_document) -> None:
     assert typical_half_width(function) == pytest.approx(np.median(widths))
     assert typical_half_width({"low": None, "high": None}) is None
     assert typical_half_width({"low": [None], "high": [None]}) is None
+
+
+def test_ticks_of_dates_are_first_days_of_months_and_years() -> None:
+    assert choose_date_ticks(0, 1095, 6, "2019-01-01") == [
+        (0.0, "2019-01"), (181.0, "2019-07"), (365.0, "2020-01"), (547.0, "2020-07"), (731.0, "2021-01"), (912.0, "2021-07")
+    ]  # fmt: skip
+    assert [name for _, name in choose_date_ticks(0, 3652, 6, "1984-05-10")] == ["1986", "1988", "1990", "1992", "1994"]
+    assert choose_date_ticks(0, 20, 9, "2019-01-05")[1] == (5.0, "2019-01-10")

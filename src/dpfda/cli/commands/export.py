@@ -65,8 +65,11 @@ def _grid(result: Result, target: str, points: int) -> bytes:
     """All curves of the summary, with their bands computed at these points."""
     import numpy as np
 
-    x = np.linspace(*result.law_.functions.domain, points)
-    columns: dict[str, Any] = {result.x_name: x.tolist()}
+    from dpfda.cli.axis import Axis
+
+    x, axis = np.linspace(*result.law_.functions.domain, points), Axis(result.document["study"]["x_origin"])
+    places = x.tolist() if axis.origin is None else [axis.write_exactly(place) for place in x]
+    columns: dict[str, Any] = {result.x_name: places}
     for curve in result.list_curves():
         columns[curve.name] = curve(x).tolist()
         if curve.has_band:

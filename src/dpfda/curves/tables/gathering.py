@@ -97,9 +97,8 @@ class Collector:
 
     def _to_stream(self) -> None:
         """Curves of all rows but those of the last id, of which more may come."""
-        rows = join_rows(self._kept)
-        whole = int(rows.ids.search_sorted(rows.ids[-1], side="left"))
-        if not whole:  # one curve with very many points is put together on disk
+        ready, last = _cut_between_ids(self._kept)
+        if not ready:  # one curve with very many points is put together on disk
             if self._stream is not None:
                 raise NotSorted
             self._sorted = False
@@ -107,8 +106,9 @@ class Collector:
             return
         if self._stream is None:
             self._stream = _CurveStream(choose_scratch_folder(self._scratch), self._reading)
-        self._stream.add(rows[:whole])
-        self._kept, self._kept_rows = [rows[whole:]], len(rows) - whole
+        for rows in ready:
+            self._stream.add(rows)
+        self._kept, self._kept_rows = [last], len(last)
 
     def _to_disk(self) -> None:
         rows = join_rows(self._kept)
@@ -141,6 +141,20 @@ class Collector:
             writer.add(part.curves, continues=bool(tallies))
             tallies.append(part.tally)
         self.tally += Tally.of_one_curve(tallies)
+
+
+def _cut_between_ids(parts: list[Rows]) -> tuple[list[Rows], Rows]:
+    """Rows in the order of ids: parts that hold all rows of their ids, and those of the last id. Few rows are copied."""
+    ready, last = [], parts[0][:0]
+    for rows in parts:
+        same = int(rows.ids.search_sorted(last.ids[-1], side="right")) if len(last) else 0
+        last = join_rows([last, rows[:same]]) if same else last
+        if same == len(rows):
+            continue
+        whole = int(rows.ids.search_sorted(rows.ids[-1], side="left"))
+        ready += [part for part in (last, rows[same:whole]) if len(part)]
+        last = rows[whole:]
+    return ready, last
 
 
 class _CurveStream:

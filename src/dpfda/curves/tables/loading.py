@@ -80,11 +80,15 @@ def read_curves(
     reading: Reading,
     *,
     keep: Callable[[Rows], Rows] | None = None,
+    narrow: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
     scratch: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     rows_at_once: int = BATCH_ROWS,
 ) -> tuple[Curves, Findings]:
-    """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused if they may."""
+    """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused if they may.
+
+    `narrow` may leave out rows that `keep` would leave out, before they are read (`open_batches`).
+    """
     tolerance, reader = TOLERANT if reading.never_refuses else STRICT, RowReader(reading)
     may_be_sorted = True
     while True:
@@ -95,6 +99,7 @@ def read_curves(
                 reading.separator,
                 rows_at_once,
                 tolerance,
+                narrow,
             ) as batches:
                 collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)
                 return _collect_curves(batches, reader, collector, source, keep, progress or _ignore)

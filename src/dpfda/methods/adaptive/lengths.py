@@ -22,6 +22,8 @@ _SUB = constants.LENGTH_SUBCELLS
 _MEDIANS = np.arange(constants.LOWEST_MEDIAN, constants.HIGHEST_MEDIAN + 0.5, 0.5)
 _SHARES = np.array(constants.SECOND_SHARES)
 _PLACES = np.arange(SHORTEST_OCTAVE, LONGEST_OCTAVE, dtype=np.float64) + 0.5
+_FINE = SHORTEST_OCTAVE - 1 + (np.arange(LENGTH_CELLS * _SUB) + 0.5) / _SUB
+_POINTS = 2.0**_FINE
 _BULKS = len(constants.CHI_BULKS) + len(constants.LOGNORMAL_BULKS) + 2
 
 
@@ -34,6 +36,7 @@ class Laws:
     median: Floats
     second: Floats
     share: Floats
+    log_size: Floats  # log prior weight of the size of its bulk
     log_prior: Floats
     index: Integers  # where a law stands in the dense grid (median, bulk, place or none, share)
 
@@ -48,10 +51,10 @@ def list_laws() -> Laws:
     further = place > median + 0.5
     odds = further[..., None] / (1 + _SHARES * 2.0 ** (place - median)[..., None])
     odds /= odds.sum(axis=(1, 2), keepdims=True)
-    base = -0.5 * (_MEDIANS / constants.MEDIAN_SPREAD) ** 2
+    base = _weigh_sizes(bulks)
     alone = 1 - constants.SECOND_ODDS - constants.AT_BOUND_ODDS
     i, b = (each.ravel() for each in np.meshgrid(np.arange(_MEDIANS.size), np.arange(_BULKS), indexing="ij"))
-    rows, parts = [bulks[i, b]], [(i, b, np.full(i.size, -1), np.zeros(i.size, int), base[i] + math.log(alone))]
+    rows, parts = [bulks[i, b]], [(i, b, np.full(i.size, -1), np.zeros(i.size, int), base[i, b] + math.log(alone))]
     i, b, k, j = (
         each.ravel()
         for each in np.meshgrid(
@@ -62,7 +65,7 @@ def list_laws() -> Laws:
     i, b, k, j = i[keep], b[keep], k[keep], j[keep]
     pi = _SHARES[j][:, None]
     rows.append((1 - pi) * bulks[i, b] + pi * groups[k])
-    parts.append((i, b, k, j, base[i] + np.log(constants.SECOND_ODDS * odds[i, k, j])))
+    parts.append((i, b, k, j, base[i, b] + np.log(constants.SECOND_ODDS * odds[i, k, j])))
     i, b, k, j, log_prior = (np.concatenate(part) for part in zip(*parts, strict=True))
     fine = np.concatenate(rows).astype(np.float64)
     second = np.where(k < 0, -np.inf, _PLACES[np.maximum(k, 0)])
@@ -72,9 +75,16 @@ def list_laws() -> Laws:
         _MEDIANS[i],
         second,
         np.where(k < 0, 0.0, _SHARES[j]),
+        base[i, b],
         log_prior,
         np.stack([i, b, k + 1, j]),
     )
+
+
+def _weigh_sizes(bulks: Floats) -> Floats:
+    """Log prior weights (medians, bulks): lengths are in units of their expected root mean square, so that it is about 1."""
+    octaves = 0.5 * np.log2(bulks @ _POINTS**2)
+    return np.asarray(-0.5 * (octaves / constants.SIZE_SPREAD) ** 2)
 
 
 def _normal_cdf(edges: Floats, centre: Floats, spread: float) -> Floats:
@@ -98,10 +108,6 @@ def _list_bulks(edges: Floats) -> Floats:
     return np.diff(np.stack(cdfs, axis=1), axis=-1)
 
 
-_FINE = SHORTEST_OCTAVE - 1 + (np.arange(LENGTH_CELLS * _SUB) + 0.5) / _SUB
-_POINTS = 2.0**_FINE
-
-
 @dataclass(frozen=True)
 class AtBounds:
     """What is known of curves whose values are all at a bound: log2 of their length, and how likely all values are."""
@@ -113,12 +119,13 @@ class AtBounds:
 def first_weights(at: AtBounds) -> Floats:
     """Prior weights of all laws, with more for a second group where curves at a bound would be."""
     laws = list_laws()
-    near = (laws.second > at.octave - constants.BOUND_OCTAVES) & (laws.second <= at.octave + 0.5)
-    distance = 2.0 ** np.where(near, laws.second - laws.median, 0.0)
+    near = np.flatnonzero((laws.second > at.octave - constants.BOUND_OCTAVES) & (laws.second <= at.octave + 0.5))
+    distance = 2.0 ** (laws.second[near] - laws.median[near])
     extra = constants.AT_BOUND_ODDS / (1 + distance / constants.BOUND_REACH)
-    extra = extra + constants.TWO_VALUED_ODDS * at.two_valued**4 * (laws.share > constants.CLEAR_SHARE)
-    base = np.exp(-0.5 * (laws.median / constants.MEDIAN_SPREAD) ** 2)
-    weights = np.exp(laws.log_prior) + np.where(near, base * extra / (constants.BOUND_OCTAVES * _SHARES.size), 0.0)
+    extra = extra + constants.TWO_VALUED_ODDS * at.two_valued**4 * (laws.share[near] > constants.CLEAR_SHARE)
+    base = np.exp(laws.log_size[near])
+    weights = np.exp(laws.log_prior)
+    weights[near] += base * extra / (constants.BOUND_OCTAVES * _SHARES.size)
     return np.asarray(weights / weights.sum())
 
 
@@ -157,10 +164,10 @@ def _add_subcells(values: Floats) -> Floats:
     return np.asarray(values @ np.ones(_SUB))
 
 
-def _log_likelihood(shares: Floats, sd: float, factor: Floats, mass: Floats, variance: Floats, used: Floats) -> Floats:
+def _log_likelihood(shares: Floats, sd: float, mass: Floats, variance: Floats, used: Floats) -> Floats:
     """Of noisy shares of the cells under every law, but for a constant."""
-    wide = sd**2 + factor**2 * variance
-    misfit = shares - factor * mass
+    wide = sd**2 + variance
+    misfit = shares - mass
     misfit *= misfit
     misfit /= wide
     wide[:, used == 0] = 1.0
@@ -204,7 +211,7 @@ class LengthLaw:
 
     def observe(self, shares: Floats, sd: float, counted: Floats | None = None) -> LengthLaw:
         """With noisy shares of the cells; a gradient of each subcell counts as `counted`, or as one."""
-        factor, used = np.ones((len(self.laws), 1)), np.ones(LENGTH_CELLS)
+        factor, used = None, np.ones(LENGTH_CELLS)
         if counted is not None:
             by_cell = counted.reshape(LENGTH_CELLS, _SUB)
             factor = _add_subcells(self.cells * by_cell) / np.maximum(self._of_cells, constants.LEAST_CELL)
@@ -212,11 +219,13 @@ class LengthLaw:
         log_weights = self.log_weights.copy()
         for begin in range(0, len(self.laws), constants.LAWS_AT_ONCE):
             block = slice(begin, begin + constants.LAWS_AT_ONCE)
-            log_weights[block] += _log_likelihood(
-                shares, sd, factor[block], self.mass[block], self.variance[block], used
-            )
+            mass, variance = self.mass[block], self.variance[block]
+            if factor is not None:
+                mass, variance = factor[block] * mass, factor[block] ** 2 * variance
+            log_weights[block] += _log_likelihood(shares, sd, mass, variance, used)
         order = _find_heaviest(log_weights)
-        factor, mass, open_yet = factor[order], self.mass[order], self.variance[order]
+        mass, open_yet = self.mass[order], self.variance[order]
+        factor = np.ones((order.size, 1)) if factor is None else factor[order]
         gain = used * factor * open_yet / (sd**2 + factor**2 * open_yet)
         return LengthLaw(
             self.laws[order],

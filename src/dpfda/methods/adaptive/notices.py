@@ -92,7 +92,8 @@ def _notice_gaps(plan: Plan, state: State) -> str | None:
     edges = np.flatnonzero(np.diff(np.concatenate([[0], thin.astype(int), [0]])))
     for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
         if u[last] - u[first] >= constants.LEAST_GAP:
-            spans.append(f"{low + (high - low) * u[first]:.3g} to {low + (high - low) * u[last]:.3g}")
+            ends = (low + (high - low) * u[first], low + (high - low) * u[last])
+            spans.append(" to ".join(f"{float(f'{end:.3g}'):.10g}" for end in ends))
     if not spans:
         return None
     return f"Few points lie where x is {' and '.join(spans)}: the curve there is an extrapolation with a wide band."

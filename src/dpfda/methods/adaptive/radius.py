@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpfda._typing import Floats
+from dpfda._typing import Floats, Integers
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.lengths import LengthLaw
 
@@ -21,12 +21,20 @@ def choose_radius(
     radii = np.unique(np.minimum(radii, law.longest))
     noise_weight, bias_weight, sampling_weight = weights
     found = law.attenuation(radii)
-    excess = law.excess(radii, constants.SURE)
     slope = np.maximum(found.kept - found.clipped / dims, constants.MIN_JACOBIAN)
     noise = (2 * radii / precision) ** 2 * noise_weight
-    bias = (asymmetry * excess) ** 2 * bias_weight
     sampling = found.square / n * sampling_weight
-    return float(radii[np.argmin((noise + bias + sampling) / slope**2)])
+
+    def risk(which: Integers, excess: Floats) -> Floats:
+        bias = (asymmetry * excess) ** 2 * bias_weight
+        return np.asarray((noise[which] + bias + sampling[which]) / slope[which] ** 2)
+
+    coarse = np.unique(np.append(np.arange(0, radii.size, constants.COARSE_RADII), radii.size - 1))
+    excess = law.excess(radii[coarse], constants.SURE)
+    every = np.arange(radii.size)
+    least = risk(every, excess[np.searchsorted(coarse, every)])  # what is taken at a larger radius is less
+    near = np.flatnonzero(least <= risk(coarse, excess).min() * (1 + constants.ROUNDING))
+    return float(radii[near[np.argmin(risk(near, law.excess(radii[near], constants.SURE)))]])
 
 
 def weigh_errors(

@@ -86,7 +86,9 @@ class Coordinates:
     @classmethod
     def of(cls, columns: Floats, functions: Floats, covariance: Floats) -> Coordinates:
         """From both scales, in units in which gradients of this covariance have a root mean square length of 1."""
-        whitener = np.kron(columns, power(functions, -0.5))
-        back = np.kron(np.linalg.inv(columns), power(functions, 0.5))
+        values, vectors = np.linalg.eigh((functions + functions.T) / 2)
+        roots = np.sqrt(np.maximum(values, constants.MIN_EIGENVALUE_RATIO * values[-1]))
+        whitener = np.kron(columns, (vectors / roots) @ vectors.T)
+        back = np.kron(np.linalg.inv(columns), (vectors * roots) @ vectors.T)
         size = float(np.sqrt(np.trace(whitener @ covariance @ whitener.T)))
         return cls(np.asarray(whitener / size), np.asarray(back * size))

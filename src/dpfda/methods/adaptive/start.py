@@ -84,7 +84,7 @@ def scale_mixtures(plan: Plan, longer: Basis, level: Level, law: CovariateLaw, u
     bin_width = 2.0 / next(kind.bins for kind in plan.rounds[0].statistics if isinstance(kind, LevelHistogram))
     level_sd = math.hypot(constants.LEVEL_FACTOR * unit, level.sd, bin_width / 2)
     found = [mixture.scaled(unit, level_sd)]
-    effect = constants.EFFECT_SIZE * unit
+    effect = constants.EFFECT_SIZE * math.sqrt(2 / law.columns) * unit
     return found + [mixture.scaled(effect, constants.EFFECT_LEVEL * effect, 1.0)] * (law.columns - 1)
 
 
@@ -102,11 +102,7 @@ def model_covariance(information: Information, spread: Spread) -> Floats:
 
 def covariance_parts(information: Information) -> tuple[Floats, Floats]:
     """What spread of size 1 is: of independent noise, and of a smooth random curve."""
-    r, _ = information.shape
-    gram = information.degrees[0][:, :r]
-    smooth = np.diag(Spread(0.0, 1.0).matrix(r))
-    average = information.filled * information.law.average
-    return np.kron(average, gram), np.kron(average, (gram * smooth) @ gram.T)
+    return information.covariance_parts
 
 
 def learn_designs(plan: Plan, filled: float, releases: Mapping[str, Release]) -> tuple[Design, dict[str, Design]]:

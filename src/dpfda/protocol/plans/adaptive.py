@@ -34,7 +34,7 @@ MIN_LOG_BINS, MAX_LOG_BINS, BIN_PRECISION = 3, 8, 4  # log2 of the histogram's b
 # A helper costs (needed / precision)^2 of the budget: just enough for noise of sd 1/needed, within a least and a most share.
 HISTOGRAM_NEEDED, MIN_HISTOGRAM_SHARE, MAX_HISTOGRAM_SHARE = 30, 0.005, 0.06
 BOUNDS_NEEDED, MIN_BOUNDS_SHARE, MAX_BOUNDS_SHARE = 18, 0.003, 0.03
-MOMENTS_NEEDED, MIN_MOMENTS_SHARE, MAX_MOMENTS_SHARE = 300, 0.01, 0.06
+MOMENTS_NEEDED, MIN_MOMENTS_SHARE, MAX_MOMENTS_SHARE = 300, 0.01, 0.12
 UNITS_NEEDED, MIN_UNITS_SHARE, MAX_UNITS_SHARE = 60, 0.005, 0.04  # needed times the root of the number of columns
 PRODUCTS_NEEDED, MIN_PRODUCTS_SHARE, MAX_PRODUCTS_SHARE = 200, 0.02, 0.06  # needed times the number of columns
 LENGTH_SHARES = (0.02, 0.02, 0.05)  # of the histograms of lengths
