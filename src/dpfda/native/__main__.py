@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
     if not options.force and is_current(options.checked, options.all):
         return 0
     start = time.monotonic()
-    print("Compiling the kernels for each instruction set, half a minute or so ...", flush=True)
+    print("Compiling the kernels for each instruction set, once for this source tree ...", flush=True)
     made = build(options.checked, options.all)
     names = ", ".join(made["objects"])
     print(f"{len(made['entries'])} kernels for {names} in {time.monotonic() - start:.0f} s.")

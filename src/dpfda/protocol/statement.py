@@ -140,6 +140,8 @@ def _list_declarations(plan: Plan) -> dict[str, Any]:
         declared["outcome"] = said.outcome
     if said.visit_times:
         declared["visit_times"] = tuple(float(f"{low + time * (high - low):.12g}") for time in said.visit_times)
+    if not said.robust_sites and len(plan.silos) > 1:
+        declared["robust_sites"] = False
     return declared
 
 

@@ -112,6 +112,8 @@ def _write_fact(name: str, value: Any) -> str:
     """A public input in words; declarations are marked as what they are."""
     if name == "assume_symmetric":
         return "declared: curves lie symmetrically around their mean"
+    if name == "robust_sites":
+        return "declared: a site that is unlike all others counts like any other"
     if name == "outcome":
         return f"declared: y is {_OUTCOMES.get(value, value)}"
     if name == "visit_times":

@@ -10,15 +10,12 @@ from dpfda._blas import one_blas_thread
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.error_parts import ErrorParts, split_error
-from dpfda.methods.adaptive.level import Filled, fit_filled
 from dpfda.methods.adaptive.notices import write_notices
-from dpfda.methods.adaptive.pooling import pool
-from dpfda.methods.adaptive.sites import SiteLaw, fit_sites
+from dpfda.methods.adaptive.sites import SiteLaw, learn_sites
 from dpfda.methods.adaptive.start import join_blocks
 from dpfda.methods.adaptive.state import Result, State
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.statistics import LevelHistogram
 
 
 class AdaptiveCoordinator:
@@ -27,7 +24,6 @@ class AdaptiveCoordinator:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.state: State | None = None
-        self._filled: Filled | None = None
 
     def question(self, index: int) -> dict[str, Floats]:
         """The arrays of round `index`."""
@@ -38,8 +34,6 @@ class AdaptiveCoordinator:
         """Take in the answers of round `index`."""
         with one_blas_thread():
             self.state = rounds.learn(self.plan, self.state, index, releases)
-            if index == 0:
-                self._filled = fit_filled(pool(self.plan, 0, LevelHistogram, releases))
 
     def coefficients(self) -> Floats:
         """The estimate, of shape (d+1, r)."""
@@ -66,15 +60,13 @@ class AdaptiveCoordinator:
         state, result = self._finished()
         if len(state.measured) == 1:
             return None
-        n = {silo.name: silo.n for silo in self.plan.silos}
-        prior = join_blocks(list(result.posterior.priors))
-        law = fit_sites(state.measured, state.informations, n, state.start, prior, state.unit)
+        law = learn_sites(self.plan, state, join_blocks(list(result.posterior.priors)))
         return law.restored(np.asarray(np.kron(state.law.units.back, np.eye(state.longer.size))))
 
     @property
     def contributing(self) -> tuple[float, float] | None:
         """The share of subjects who have points in the domain, as the released histogram of levels has it, and its sd."""
-        return None if self._filled is None else (self._filled.share, self._filled.sd)
+        return None if self.state is None else (self.state.filled, self.state.filled_sd)
 
     @property
     def notices(self) -> tuple[str, ...]:

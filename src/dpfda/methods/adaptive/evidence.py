@@ -116,16 +116,19 @@ def _bias_root(coordinates: Coordinates, shares: Floats) -> Floats:
     return np.asarray(root / np.sqrt((root**2).sum()))
 
 
-def pool_silos(measured: Mapping[str, Measured], informations: Mapping[str, Information]) -> tuple[Data, Floats]:
+def pool_silos(
+    measured: Mapping[str, Measured], informations: Mapping[str, Information], trust: Mapping[str, float] | None = None
+) -> tuple[Data, Floats]:
     """One likelihood of theta from all silos; doubt and bias, which they share, do not average out. And its precision."""
+    trusted = {name: (trust or {}).get(name, 1.0) for name in measured}
     plain = {name: each.covariance for name, each in measured.items()}
-    sizes = np.array([1 / np.trace(each) for each in plain.values()])
+    sizes = np.array([trusted[name] / np.trace(each) for name, each in plain.items()])
     alike = float(sizes.sum() ** 2 / (sizes**2).sum())
     size = next(iter(informations.values())).matrix.shape[1]
     precision, score = np.zeros((size, size)), np.zeros(size)
     for name, each in measured.items():
         matrix = informations[name].matrix
-        weight = inverse(each.noise + each.sampling + alike * (each.doubt + each.bias))
+        weight = trusted[name] * inverse(each.noise + each.sampling + alike * (each.doubt + each.bias))
         precision += matrix.T @ weight @ matrix
         score += matrix.T @ weight @ each.value
     return Data.of_information(precision, score), precision

@@ -25,7 +25,7 @@ from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_sil
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, first_weights
 from dpfda.methods.adaptive.level import Level
-from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, find_bias_root
+from dpfda.methods.adaptive.measurements import bias_shares, column_parts, find_asymmetry, find_bias_root
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.methods.adaptive.posterior import Posterior, fit_posterior
 from dpfda.methods.adaptive.prior import ScaledMixture
@@ -157,13 +157,14 @@ class _Setting:
         whitened = coordinates.whitener @ covariance @ coordinates.whitener.T
         dims = float(1 / (whitened**2).sum())
         law = _observe_chi(dims, self.n, math.sqrt(2) / self.precision(LengthHistogram))
-        asymmetry = find_asymmetry(self.plan, self.law)
+        parts = column_parts(self.law)
+        asymmetry = find_asymmetry(self.plan, parts)
         radius = choose_radius(law, last, self.n, weights, dims, asymmetry)
         found = law.attenuation(np.array([radius]))
         jacobian = float(found.kept[0]) * np.eye(len(whitened)) - float(found.clipped[0]) * whitened
         excess = float(law.excess(np.array([radius]), constants.SURE)[0])
         asked = (Asked(truth, coordinates, radius, jacobian, excess, excess),)  # rounds are near the truth at the end
-        root = find_bias_root(self.law, size)
+        root = find_bias_root(self.law, parts, size)
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
         measured: dict[str, Measured] = {}
         posterior, open_now = None, (truth, np.zeros((len(truth), len(truth))))

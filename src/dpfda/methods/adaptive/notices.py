@@ -16,6 +16,7 @@ from dpfda.protocol.plan import Plan
 def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
     """What holds of this result, the gravest first."""
     found = [
+        _notice_odd_sites(plan, state),
         _notice_skewness(plan, state),
         _notice_rare_events(plan, state),
         _notice_declarations(plan, state),
@@ -23,6 +24,22 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
         _notice_gaps(plan, state),
     ]
     return tuple(sentence for sentence in found if sentence is not None)
+
+
+def _notice_odd_sites(plan: Plan, state: State) -> str | None:
+    flagged = state.oddness.flagged
+    if not flagged:
+        return None
+    named = ", ".join(repr(name) for name in flagged)
+    said = f"Unlike all other sites, by their releases: {named}. "
+    if state.oddness.trust:
+        kept = ", ".join(f"{weight:.1%}" for weight in state.oddness.trust.values())
+        said += f"The terms have robust_sites, so what they count for is reduced to {kept}. "
+    elif plan.assumptions.robust_sites:
+        said += "With so few sites they count like any other. "
+    else:
+        said += "The terms have robust_sites = false, so they count like any other. "
+    return said + "Check the unit of y, the columns and the codes for missing values there."
 
 
 def _notice_skewness(plan: Plan, state: State) -> str | None:
