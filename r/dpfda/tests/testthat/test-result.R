@@ -50,7 +50,7 @@ test_that("curves of two fits are joined only if the user says so", {
 
 test_that("what cannot be is refused in a sentence", {
   result <- dp_read(golden("17.json"))
-  expect_error(curve_at(result, sex = 1), "'sex' is no covariate of this fit; choose from arm, age")
+  expect_error(curve_at(result, sex = 1), "'sex' is not a covariate of this fit; choose from arm, age")
   expect_error(curve_at(result, arm = "D"), "arm must be one of A, B, C")
   expect_error(curve_at(result, age = 200), "age must lie within its public bounds 20 to 80")
   expect_error(effect(result, "arm"), "is no coefficient")
