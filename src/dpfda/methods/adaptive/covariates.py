@@ -160,11 +160,13 @@ def _fit_normal(shares: Floats, sd: float) -> tuple[float, float]:
     """Posterior mean and spread of a normal law, cut off at the bounds, under the noise of its cells and a weak prior."""
     bins = COVARIATE_CELLS - 2
     edges = np.linspace(-1, 1, bins + 1)
-    means, spreads = np.linspace(-0.9, 0.9, 19)[:, None, None], np.geomspace(0.05, 1.0, 12)[:, None]
+    means = constants.LIKELY_MEANS * np.linspace(-1, 1, constants.LIKELY_POINTS)[:, None, None]
+    spreads = np.geomspace(constants.LIKELY_LEAST, 1.0, constants.LIKELY_POINTS)[:, None]
     below = ndtr((edges - means) / spreads)
     cells = np.diff(below, axis=-1, prepend=0.0, append=1.0)
     misfit = ((shares - cells) ** 2 / (sd**2 + (constants.NORMAL_MODEL_ERROR * cells) ** 2)).sum(axis=-1)
-    prior = (means / 0.5) ** 2 + (np.log(spreads / 0.4) / 0.7) ** 2
+    prior = (means / constants.LIKELY_MEAN_SD) ** 2
+    prior = prior + (np.log(spreads / constants.LIKELY_SPREAD) / constants.LIKELY_LOG_SD) ** 2
     weights = normalise(-0.5 * (misfit + prior[..., 0]).ravel()).reshape(misfit.shape)
     mean, log_spread = (weights * means[..., 0]).sum(), (weights * np.log(spreads[:, 0])).sum()
     return float(mean), math.exp(float(log_spread))
