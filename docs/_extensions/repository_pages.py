@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 
 PAGES = {
     "CONTRIBUTING.md": "contributing",
+    "CODE_OF_CONDUCT.md": "code-of-conduct",
     "CHANGELOG.md": "changelog",
     "SECURITY.md": "security",
     "deploy/README.md": "how-to/deploy",

@@ -82,7 +82,7 @@ class _Announcer(event.Listener):  # type: ignore[misc, unused-ignore]
         self._functions += 1
         if self._functions == 1:
             reason = load_library().reason or "a kernel is not in them"
-            print(f"dpfda: numba compiles the kernels, which takes some 10 s once ({reason}).", file=sys.stderr)
+            print(f"dpfda: numba compiles the kernels, which takes about 10 s, once ({reason}).", file=sys.stderr)
         if sys.stderr.isatty():
             print(f"\rdpfda: {self._functions} functions, {function.__name__} ...\033[K", end="", file=sys.stderr)
 

@@ -151,6 +151,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         columns = {"id": id, "x": x, "y": y}
         if any(column is not None for column in columns.values()):
             X = self._read_frame(X, columns, y_levels)
+        self.x_name, self.y_name = x or "x", y or "y"
         declared = {"outcome": "binary"} if y_levels is not None and self.method == "adaptive" else {}
         if self.method == "nonprivate":
             return self._fit_reference(X)

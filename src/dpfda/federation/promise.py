@@ -52,7 +52,7 @@ def check_promise(terms: StudyTerms, policy: SitePolicy, site: str) -> Promise:
     loaded = policy.load_curves(terms)
     if loaded.curves.n != mine.n:
         raise InvalidInput(
-            f"The study states n = {mine.n} for {site!r}, the data hold {loaded.curves.n} subjects; "
+            f"The study states n = {mine.n} for {site!r}, but the data hold {loaded.curves.n} subjects; "
             "agree on the number with the coordinator (it is public) or correct the data source."
         )
     trial = Silo(

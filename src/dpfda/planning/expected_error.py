@@ -224,7 +224,7 @@ def insufficient_text(expected: ExpectedError) -> str:
     """What somebody reads whose budget is too small."""
     return (
         f"This budget is too small for so few subjects: the expected squared error {_write(expected.total)} (of which "
-        f"privacy {_write(expected.privacy)}) is of the order of what a plausible curve varies by "
+        f"privacy {_write(expected.privacy)}) is of the same order as the variation of a plausible curve "
         f"({_write(expected.signal)}), judged by y_bounds. Expect a level, not a shape; estimator.forecast(n=..., m=...) "
         "shows what more subjects or a larger epsilon would bring."
     )
@@ -233,8 +233,8 @@ def insufficient_text(expected: ExpectedError) -> str:
 def found_insufficient_text(expected: ExpectedError) -> str:
     """The same after a fit, judged by what was released."""
     return (
-        "The estimate shows little more than a level: by what was released, its expected squared error is "
-        f"{_write(expected.total)} (of which privacy {_write(expected.privacy)}), and the curve varies by about "
+        "The estimate shows little more than a level: judging by what was released, its expected squared error is "
+        f"{_write(expected.total)} (of which privacy {_write(expected.privacy)}), while the curve varies by about "
         f"{_write(expected.signal)}. More subjects or a larger epsilon would help."
     )
 

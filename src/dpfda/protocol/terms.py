@@ -152,7 +152,7 @@ class StudyTerms:
             ("visit_times", list(self.visit_times)),
         ):
             if len(set(names)) != len(names):
-                raise InvalidInput(f"{what} must differ from each other; none may stand there twice.")
+                raise InvalidInput(f"{what} must differ from each other; none may be given twice.")
         if not all(self.domain[0] <= time <= self.domain[1] for time in self.visit_times):
             raise InvalidInput("visit_times must lie in the domain; widen `domain` or leave out those beyond it.")
         if self.min_silos > len(self.silos):

@@ -153,7 +153,7 @@ def _accuracy(document: Document) -> dict[str, Any] | None:
     if document["functions"][0]["low"] is not None:
         sentences.append(
             "This estimate assumes that curves are as smooth where few were observed as elsewhere. The band does not: in "
-            "such places it is much wider, and it is the band that holds with the stated probability."
+            "such places it is much wider, and it is the band that has the stated probability."
         )
     return {
         "rows": rows,

@@ -54,7 +54,7 @@ def _write_who(document: dict[str, Any]) -> Section:
             f"Each of the {count_subjects(document):,} subjects, with all of their measurements together"
             + (" and their covariates" if document["model"]["covariates"] else "")
             + ": the whole record counts as one, however many rows it has.",
-            "Two subjects are two units: a pair of relatives has, as a pair, half the protection (twice the epsilon).",
+            "Two subjects are two units: a pair of relatives together has half the protection (twice the epsilon).",
         ),
     )
 
@@ -102,7 +102,7 @@ def _write_not_private(document: dict[str, Any]) -> Section:
         (
             "The number of subjects is stated exactly; how many of them contribute is estimated from what was released.",
             "Notes to the owner while fitting (for instance how many values were clamped): shown on their screen only.",
-            "That the fit went through at all: a table that cannot be used is refused with a reason, to its owner.",
+            "That the fit succeeded at all: a table that cannot be used is refused, and its owner sees the reason.",
             "How long it took and how much memory it used; and the raw data themselves, which stay where they were.",
         ),
     )

@@ -272,7 +272,7 @@ def test_a_query_that_changes_the_type_of_ids_is_refused(tmp_path) -> None:
         connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
     source = find_source(f"sqlite:///{tmp_path}/clinic.db", "SELECT * FROM visits")
     for rows in (SMALL, 300, 1 << 20):
-        with pytest.raises(InvalidInput, match="one by CAST"):
+        with pytest.raises(InvalidInput, match="one type with CAST"):
             load_curves(source, READING, rows_at_once=rows)
 
 
@@ -316,7 +316,7 @@ def test_a_full_disk_is_one_sentence(tmp_path) -> None:
     file = ScratchFile(tmp_path)
     with full.open("wb", buffering=0) as device:
         file._file = device
-        with pytest.raises(SourceError, match="is full; name one with more space by --scratch"):
+        with pytest.raises(SourceError, match="is full; name one with more space with --scratch"):
             file.append(np.zeros(10))
 
 

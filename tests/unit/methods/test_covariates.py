@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpfda.basis.basis import make_basis
-from dpfda.methods.adaptive.covariates import Units, assume_no_covariates, evaluate_degrees, fit_products, fit_units
+from dpfda.methods.adaptive.covariate_units import Units
+from dpfda.methods.adaptive.covariates import assume_no_covariates, evaluate_degrees, fit_products, fit_units
 from dpfda.methods.adaptive.design import fit_design
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.protocol.statistics import COVARIATE_CELLS, DEGREES

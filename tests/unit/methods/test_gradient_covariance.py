@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from adaptive_pieces import walk
 
-from dpfda.methods.adaptive.covariates import Units, assume_no_covariates, assume_uncorrelated
+from dpfda.methods.adaptive.covariate_units import Units
+from dpfda.methods.adaptive.covariates import assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covariance, learn_products, learn_unit
 from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.lengths import Attenuation

@@ -41,7 +41,7 @@ def ask(
     x: Annotated[str | None, typer.Option("--x", help="Places, as in 30,40,50, or dates.")] = None,
     points: Annotated[int, typer.Option("--points", help="Rows of the CSV file, without --x.")] = 201,
     level: Annotated[
-        float | None, typer.Option("--level", help="Of bands and tests; that of the fit if left out.")
+        float | None, typer.Option("--level", help="Confidence level of bands and tests; that of the fit if left out.")
     ] = None,
     figure: Annotated[str | None, typer.Option("--figure", help="Draw it (.png, .svg, .pdf).")] = None,
     csv: Annotated[str | None, typer.Option("--csv", help="Write x, estimate, standard error and band.")] = None,

@@ -42,7 +42,7 @@ def export(
     wanted = {"coefficients": coefficients, "grid": grid}
     targets = {name: path for name, path in wanted.items() if path is not None}
     if not targets:
-        raise InvalidInput("Say what to export: --coefficients FILE, --grid FILE, or both.")
+        raise InvalidInput("Name what to export: --coefficients FILE, --grid FILE, or both.")
     _validate.integer("--points", points, minimum=2)
     for target in targets.values():
         check_target(target, overwrite)

@@ -33,7 +33,7 @@ def choose_scratch_folder(chosen: str | os.PathLike[str] | None = None) -> Path:
     folder = Path(named)
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InvalidInput(
-            f"The scratch folder {folder} is not a folder that can be written to; name one by --scratch."
+            f"The scratch folder {folder} is not a folder that can be written to; name one with --scratch."
         )
     return folder
 
@@ -89,5 +89,5 @@ def _opener(path: str, flags: int) -> int:
 
 def _explain(error: OSError, folder: Path) -> SourceError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return SourceError(f"The scratch folder {folder} is full; name one with more space by --scratch.")
-    return SourceError(f"The scratch folder {folder} cannot be used ({error.strerror}); name another by --scratch.")
+        return SourceError(f"The scratch folder {folder} is full; name one with more space with --scratch.")
+    return SourceError(f"The scratch folder {folder} cannot be used ({error.strerror}); name another with --scratch.")

@@ -53,7 +53,7 @@ def _notice_skewness(plan: Plan, state: State) -> str | None:
         return None
     return (
         "The band is wide because outcomes may be skewed and the budget is small: long deviations were clipped to keep the "
-        "noise down, and what that took cannot be measured. More subjects, a larger epsilon, or a true declaration "
+        "noise down, and the effect of that cannot be measured. More subjects, a larger epsilon, or a true declaration "
         "(assume_symmetric=True) would narrow it."
     )
 
@@ -113,9 +113,7 @@ def _notice_gaps(plan: Plan, state: State) -> str | None:
             spans.append(" to ".join(f"{float(f'{end:.3g}'):.10g}" for end in ends))
     if not spans:
         return None
-    return (
-        f"Few points lie where x is {' and '.join(spans)}: the curve there is an extrapolation, and its band is wide."
-    )
+    return f"Few points lie where x is {' and '.join(spans)}: the curve there is an extrapolation with a wide band."
 
 
 def _round_up(number: float) -> int:
