@@ -122,6 +122,13 @@ CLEAR_BINS, LEAST_SCALE = 1.0, 0.02
 # without such a law four covariates at n = 500, eps 1 had scales six times too small in one of four draws.
 UNCLEAR = 0.15
 
+# Grid of that normal law: of its mean, up to this far from the middle of the bounds, and of its spread, from this one to 1;
+# points of each. Cost: not measured.
+LIKELY_MEANS, LIKELY_LEAST, LIKELY_POINTS = 0.9, 0.05, 19
+
+# Its prior: sd of the mean; median of the spread and sd of its log. Cost: not measured.
+LIKELY_MEAN_SD, LIKELY_SPREAD, LIKELY_LOG_SD = 0.5, 0.4, 0.7
+
 # Share that stands for a bin when no bin is clear of noise, and the sd of values within a bin, in half bins: an even spread
 # would have 0.58, whole numbers less. Cost: not measured.
 LEAST_BIN, WITHIN_BIN = 1e-6, 0.3

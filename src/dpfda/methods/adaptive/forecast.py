@@ -19,7 +19,8 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds, uniform_moments
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.covariates import CovariateLaw, Units, assume_no_covariates, assume_uncorrelated
+from dpfda.methods.adaptive.covariate_units import Units
+from dpfda.methods.adaptive.covariates import CovariateLaw, assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import Design, fit_design
 from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos
 from dpfda.methods.adaptive.information import Information, build_information
