@@ -383,7 +383,8 @@ SPREADS_DIFFER, SHARES_DIFFER, ANY_SHARES_DIFFER, OCTAVES_WITHIN = 0.3, 0.15, 0.
 
 # Most that shares of long gradients, and the histogram's level once functions are known, may add to the log odds: a site far
 # from the others has more long gradients, honest or not, and a level that depends on its design. Cost: without bounds three
-# in ten studies of 20 honest sites whose means differ (eps 2) had a site flagged, with them two in 54, designs that differ among them.
+# in ten studies of 20 honest sites whose means differ (eps 2) had a site flagged, with
+# them two in 54, designs that differ among them.
 MOST_BY_LENGTHS, MOST_BY_LEVEL = 3.0, 1.0
 
 # Probability from which a site is flagged; studies in which one odd site is expected; sites from which one can be named, and
