@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.challenge.entrants import ENTRANTS
@@ -14,7 +16,9 @@ PAGE = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results
 
 Written by `python -m benchmarks.challenge` with salt {salt!r}, {repetitions} repetitions and {attacks} attacks; rules and
-columns are in [README.md](README.md). delta = {delta:g}. An entrant that is refuted has no rank, however small its error.
+columns are in [README.md](README.md). delta = {delta:g}. Commit {commit}, {day}.
+An entrant that is refuted has no rank, however small its error. The default method was developed with problems of these
+families at hand (`benchmarks/utility.py`): this table is for practice, not a contest.
 
 | problem | n | epsilon | entrant | error | coverage (95%) | half width | epsilon shown | privacy |
 |---|---|---|---|---|---|---|---|---|
@@ -46,7 +50,10 @@ def main(arguments: list[str]) -> None:
     if options.entrant:
         module, _, name = options.entrant.partition(":")
         entrants = (getattr(importlib.import_module(module), name),)
-    text = HEAD.format(**vars(options))
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], check=False, capture_output=True, text=True
+    ).stdout
+    text = HEAD.format(**vars(options), commit=commit.strip() or "unknown", day=datetime.now(UTC).date())
     for problem in options.problems:
         for epsilon in options.epsilons:
             for entrant in entrants:
