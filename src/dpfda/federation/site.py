@@ -69,7 +69,7 @@ class Site:
             if event == "invitation":
                 return self._invite(subject, payload, facts)
             return self._answer(subject, payload, facts)
-        except Exception as error:
+        except BaseException as error:  # a panic of compiled code is no Exception
             self._note(event, **facts, outcome="refused", reason=f"{type(error).__name__}: {error}")
             raise
 

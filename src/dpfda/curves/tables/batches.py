@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.curves.tables.database import query_batches
-from dpfda.curves.tables.files import STRICT, Tolerance, arrow_batches, explain_errors, scan_file
+from dpfda.curves.tables.database import query_batches, read_query_columns
+from dpfda.curves.tables.files import STRICT, TOLERANT, Tolerance, arrow_batches, explain_errors, scan_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,14 +57,16 @@ def open_batches(
         yield Batches(lazy.select(columns).collect_batches(chunk_size=at_once, lazy=True, engine="streaming"), total)
 
 
-def read_column_names(source: Source, separator: str | None = None) -> list[str]:
-    """The names of the columns; of a file, no row is kept."""
+def read_column_names(source: Source, separator: str | None = None, *, rows_refuse: bool = True) -> list[str]:
+    """The names of the columns; no row is kept."""
     if source.is_database:
-        with query_batches(source, 1) as frames:
-            return next(frames).columns
-    path = Path(source.location)
+        return read_query_columns(source)
+    path, tolerance = Path(source.location), STRICT if rows_refuse else TOLERANT
     with explain_errors(path):
-        return scan_file(path, source.kind, separator, sheet=source.sheet).collect_schema().names()
+        if source.kind == "arrow":
+            with arrow_batches(path, 1) as (names, _):
+                return names
+        return scan_file(path, source.kind, separator, tolerance, source.sheet).collect_schema().names()
 
 
 def _select_columns(frames: Iterator[pl.DataFrame], choose: Callable[[list[str]], list[str]]) -> Iterator[pl.DataFrame]:
