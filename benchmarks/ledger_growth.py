@@ -24,28 +24,28 @@ def time_round(ledger: Ledger, run: str, number: int) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def main(place: str) -> None:
-    """Interleave rounds on a new ledger with rounds on one that holds 200 studies, so that both see the same machine."""
+def compare_rounds(place: str) -> tuple[float, float]:
+    """The time of a round of the 200th study over that of the first: wall and processor.
+
+    Rounds on a new ledger take turns with rounds on one that holds 200 studies, so that both see the same machine.
+    """
     young, old = Ledger.create(f"{place}/young", 100.0, 1e-5), Ledger.create(f"{place}/old", 100.0, 1e-5)
     for study in range(STUDIES - 1):
         for number in range(ROUNDS):
             time_round(old, f"study {study}", number)
-    found: dict[str, list[tuple[float, float]]] = {"first": [], "200th": []}
+    first, last = [], []
     for repeat in range(20):
         for number in range(ROUNDS):
-            found["first"].append(time_round(young, f"repeat {repeat}", number))
-            found["200th"].append(time_round(old, f"repeat {repeat}", number))
-    for name, pairs in found.items():
-        wall, cpu = (1e3 * statistics.median(values) for values in zip(*pairs, strict=True))
-        print(f"{name:>6} study: {wall:.3f} ms a round, {cpu:.3f} ms processor")
-    ratios = [statistics.median(old) / statistics.median(new) for new, old in
-              zip(zip(*found["first"], strict=True), zip(*found["200th"], strict=True), strict=True)]  # fmt: skip
-    print(
-        f"ratio: wall {ratios[0]:.3f}, processor {ratios[1]:.3f} (debits: {young.spent().debits}, {old.spent().debits})"
+            first.append(time_round(young, f"repeat {repeat}", number))
+            last.append(time_round(old, f"repeat {repeat}", number))
+    wall, cpu = (
+        statistics.median(now) / statistics.median(then)
+        for now, then in zip(zip(*last, strict=True), zip(*first, strict=True), strict=True)
     )
+    return wall, cpu
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as folder:
         Path(folder).chmod(0o700)
-        main(folder)
+        print("ratio: wall {:.3f}, processor {:.3f}".format(*compare_rounds(folder)))

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import limits
+from benchmarks.ledger_growth import compare_rounds
 from benchmarks.table_rows import Row
 
 ROOT = Path(__file__).parent.parent
@@ -53,6 +54,17 @@ for n in (250, 1000, 15205):
         times.append(time.process_time() - start)
     found[n] = sorted(times)[len(times) // 2]
 print(json.dumps(found))
+"""
+)
+_REFERENCE = (
+    _DATA
+    + """
+data, times = curves(1_000_000), {"adaptive": [], "nonprivate": []}
+for method in 3 * list(times):
+    start = time.process_time()
+    fit(data, method=method)
+    times[method].append(time.process_time() - start)
+print(json.dumps(min(times["nonprivate"]) / min(times["adaptive"])))
 """
 )
 _LOADING = """
@@ -161,8 +173,15 @@ def warm_fits(folder: Path, repeats: int) -> Iterator[Row]:
 
 
 def others(folder: Path) -> Iterator[Row]:
-    """Loading."""
+    """A ledger that fills up, the reference, and loading."""
     now, _ = sources()
+    (folder / "ledgers").mkdir(mode=0o700)
+    wall, cpu = compare_rounds(str(folder / "ledgers"))
+    what = "a round of the 200th study on one durable ledger against the 1st"
+    yield Row(f"{what}, wall clock, sync included", wall, 1.1, at_most=True)
+    yield Row(f"{what}, processor time", cpu, 1.1, at_most=True)
+    ratio = json.loads(run(_REFERENCE, now, folder))
+    yield Row("non-private reference against the private fit, 1e6 curves", ratio, 1.5, at_most=True)
     found = json.loads(run(_LOADING, now, folder, POLARS_MAX_THREADS="2"))
     what = "5e6 rows of Parquet to curves, against a plain read by polars"
     yield Row(f"{what}, sorted by id", found["sorted"], 1.5, at_most=True)

@@ -1,21 +1,29 @@
-"""Twenty results with questions and their answers, shared by Python, R and JavaScript: `python tests/helpers/golden.py`.
+"""Results, of made-up laws and of fits, with questions and answers, shared by Python, R and JavaScript.
 
-They are written once and then only compared: all three must agree with them to 1e-10, relative to the size of the answers.
+`python tests/helpers/golden.py` writes them. They are written once and then only compared: all three must agree with
+them to 1e-10, relative to the size of the answers.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from laws import Known, make_law
 
+from dpfda.curves.simulated import simulate_mean, simulate_vcm
+from dpfda.curves.tables.design import Design
+from dpfda.estimators.design_coding import make_design_coding
+from dpfda.inference.answers import Answers
 from dpfda.inference.coding import Coding, make_coding
 from dpfda.inference.curve import ReleasedCurve, simultaneous_bands
 from dpfda.inference.law import Law
 from dpfda.inference.result_model import describe_model
+from dpfda.report.document import StudyDescription, make_result_document
 from dpfda.report.results import Result
 
 FOLDER = Path(__file__).parents[2] / "r" / "dpfda" / "inst" / "golden"
@@ -23,6 +31,7 @@ Question = dict[str, Any]
 
 _DOSE, _BOTH = {"dose": (-1, 1)}, {"male": (0, 1), "bmi": {"bounds": (10, 70), "reference": 25}}
 _ARM = {"arm": ["A", "B", "C"], "age": (20, 80)}
+_ALL = {"male": (0, 1), "arm": ["A", "B", "C"], "age": (20, 80)}
 CASES: list[dict[str, Any]] = [
     {"basis": "cosine", "size": 30},
     {"basis": "cosine", "size": 1, "domain": (-5.0, 5.0)},
@@ -44,11 +53,17 @@ CASES: list[dict[str, Any]] = [
     {"basis": "fourier", "size": 5, "covariates": _ARM, "domain": (0.0, 12.0)},
     {"basis": "free-ends", "size": 15, "covariates": {"g": (1, 3)}, "intercept": False},
     {"basis": "free-ends", "size": 9, "covariance": False},
+    {"basis": "free-ends", "size": 7, "formula": "male*C(arm) + spline(age, 30, 50)", "covariates": _ALL},
+    {"basis": "bspline", "size": 6, "formula": "0 + male + male:spline(age, 45.5, degree=1)", "covariates": _ALL},
 ]
 PROFILES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "": [({}, {})],
     "dose": [({"dose": 1}, {"dose": -0.5}), ({}, {"dose": 0.25})],
     "male": [({"male": 1, "bmi": 30}, {"male": 0, "bmi": 30}), ({"male": 1}, {"bmi": 40})],
+    "male:age": [
+        ({"male": 1, "age": 30}, {"male": 0, "age": 80}),
+        ({"age": 45.5, "male": 1}, {"male": 0.5, "age": 20}),
+    ],
     "arm": [({"arm": "B"}, {"arm": "A"}), ({"arm": "C", "age": 60}, {"arm": "B", "age": 30})],
     "g": [({"g": 2}, {"g": 1.5})],
 }
@@ -59,6 +74,8 @@ def make_answers(case: dict[str, Any], seed: int) -> Known:
     """The law of a case."""
     covariates = case.get("covariates")
     coding = make_coding(covariates, intercept=case.get("intercept", True)) if covariates else Coding()
+    if "formula" in case:
+        coding = make_design_coding(Design(case["formula"], case["covariates"]), case["covariates"])
     law = make_law(case["basis"], case["size"], len(coding.columns), seed, case.get("domain", (0.0, 1.0)))
     scale = case.get("scale", 1.0)
     covariance = scale**2 * law.covariance if case.get("covariance", True) else None
@@ -102,9 +119,10 @@ def make_document(answers: Known, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def list_questions(answers: Known, number: int) -> list[Question]:
+def list_questions(answers: Answers, number: int) -> list[Question]:
     """Profiles, contrasts, effects and slopes of a case."""
-    first = next(iter(answers.coding_.covariates)).name if answers.coding_.covariates else ""
+    names = [each.name for each in answers.coding_.covariates]
+    first = "" if not names else "male:age" if {"male", "age"} <= set(names) else names[0]
     level = LEVELS[number % len(LEVELS)]
     slopes = [0, 1] if answers.curve_at().has_free_ends else [0]
     questions: list[Question] = []
@@ -175,12 +193,49 @@ def load_cases() -> list[tuple[str, Result, dict[str, Any]]]:
     return found
 
 
+def make_fits() -> list[dict[str, Any]]:
+    """Result documents of fits, with noise that is drawn from a seed; their questions are those of the made-up laws."""
+    from dpfda import PrivateMean, PrivateVaryingCoefficients, Silo
+
+    mean = {"epsilon": 2, "delta": 1e-5, "domain": (0, 1), "y_bounds": (-4, 4), "random_state": 1}
+    parts = [Silo(simulate_mean(n, 6, rng=n), epsilon=1, delta=1e-5) for n in (400, 600, 900)]
+    people = draw_people(1200)
+    share = people.assign(y=(people["y"] > 1).astype(float))
+    by_name = {"covariates": _ALL, **mean}
+    columns = {"id": "pid", "x": "t", "y": "y"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        fits = [
+            PrivateMean(**mean).fit(simulate_mean(2000, 6, rng=1)),
+            PrivateMean(**(mean | {"basis": "bspline"})).fit(parts),
+            PrivateMean(**(mean | {"method": "published", "points_per_curve": 6})).fit(simulate_mean(2000, 6, rng=2)),
+            PrivateMean(**(mean | {"y_bounds": (0, 1), "outcome": "binary"})).fit(share, **columns),
+            PrivateVaryingCoefficients(**(mean | {"covariates": _DOSE})).fit(simulate_vcm(1500, 6, 1, rng=3)),
+            PrivateVaryingCoefficients(**by_name, design="male*C(arm) + spline(age, 50, degree=1)").fit(people, **columns),
+        ]  # fmt: skip
+    study = {"source": "golden", "x": "x", "y": "y", "x_label": "x", "y_label": "y"}
+    return [
+        make_result_document(fit, StudyDescription(**study, functions=fit.names_, title="Golden fit")) for fit in fits
+    ]
+
+
+def draw_people(count: int) -> pd.DataFrame:
+    """A table with covariates, five rows for each subject."""
+    rng = np.random.default_rng(4)
+    facts = {"pid": np.arange(count), "male": rng.integers(0, 2, count), "arm": rng.choice(["A", "B", "C"], count)}
+    table = pd.DataFrame({**facts, "age": rng.uniform(20, 80, count)})
+    table = table.loc[table.index.repeat(5)].reset_index(drop=True)
+    t = rng.uniform(0, 1, len(table))
+    table["t"], table["y"] = t, 1 + table["male"] * np.sin(3 * t) + table["age"] / 80 + rng.normal(0, 0.4, len(table))
+    return table
+
+
 def write() -> None:
     """Write all files."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for number, case in enumerate(CASES, start=1):
-        answers = make_answers(case, number)
-        document, questions = make_document(answers, number), list_questions(answers, number)
+    laws = [make_document(make_answers(case, number), number) for number, case in enumerate(CASES, start=1)]
+    for number, document in enumerate([*laws, *make_fits()], start=1):
+        questions = list_questions(Result(document), number)
         golden = {"result": document, "questions": questions, **answer_all(Result(document), questions)}
         (FOLDER / f"{number:02d}.json").write_text(json.dumps(golden, allow_nan=False) + "\n")
 

@@ -32,7 +32,7 @@ dp_result <- function(document, file = "The document") {
   structure(
     list(
       document = document, law = law, limits = limits, columns = unlist(model$columns), intercept = model$intercept,
-      covariates = covariates, x_name = document$study$x, y_name = document$study$y
+      covariates = covariates, terms = model$terms, x_name = document$study$x, y_name = document$study$y
     ),
     class = "dp_result"
   )
@@ -68,7 +68,11 @@ design_row <- function(result, profile) {
   if (length(strange)) {
     stop("'", strange[1], "' is no covariate of this fit; choose from ", paste(names(result$covariates), collapse = ", "), ".", call. = FALSE)
   }
-  entries <- unlist(lapply(result$covariates, function(each) covariate_entries(each, profile_value(each, profile))))
+  values <- lapply(result$covariates, profile_value, profile = profile)
+  entries <- unlist(lapply(result$terms, function(term) {
+    parts <- lapply(term, function(factor) covariate_entries(result$covariates[[factor$name]], values[[factor$name]], factor$spline))
+    Reduce(function(before, following) as.numeric(outer(following, before)), parts, 1) # the first factor varies slowest
+  }))
   unname(if (result$intercept) c(1, entries) else entries)
 }
 
@@ -88,8 +92,28 @@ profile_value <- function(covariate, profile) {
   as.numeric(value)
 }
 
-covariate_entries <- function(covariate, value) {
-  if (length(covariate$levels)) as.numeric(covariate$levels[-1] == value) else value
+covariate_entries <- function(covariate, value, spline = NULL) {
+  if (length(covariate$levels)) return(as.numeric(covariate$levels[-1] == value))
+  if (is.null(spline)) value else spline_entries(as.numeric(unlist(spline$knots)), spline$degree, covariate$bounds, value)
+}
+
+# B-splines on public knots, all but the first: de Boor's recurrence.
+spline_entries <- function(knots, degree, bounds, value) {
+  knots <- c(rep(bounds[1], degree + 1), knots, rep(bounds[2], degree + 1))
+  at <- min(max(value, bounds[1]), bounds[2])
+  last <- length(knots) - degree - 1
+  piece <- degree + 1
+  while (piece < last && at >= knots[piece + 1]) piece <- piece + 1
+  found <- as.numeric(seq_len(length(knots) - 1) == piece)
+  for (order in seq_len(degree)) {
+    k <- seq_len(length(found) - 1)
+    rising <- knots[k + order] - knots[k]
+    falling <- knots[k + order + 1] - knots[k + 1]
+    left <- ifelse(rising > 0, (at - knots[k]) / rising * found[k], 0)
+    right <- ifelse(falling > 0, (knots[k + order + 1] - at) / falling * found[k + 1], 0)
+    found <- left + right
+  }
+  found[-1]
 }
 
 name_profile <- function(result, profile) {

@@ -7,7 +7,13 @@ import numpy as np
 from dpfda.cli.terminal import Terminal
 from dpfda.report.chart import x_name
 from dpfda.report.document import Document
-from dpfda.report.formatting import describe_error, format_number, typical_half_width
+from dpfda.report.formatting import (
+    count_subjects,
+    describe_contributing,
+    describe_error,
+    format_number,
+    typical_half_width,
+)
 
 _ROWS = 9
 
@@ -44,9 +50,12 @@ def _row(document: Document, place: int) -> list[str]:
 
 def _promise(document: Document) -> str:
     privacy, budget = document["privacy"], document["budget"]
-    subjects = sum(silo["n"] for silo in privacy["silos"])
     promise = f"epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
-    lines = [f"\n{subjects:,} subjects, each protected as a whole: {promise}."]
+    contributing = describe_contributing(document)
+    who = (
+        f"{count_subjects(document):,} subjects, {f'{contributing}, ' if contributing else ''}each protected as a whole"
+    )
+    lines = [f"\n{who}: {promise}."]
     functions, achieved = document["functions"], document["error"]["achieved"]
     if len(functions) > 1 and functions[0]["low"] is not None:
         typical = ", ".join(

@@ -131,7 +131,8 @@ class CurveEstimator(FittedFunctions, Parameters):
             or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
             ``fit(df, id="pid", x="age", y="hdl")``.
         y_levels : sequence of str, optional
-            Both values of a yes/no column of a table, that of 0 first.
+            Both values of a yes/no column of a table, that of 0 first; y is then 0 or 1, `y_bounds` must be (0, 1), and
+            method="adaptive" takes y for binary.
         run : str, optional
             Names the study in the ledgers. After a crash, fitting again under the same name to silos with durable ledgers
             replays the rounds that were answered, free of charge, and resumes. A fresh name is drawn when left out.
@@ -148,10 +149,11 @@ class CurveEstimator(FittedFunctions, Parameters):
         columns = {"id": id, "x": x, "y": y}
         if any(column is not None for column in columns.values()):
             X = self._read_frame(X, columns, y_levels)
+        declared = {"outcome": "binary"} if y_levels is not None and self.method == "adaptive" else {}
         if self.method == "nonprivate":
             return self._fit_reference(X)
         silos = self._as_silos(X)
-        terms = self.make_terms([silo.terms() for silo in silos], columns=silos[0].n_coefficients)
+        terms = self.make_terms([silo.terms() for silo in silos], columns=silos[0].n_coefficients, **declared)
         plan = make_plan(terms)
         coding = self._make_coding(plan.scaling.design_bounds, silos[0].names)
         _warn_of_large_delta(terms.silos)
@@ -247,6 +249,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         missing = [name for name, column in columns.items() if not isinstance(column, str)]
         if missing:
             raise InvalidInput(f"{missing[0]} must name a column of the table: fit(df, id='...', x='...', y='...').")
+        if y_levels is not None and (tuple(self.y_bounds or ()) != (0, 1) or self.outcome not in (None, "binary")):
+            raise InvalidInput("y_bounds must be (0, 1) with y_levels, and outcome 'binary' or left out: y is 0 or 1.")
         return Curves.from_frame(table, **columns, y_levels=y_levels, **self._design_options())  # type: ignore[arg-type]
 
     def _design_options(self) -> dict[str, Any]:
@@ -322,7 +326,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.method == "adaptive":
             public |= {
                 "assume_symmetric": bool(self.assume_symmetric),
-                "outcome": self.outcome or OUTCOMES[0],
+                "outcome": labels.get("outcome") or self.outcome or OUTCOMES[0],
                 "visit_times": tuple(_validate.vector("visit_times", self.visit_times).tolist()),
             }
         if self.method == "published":

@@ -26,6 +26,8 @@ from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import PrivacyStatement
 from dpfda.protocol.terms import StudyTerms
 
+_NEARLY_ALL = 0.99  # share of subjects that is not told from all of them
+
 
 class FittedFunctions(Answers):
     """Coefficients in the user's units, their covariance where it is known, and their privacy statement."""
@@ -112,12 +114,20 @@ class FittedFunctions(Answers):
         self.n_basis_ = basis.size
         self.privacy_ = privacy
         self.heads_ = dict(outcome.heads)
+        self.contributing_ = self._count_contributing(outcome.contributing)
         self.coding_ = self._name_columns(scaling) if coding is None else coding
         self.limits_ = scaling.y_bounds
         self.law_ = self._make_law()
         self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)
         self.estimand_, self.warnings_ = write_estimand(self.y_name, self.x_name, self.limits_), outcome.notices
         return self
+
+    def _count_contributing(self, share: float | None) -> int | None:
+        """About how many subjects have points in the domain, to two digits; from releases, None if they do not show it."""
+        subjects = sum(silo.n for silo in self.privacy_.silos)
+        if share is None or subjects == 0:
+            return None
+        return subjects if share >= _NEARLY_ALL else int(float(f"{share * subjects:.2g}"))
 
     def _name_columns(self, scaling: Scaling) -> Coding:
         """From the terms of a study across sites, which has names; else column-1, column-2, ..."""

@@ -68,9 +68,20 @@ class Parameters:
         return BaseEstimator.__sklearn_tags__(self)
 
 
-def check_is_fitted(estimator: object, attribute: str) -> None:
-    """Raise scikit-learn's `NotFittedError` unless the attribute is there."""
-    if not hasattr(estimator, attribute):
-        from sklearn.exceptions import NotFittedError
+class _NotFittedError(ValueError, AttributeError):
+    """What scikit-learn's error is, where scikit-learn is not installed."""
 
-        raise NotFittedError(f"This {type(estimator).__name__} is not fitted yet; call fit first.")
+
+def check_is_fitted(estimator: object, attribute: str) -> None:
+    """Raise scikit-learn's `NotFittedError`, or one like it, unless the attribute is there."""
+    if not hasattr(estimator, attribute):
+        raise _choose_error()(f"This {type(estimator).__name__} is not fitted yet; call fit first.")
+
+
+def _choose_error() -> type[ValueError]:
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return _NotFittedError
+    found: type[ValueError] = NotFittedError
+    return found

@@ -11,6 +11,7 @@ import numpy as np
 from dpfda import _validate
 from dpfda._typing import Floats, Interval
 from dpfda.errors import InvalidInput
+from dpfda.inference.terms import Factor, Term, multiply_entries, multiply_names, read_terms
 
 INTERCEPT = "intercept"
 INDICATOR: Interval = (0.0, 1.0)
@@ -83,13 +84,22 @@ class Covariate:
 
 @dataclass(frozen=True)
 class Coding:
-    """Which design column means what; without covariates there is one column, the mean."""
+    """Which design column means what; without covariates there is one column, the mean.
+
+    `terms` are products of covariates, as they are or through splines; each covariate by itself, if not given.
+    """
 
     covariates: tuple[Covariate, ...] = ()
     intercept: bool = True
+    terms: tuple[Term, ...] = ()
     _index: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", self.terms or tuple((Factor(each.name),) for each in self.covariates))
+        for factor in (factor for term in self.terms for factor in term):
+            covariate = self.covariate(factor.name)
+            if factor.spline is not None:
+                factor.spline.check(factor.name, covariate.bounds)
         index = {name: place for place, name in enumerate(self.columns)}
         if len(index) != len(self.columns) or len({each.name for each in self.covariates}) != len(self.covariates):
             raise InvalidInput("names of covariates must differ from each other and from 'intercept'.")
@@ -103,7 +113,7 @@ class Coding:
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the design columns."""
-        free = tuple(name for covariate in self.covariates for name in covariate.columns)
+        free = tuple(name for term in self.terms for name in multiply_names([self._names(each) for each in term]))
         return ("mean",) if not free else (INTERCEPT, *free) if self.intercept else free
 
     def column(self, name: str) -> int:
@@ -132,12 +142,31 @@ class Coding:
     def row(self, profile: Mapping[str, Any]) -> Floats:
         """The design row of a profile."""
         values = self.complete(profile)
-        entries = [entry for each in self.covariates for entry in each.entries(values[each.name])]
+        entries = [
+            entry
+            for term in self.terms
+            for entry in multiply_entries([self._entries(each, values[each.name]) for each in term])
+        ]
         return np.array([1.0, *entries] if self.intercept else entries)
+
+    def _names(self, factor: Factor) -> list[str]:
+        if factor.spline is None:
+            return list(self.covariate(factor.name).columns)
+        return [f"spline({factor.name}) {number}" for number in range(1, factor.spline.size + 1)]
+
+    def _entries(self, factor: Factor, value: float | str) -> list[float]:
+        covariate = self.covariate(factor.name)
+        if factor.spline is None or covariate.bounds is None:
+            return covariate.entries(value)
+        return factor.spline.evaluate(float(value), covariate.bounds)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values; `coding_from_dict` is its inverse."""
-        return {"intercept": self.intercept, "covariates": [each.to_dict() for each in self.covariates]}
+        return {
+            "intercept": self.intercept,
+            "covariates": [each.to_dict() for each in self.covariates],
+            "terms": [[factor.to_dict() for factor in term] for term in self.terms],
+        }
 
 
 def coding_from_dict(fields: Mapping[str, Any]) -> Coding:
@@ -146,7 +175,7 @@ def coding_from_dict(fields: Mapping[str, Any]) -> Coding:
         Covariate(each["name"], each["bounds"] and tuple(each["bounds"]), tuple(each["levels"]), each["reference"])
         for each in fields["covariates"]
     )
-    return Coding(covariates, fields["intercept"])
+    return Coding(covariates, fields["intercept"], read_terms(fields["terms"]))
 
 
 def make_coding(covariates: Mapping[str, Any], *, intercept: bool = True) -> Coding:

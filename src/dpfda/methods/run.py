@@ -49,7 +49,8 @@ COORDINATORS.update(published=PublishedCoordinator, adaptive=AdaptiveCoordinator
 class Outcome:
     """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private.
 
-    `notices` are sentences that a reader of the result must see. `heads` holds the head that the last release of each
+    `notices` are sentences that a reader of the result must see; `contributing` is the share of subjects who have points in
+    the domain, as releases show it. `heads` holds the head that the last release of each
     silo carries: it shows an older ledger later.
     """
 
@@ -60,6 +61,7 @@ class Outcome:
     heads: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     sites: SiteLaw | None = None
+    contributing: float | None = None
 
 
 def make_coordinator(terms: StudyTerms) -> Coordinator:
@@ -89,4 +91,4 @@ def run_study(
             on_round(index + 1, len(plan.rounds))
     notices, sites = tuple(getattr(coordinator, "notices", ())), getattr(coordinator, "sites", None)
     known = coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts
-    return Outcome(*known, heads, notices, sites)
+    return Outcome(*known, heads, notices, sites, getattr(coordinator, "contributing", None))

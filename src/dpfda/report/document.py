@@ -72,7 +72,8 @@ class StudyDescription:
         ]
         references = {each["name"]: each.get("reference") for each in self.covariates}
         covariates = tuple(Covariate(name, bounds, levels, references[name]) for name, bounds, levels in facts)
-        return Coding(covariates, known.intercept)
+        same = {each.name for each in known.covariates} == set(references)
+        return Coding(covariates, known.intercept, known.terms if same else ())
 
     def estimand(self, fitted: Any) -> str:
         """What the curve is a mean of, with the names of this study in the default sentence."""
@@ -112,6 +113,7 @@ def make_result_document(
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "study": {**dataclasses.asdict(study), "model": study.model},
         "estimand": study.estimand(fitted),
+        "contributing": fitted.contributing_,
         "warnings": list(fitted.warnings_),
         "privacy": _privacy(fitted.privacy_),
         "model": model,

@@ -43,6 +43,19 @@ def describe_error(error: Mapping[str, float], unit: str, functions: int = 1) ->
     )
 
 
+def count_subjects(document: Mapping[str, Any]) -> int:
+    """The public number of subjects."""
+    return sum(int(silo["n"]) for silo in document["privacy"]["silos"])
+
+
+def describe_contributing(document: Mapping[str, Any]) -> str:
+    """`of whom about 12,000 contribute`: how many have points in the domain, from releases; empty if these do not say."""
+    about, subjects = document.get("contributing"), count_subjects(document)
+    if about is None:
+        return ""
+    return "nearly all of whom contribute" if about >= subjects else f"of whom about {about:,} contribute"
+
+
 def typical_half_width(function: Mapping[str, Any]) -> float | None:
     """The median over the domain of half the width of a function's band."""
     if function["low"] is None:

@@ -10,7 +10,15 @@ from typing import Any
 
 from dpfda.report.chart import draw_chart, find_sparse, leaves_the_picture, x_name
 from dpfda.report.document import Document
-from dpfda.report.formatting import SOURCES, describe_error, format_number, format_small, typical_half_width
+from dpfda.report.formatting import (
+    SOURCES,
+    count_subjects,
+    describe_contributing,
+    describe_error,
+    format_number,
+    format_small,
+    typical_half_width,
+)
 from dpfda.report.privacy_card import write_privacy_card
 
 _TABLE_ROWS = 21
@@ -39,7 +47,8 @@ def render_report(document: Document) -> str:
         document=document,
         study=document["study"],
         privacy=document["privacy"],
-        subjects=sum(silo["n"] for silo in document["privacy"]["silos"]),
+        subjects=count_subjects(document),
+        contributing=describe_contributing(document),
         made=datetime.fromisoformat(document["created"]).strftime("%d %B %Y, %H:%M UTC"),
         charts=_charts(document),
         table=_table(document),
@@ -88,6 +97,8 @@ def _caption(name: str, document: Document) -> str:
         return f"{category}: {level} instead of {levels[category][0]}"
     if any(each["name"] == name and list(each["bounds"] or ()) == [0, 1] for each in covariates):
         return f"{name}: 1 instead of 0"
+    if all(each["name"] != name for each in covariates):
+        return f"Coefficient of {name}"  # of a product or a spline: no change of one covariate by itself
     return f"Change of {study['y_label']} for one more unit of {name}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpfda.report.chart import x_name
-from dpfda.report.formatting import format_number, format_small
+from dpfda.report.formatting import count_subjects, format_number, format_small
 
 _OUTCOMES = {
     "binary": "one of two values",
@@ -48,11 +48,10 @@ def write_privacy_card(document: dict[str, Any]) -> list[Section]:
 
 
 def _write_who(document: dict[str, Any]) -> Section:
-    subjects = sum(silo["n"] for silo in document["privacy"]["silos"])
     return Section(
         "Who is protected",
         (
-            f"Each of the {subjects:,} subjects, with all of their measurements together"
+            f"Each of the {count_subjects(document):,} subjects, with all of their measurements together"
             + (" and their covariates" if document["model"]["covariates"] else "")
             + ": the whole record counts as one, however many rows it has.",
             "Two subjects are two units: a pair of relatives has, as a pair, half the protection (twice the epsilon).",
@@ -99,7 +98,7 @@ def _write_not_private(document: dict[str, Any]) -> Section:
     return Section(
         "What was not private about the process",
         (
-            "The number of subjects is stated exactly.",
+            "The number of subjects is stated exactly; how many of them contribute is estimated from what was released.",
             "Notes to the owner while fitting (for instance how many values were clamped): shown on their screen only.",
             "That the fit went through at all: a table that cannot be used is refused with a reason, to its owner.",
             "How long it took and how much memory it used; and the raw data themselves, which stay where they were.",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import dpfda
+from dpfda.audit.claims import exists
 from dpfda.cli.main import COMMANDS, run
 
 ROOT = Path(__file__).parents[3]
@@ -37,7 +39,9 @@ def shell_lines() -> list[list[str]]:
 
 def test_every_shell_line_is_a_command_of_ours() -> None:
     assert shell_lines()
-    assert {words[0] for words in shell_lines()} <= {"make", "dpfda"}
+    assert {words[0] for words in shell_lines()} <= {"make", "dpfda", "pip"}
+    extras = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+    assert {name for words in shell_lines() for name in re.findall(r"^\.\[(\w+)\]$", words[-1])} <= extras
 
 
 def test_every_make_target_that_it_names_is_there() -> None:
@@ -66,3 +70,39 @@ def test_every_link_leads_to_a_file() -> None:
 def test_every_path_of_the_source_that_it_names_is_there() -> None:
     paths = set(re.findall(r"`(src/dpfda/[\w/.]*)`", README))
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+
+
+def test_the_first_screen_has_what_a_newcomer_looks_for() -> None:
+    screen = README[: README.index("## Is this for you?")]
+    assert len(screen.splitlines()) <= 45
+    wanted = ("**What:**", "**For whom:**", "![", "make demo", "pip install", "dpfda fit")
+    assert [words for words in wanted if words not in screen] == []
+    first = [line for line in blocks("python")[0].splitlines() if line.strip()]
+    assert len(first) <= 10, "it says ten lines"
+
+
+# Every figure in the prose, with what shows it.
+FIGURES = {
+    "15,205": "tests/unit/curves/test_datasets.py::test_counts_bounds_and_covariates_are_as_described",
+    "10 million rows in about half a gigabyte": "docs/performance-scale.md",
+    "epsilon 1": "tests/e2e/cli/test_commands.py::test_demo_writes_report_and_picture",
+}
+
+
+def test_every_figure_is_shown_by_something() -> None:
+    prose = re.sub(
+        r"^```.*?^```|<!-- trust-base -->.*?<!-- /trust-base -->", "", README, flags=re.MULTILINE | re.DOTALL
+    )
+    prose = re.sub(r"\]\([^)]*\)|`[^`]*`|Apache-2\.0|Python 3\.11", "", prose)
+    for figure in FIGURES:
+        assert figure in prose, f"{figure} is not there any more"
+        prose = prose.replace(figure, "")
+    assert re.findall(r"[^\n]{0,40}\d[^\n]{0,40}", prose) == []
+    assert [proof for proof in FIGURES.values() if not exists(proof)] == []
+
+
+def test_half_a_gigabyte_is_what_was_measured() -> None:
+    page = (ROOT / "docs" / "performance-scale.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith("| 10,000,000 "))
+    megabytes = float(row.split("|")[5].split("/")[1])
+    assert 350 <= megabytes <= 650

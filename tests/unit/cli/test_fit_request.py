@@ -54,6 +54,14 @@ def test_declarations_reach_the_terms(request_: FitRequest) -> None:
     assert (plain.assume_symmetric, plain.outcome, plain.visit_times) == (False, "any", ())
 
 
+def test_two_values_declare_bounds_and_a_binary_outcome(request_: FitRequest) -> None:
+    two = again(request_, **{"y-levels": "no,yes", "y-bounds": None})
+    assert (two.settings["y-bounds"], two.settings["outcome"], two.options["outcome"]) == ("0:1", "binary", "binary")
+    assert "outcome" not in again(request_, **{"y-levels": "no,yes", "y-bounds": None, "method": "published"}).options
+    with pytest.raises(InvalidInput, match="--outcome must be binary with --y-levels, or be left out"):
+        again(request_, **{"y-levels": "no,yes", "y-bounds": None, "outcome": "count"})
+
+
 def test_visit_times_may_be_dates_and_a_list(request_: FitRequest) -> None:
     dates = {"domain": "2019-01-01:2019-12-31", "visit-times": ["2019-01-01", "2019-01-31"]}
     assert again(request_, **dates).options["visit_times"] == (0.0, 30.0)

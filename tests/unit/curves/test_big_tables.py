@@ -13,8 +13,12 @@ import numpy as np
 import pytest
 
 from dpfda.curves.curves import Curves
+from dpfda.curves.fingerprint import label_numbers
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
 from dpfda.curves.tables.keys import FAN, Ranges, make_keys
+from dpfda.curves.tables.rows import Rows
+from dpfda.curves.tables.scratch import GrowingArray
+from dpfda.curves.tables.shaping import shape_rows
 from dpfda.errors import InvalidInput, SourceError
 
 pl = pytest.importorskip("polars")
@@ -363,3 +367,44 @@ def test_compiled_grouping_gives_the_same_curves_and_counts(spoil: str, duplicat
     assert plain.tally.copies == ("cop" in spoil and duplicates != "keep")
     for name in ("x", "y", "offsets", "design"):
         assert getattr(compiled.curves, name).tobytes() == getattr(plain.curves, name).tobytes()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64])
+@pytest.mark.parametrize("spoilt", ["", "nan", "order", "outside"])
+def test_many_rows_in_order_are_the_curves_of_the_same_rows_in_any_order(kind, spoilt) -> None:
+    """Rows in the order of ids are taken as they are; one that is not complete, or out of order, goes the long way."""
+    rng, rows = np.random.default_rng(3), 70_000
+    ids, x, y = np.sort(rng.integers(5, 9000, rows)).astype(kind), rng.random(rows), rng.random(rows)
+    if spoilt == "nan":
+        y[500] = np.nan
+    if spoilt == "order":
+        ids[[0, -1]] = ids[[-1, 0]]
+    if spoilt == "outside":
+        x[::7] = 2.0
+    part = shape_rows(Rows(pl.Series(ids), x, y, None), READING)
+    order = np.argsort(ids, kind="stable")
+    expected = Curves.from_long(ids[order], x[order], y[order]).restrict(READING.domain.interval)
+    assert part.curves.x.tobytes() == expected.x.tobytes()
+    assert part.curves.y.tobytes() == expected.y.tobytes()
+    assert part.curves.offsets.tolist() == expected.offsets.tolist()
+    assert part.curves.labels.tobytes() == label_numbers(np.unique(ids)).tobytes()
+    assert part.tally.missing == (spoilt == "nan")
+
+
+def test_a_copy_among_many_rows_in_order_is_refused() -> None:
+    ids, x, y = np.repeat(np.arange(20_000), 4), np.tile(np.arange(4) / 4, 20_000), np.ones(80_000)
+    x[401] = x[400]
+    assert shape_rows(Rows(pl.Series(ids), x, y, None), READING).tally.copies == 1
+
+
+def test_an_array_that_grows_is_the_same_in_memory_and_on_disk(tmp_path) -> None:
+    parts, found = [np.arange(5.0), np.zeros(0), np.arange(7.0)], []
+    for most in (0, 50, 1000):
+        growing = GrowingArray(tmp_path, most)
+        for part in parts:
+            growing.append(part)
+        found.append(growing.map_array("f8", (12,)))
+        growing.close()
+        assert not found[-1].flags.writeable
+    assert [isinstance(array, np.memmap) for array in found] == [True, True, False]
+    assert all(array.tobytes() == np.concatenate(parts).tobytes() for array in found)

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from dpfda import Curves, InvalidInput, LargeDeltaWarning, PrivateMean, PrivateVaryingCoefficients
 from dpfda.curves.tables.design import Design
-from dpfda.estimators.design_coding import DesignCoding, make_design_coding
+from dpfda.estimators.design_coding import make_design_coding
+from dpfda.inference.coding import coding_from_dict
+from dpfda.report.html import render_report
+from dpfda.report.results import load, save
 
 PUBLIC = {"epsilon": 4, "delta": 1e-5, "domain": (0, 1), "y_bounds": (-5, 5), "random_state": 1}
 FACTS = {"male": (0, 1), "bmi": (10, 70), "arm": ["A", "B"]}
+FORMULAS = [
+    "male + C(arm)",
+    "male:bmi",
+    "0 + male*C(arm)*bmi",
+    "spline(bmi, 30, degree=1)",
+    "spline(bmi, 20, 30.5) + male",
+]
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +65,40 @@ def test_products_and_splines_answer_by_names(table) -> None:
     np.testing.assert_allclose(difference(np.array([0.5])), sum_(np.array([0.5])))
 
 
-def test_a_coding_with_products_is_not_written_to_files() -> None:
-    plain = make_design_coding(Design("male + C(arm)", FACTS), FACTS)
-    assert not isinstance(plain, DesignCoding)
-    assert plain.to_dict()["covariates"][1]["levels"] == ["A", "B"]
-    with pytest.raises(InvalidInput, match="products or splines"):
-        make_design_coding(Design("male:bmi", FACTS), FACTS).to_dict()
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "male + C(arm)",
+        "male:bmi",
+        "0 + male*C(arm)*bmi",
+        "spline(bmi, 30, degree=1)",
+        "spline(bmi, 20, 30.5) + male",
+        "spline(bmi)",
+    ],
+)
+def test_a_coding_has_the_columns_and_rows_of_its_design_and_survives_a_file(formula) -> None:
+    design = Design(formula, FACTS)
+    coding = make_design_coding(design, FACTS)
+    assert coding_from_dict(json.loads(json.dumps(coding.to_dict()))) == coding
+    assert coding.columns == design.names
+    for male, bmi, arm in itertools.product((0, 0.25, 1), (10, 19.5, 20, 30, 30.5, 69, 70), ("A", "B")):
+        profile = {
+            name: value for name, value in (("male", male), ("bmi", bmi), ("arm", arm)) if name in design.parsed.names
+        }
+        np.testing.assert_allclose(coding.row(profile), design.row(**profile), rtol=1e-13, atol=1e-15)
+
+
+def test_products_and_splines_answer_from_a_file(table, tmp_path) -> None:
+    model = PrivateVaryingCoefficients(covariates=FACTS, design="male*C(arm) + spline(bmi, 30, degree=2)", **PUBLIC)
+    fitted = model.fit(table, id="pid", x="t", y="y")
+    result = load(save(fitted, tmp_path / "result.json"))
+    assert result.names_ == fitted.names_
+    profile = {"male": 1, "arm": "B", "bmi": 33}
+    for ours, theirs in zip(fitted.curve_at(**profile).band(), result.curve_at(**profile).band(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+    html = render_report(result.document)
+    assert "Coefficient of male:arm: B" in html
+    assert "male: 1 instead of 0" in html
 
 
 def test_what_a_table_needs_is_said_in_one_sentence(table) -> None:
@@ -76,3 +117,16 @@ def test_what_a_table_needs_is_said_in_one_sentence(table) -> None:
 def test_a_large_delta_is_warned_of_before_anything_is_spent(table) -> None:
     with pytest.warns(LargeDeltaWarning, match="1,500 subjects"):
         PrivateMean(**(PUBLIC | {"delta": 0.01})).fit(table, id="pid", x="t", y="y")
+
+
+def test_two_values_declare_a_binary_outcome(table) -> None:
+    table = table.assign(y=np.where(table["y"] > 1.5, "yes", "no"))
+    public = PUBLIC | {"y_bounds": (0, 1)}
+    columns = {"id": "pid", "x": "t", "y": "y"}
+    fitted = PrivateMean(**public).fit(table, **columns, y_levels=["no", "yes"])
+    declared = PrivateMean(outcome="binary", **public).fit(table.assign(y=1.0 * (table["y"] == "yes")), **columns)
+    np.testing.assert_array_equal(fitted.coef_, declared.coef_)
+    assert fitted.terms_.outcome == "binary"
+    for wrong in ({"y_bounds": (0, 2)}, {"outcome": "count"}):
+        with pytest.raises(InvalidInput, match="y_bounds must be"):
+            PrivateMean(**(public | wrong)).fit(table, **columns, y_levels=["no", "yes"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -49,6 +51,14 @@ def test_what_is_not_fitted_says_so() -> None:
         PrivateMean(domain=(0, 1), y_bounds=(-4, 4)).predict([0.5])
     with pytest.raises(NotFittedError):
         check_is_fitted(object(), "coef_")
+
+
+def test_without_scikit_learn_it_says_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.exceptions", None)
+    with pytest.raises(ValueError, match="call fit first") as raised:
+        PrivateMean(domain=(0, 1), y_bounds=(-4, 4)).predict([0.5])
+    assert isinstance(raised.value, AttributeError), "scikit-learn's error is both"
+    assert not isinstance(raised.value, NotFittedError)
 
 
 def test_the_words_for_method_and_basis_are_those_that_are_checked() -> None:

@@ -14,8 +14,8 @@ from dpfda.report.schema import find_mistake, result_schema
 CASES = golden.load_cases()
 
 
-def test_there_are_twenty() -> None:
-    assert len(CASES) == 20
+def test_there_are_twenty_eight() -> None:
+    assert len(CASES) == 28
 
 
 @pytest.mark.parametrize(("name", "result", "expected"), CASES, ids=[case[0] for case in CASES])

@@ -81,8 +81,41 @@ def test_products_find_correlations_and_how_they_change_along_x() -> None:
     assert found.average[1, 2] == pytest.approx(0.6, abs=0.06)
     np.testing.assert_allclose(found.average, found.average.T)
     assert np.linalg.eigvalsh(found.average).min() > 0
-    assert np.abs(found.products[1:]).max() < 0.08
-    assert found.variances.max() < law.variances.max()
+    assert max(np.abs(found.means[1:]).max(), np.abs(found.within[1:]).max()) < 0.08
+    assert np.abs(found.mean_roots).max() < np.abs(law.mean_roots).max() / 10
+    assert found.loose[1:, 1:].max() < 0.02
+
+
+def test_a_covariate_that_follows_x_is_found_with_its_variance_around_it() -> None:
+    """g = 1.2 (2x - 1)^2 + noise: E[g | x] has degree 2, E[g^2 | x] degree 4, beyond the released degrees."""
+    rng = np.random.default_rng(6)
+    u = rng.random((40_000, 1))
+    g = 1.2 * (2 * u - 1) ** 2 - 0.5 + rng.uniform(-0.3, 0.3, u.shape)
+    rows = np.stack([np.ones_like(g), g], axis=-1)
+    curves = PreparedCurves(u.ravel(), np.zeros(u.size), np.arange(len(u) + 1), rows[:, 0])
+    law = fit_units(histograms_of(curves), 1.0, 2, intercept=True)
+    rows = weighted_products(curves, True, law.units.centre, law.query_scale)
+    found = fit_products(law, Pooled(rows.mean(axis=0), np.full(rows.shape[1], 2e-3), 40_000.0), 1.0, UNIFORM)
+    places = np.array([0.1, 0.5, 0.8])
+    expected = (1.2 * (2 * places - 1) ** 2 - 0.5 - law.units.centre[1]) / law.units.scale[1]
+    np.testing.assert_allclose(found.means_at(places)[:, 1], expected, atol=0.1)
+    around = 0.03 / law.units.scale[1] ** 2
+    np.testing.assert_allclose(found.moments_at(places)[:, 1, 1], expected**2 + around, atol=0.25)
+
+
+def test_means_of_two_levels_of_a_factor_say_how_they_go_together() -> None:
+    """Squares and products of two-valued covariates that exclude each other are known far better than released."""
+    rng = np.random.default_rng(7)
+    level = rng.choice(3, size=20_000, p=[0.5, 0.3, 0.2])
+    curves = curves_with(2.0 * (level[:, None] == [1, 2]) - 1, rng)
+    law = fit_units(histograms_of(curves), 1.0, 3, intercept=True)
+    rows = weighted_products(curves, True, law.units.centre, law.query_scale)
+    noisy = rows.mean(axis=0) + 0.2 * rng.normal(size=rows.shape[1]) * (np.arange(rows.shape[1]) >= 2 * DEGREES)
+    sd = np.where(np.arange(rows.shape[1]) < 2 * DEGREES, 0.005, 0.2)
+    found = fit_products(law, Pooled(noisy, sd, 20_000.0), 1.0, UNIFORM)
+    expected = -np.sqrt(0.3 * 0.2 / (0.7 * 0.8))
+    assert found.average[1, 2] == pytest.approx(expected, abs=0.12)
+    np.testing.assert_allclose(np.diag(found.average), 1, atol=0.06)
 
 
 def test_the_second_moments_stay_definite_where_there_are_points() -> None:
@@ -92,9 +125,8 @@ def test_the_second_moments_stay_definite_where_there_are_points() -> None:
     for _ in range(10):
         moments = Pooled(3 * rng.standard_normal(2 * DEGREES), np.full(2 * DEGREES, 0.1), 500.0)
         found = fit_products(law, moments, 1.0, UNIFORM)
-        by_x = np.tensordot(evaluate_degrees(UNIFORM.nodes.u), found.products, 1)
         assert np.linalg.eigvalsh(found.average).min() > 0
-        assert np.linalg.eigvalsh(by_x).min() > -0.5
+        assert np.linalg.eigvalsh(found.moments_at(UNIFORM.nodes.u)).min() > 0
 
 
 def test_degrees_are_chebyshev_polynomials() -> None:
@@ -106,5 +138,5 @@ def test_degrees_are_chebyshev_polynomials() -> None:
 
 def test_a_mean_has_the_constant_alone() -> None:
     law = assume_no_covariates()
-    assert (law.columns, law.average.tolist(), law.variances.any()) == (1, [[1.0]], False)
+    assert (law.columns, law.average.tolist(), law.loose.any(), law.mean_roots.any()) == (1, [[1.0]], False, False)
     assert fit_units(None, 1.0, 1, intercept=True).columns == 1

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from adaptive_pieces import exact_moments
 
 from dpfda.basis.basis import make_basis
-from dpfda.methods.adaptive.covariates import CovariateLaw, Units, assume_no_covariates
+from dpfda.methods.adaptive.covariates import Units, assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import fit_design
 from dpfda.methods.adaptive.information import build_information
 
 BASIS, LONGER = make_basis("free-ends", 4), make_basis("free-ends", 7)
 UNIFORM = fit_design(make_basis("cosine", 1), None)
+
+
+def changing_law():
+    """E[g | x] = 0.3 T_1, variance 1 around it."""
+    law = assume_uncorrelated(Units(np.zeros(2), np.ones(2), True), np.zeros(2))
+    means = law.means.copy()
+    means[1, 1] = 0.3
+    return replace(law, means=means)
 
 
 def test_b_is_the_mean_of_products_of_functions() -> None:
@@ -24,15 +35,33 @@ def test_b_is_the_mean_of_products_of_functions() -> None:
 
 
 def test_covariates_that_change_along_x_weigh_the_points() -> None:
-    """E[g g' | x] = products[0] + products[1] T_1: by hand on the nodes."""
-    products = np.zeros((4, 2, 2))
-    products[0], products[1, 0, 1], products[1, 1, 0] = np.eye(2), 0.3, 0.3
-    law = CovariateLaw(products, np.zeros((4, 2, 2)), Units(np.zeros(2), np.ones(2), True), np.zeros(2))
+    """E[g | x] = 0.3 T_1, variance 1 around it: by hand on the nodes."""
+    law = changing_law()
     found = build_information(BASIS, LONGER, UNIFORM, law, 1.0).matrix.reshape(2, 4, 2, 7)
     u, mass = UNIFORM.nodes.u, UNIFORM.mass
     phi, functions = BASIS.evaluate_unit(u), LONGER.evaluate_unit(u)
     np.testing.assert_allclose(found[0, :, 0], (phi * mass[:, None]).T @ functions, atol=1e-12)
     np.testing.assert_allclose(found[0, :, 1], 0.3 * (phi * (mass * (1 - 2 * u))[:, None]).T @ functions, atol=1e-12)
+    square = 1 + (0.3 * (1 - 2 * u)) ** 2
+    np.testing.assert_allclose(found[1, :, 1], (phi * (mass * square)[:, None]).T @ functions, atol=1e-12)
+
+
+def test_errors_of_means_and_products_are_doubted() -> None:
+    """A way of the mean changes E[g] and E[g^2]; averages of products are doubted in principal directions."""
+    law = changing_law()
+    roots, second = np.zeros((2, 4, 4)), np.zeros((14, 14))
+    roots[1, 0, 0], second[7, 7] = 0.2, 1.0  # the level of E[g]; only the level of the effect is displaced
+    told = replace(law, mean_roots=roots, within_roots=np.zeros((2, 2, 4, 4)), loose=np.zeros((2, 2)))
+    plain = replace(told, mean_roots=np.zeros((2, 4, 4)))
+    open_law = replace(plain, loose=np.diag([0.0, 0.5]))
+    u, mass = UNIFORM.nodes.u, UNIFORM.mass
+    phi, level = BASIS.evaluate_unit(u), LONGER.evaluate_unit(u)[:, 0]
+    doubts = [build_information(BASIS, LONGER, UNIFORM, each, 1.0).doubt(second) for each in (plain, told, open_law)]
+    by_hand = np.concatenate([phi.T @ (mass * level * 0.2), phi.T @ (mass * level * 0.2 * 2 * 0.3 * (1 - 2 * u))])
+    np.testing.assert_allclose(doubts[1] - doubts[0], np.outer(by_hand, by_hand), atol=1e-12)
+    gained = doubts[2] - doubts[0]
+    assert gained[4, 4] == pytest.approx(0.25 * (phi[:, 0] @ (mass * level)) ** 2, rel=0.05)
+    assert np.linalg.eigvalsh(gained).min() > -1e-12
 
 
 def test_doubt_is_a_covariance_that_grows_with_the_displacement() -> None:

@@ -7,7 +7,7 @@ import pytest
 from adaptive_pieces import definite
 
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.covariates import CovariateLaw, Units
+from dpfda.methods.adaptive.covariates import Units, assume_uncorrelated
 from dpfda.methods.adaptive.matrices import power
 from dpfda.methods.adaptive.shape import Coordinates, Spread, choose_column_scales, choose_function_shape
 
@@ -49,9 +49,7 @@ def test_gradients_have_length_one_and_coordinates_an_inverse() -> None:
 
 
 def test_a_small_group_is_not_stretched_beyond_a_limit() -> None:
-    products = np.zeros((4, 2, 2))
-    products[0] = np.eye(2)
-    law = CovariateLaw(products, np.zeros((4, 2, 2)), Units(np.zeros(2), np.ones(2), True), np.array([0.0, 9.0]))
+    law = assume_uncorrelated(Units(np.zeros(2), np.ones(2), True), np.array([0.0, 9.0]))
     scales = choose_column_scales(law)
     assert np.abs(scales[1, 1]) * 9.0 <= constants.MOST_LEVERAGE * (1 + 1e-12)
     assert scales[0, 0] == pytest.approx(1)

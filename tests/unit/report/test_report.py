@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -16,7 +17,13 @@ from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
 from dpfda.report.chart import choose_ticks, choose_y_range, find_sparse, leaves_the_picture
 from dpfda.report.document import BudgetChange, StudyDescription, make_result_document, read_document, to_json
-from dpfda.report.formatting import describe_error, format_number, format_small, typical_half_width
+from dpfda.report.formatting import (
+    describe_contributing,
+    describe_error,
+    format_number,
+    format_small,
+    typical_half_width,
+)
 from dpfda.report.html import render_report
 from dpfda.report.privacy_card import write_privacy_card
 from dpfda.report.schema import check_document
@@ -125,6 +132,23 @@ def test_a_result_has_no_place_for_what_only_the_owner_may_know(document) -> Non
     with_notes = {**document, "owner_notes": ["3 of 80 subjects had values outside the bounds and were clamped"]}
     with pytest.raises(InvalidInput, match="must not have 'owner_notes'"):
         check_document(with_notes, "result.json")
+
+
+def test_how_many_subjects_contribute_is_read_from_releases() -> None:
+    whole = simulate_mean(3000, 5, rng=1)
+    x = np.where(np.arange(whole.n_points) < whole.n_points // 2, whole.x, 7)
+    half = Curves.from_long(np.repeat(np.arange(3000), whole.counts), x, whole.y)
+    study = StudyDescription("visits.csv", "age", "hdl", ("mean",), title="t", x_label="age", y_label="hdl")
+    for curves, about, said in ((whole, 3000, "nearly all of whom contribute"), (half, 1500, "of whom about 1,")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = PrivateMean(4.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5), random_state=1).fit(curves)
+        assert fitted.contributing_ == pytest.approx(about, rel=0.05)
+        document = make_result_document(fitted, study)
+        check_document(json.loads(to_json(document)), "result.json")
+        assert describe_contributing(document).startswith(said)
+    published = PrivateMean(4.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5), method="published", points_per_curve=5)
+    assert describe_contributing(make_result_document(published.fit(whole), study)) == ""
 
 
 def test_coefficient_curves_are_captioned(vcm_document) -> None:

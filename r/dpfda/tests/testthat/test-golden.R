@@ -1,4 +1,4 @@
-# The twenty golden results that Python and JavaScript are held against, too.
+# The golden results that Python and JavaScript are held against, too.
 
 near <- function(found, expected, scale, place) {
   found <- as.numeric(unlist(found))
@@ -53,7 +53,7 @@ check_answer <- function(curve, level, expected, scale, place) {
 
 files <- list.files(system.file("golden", package = "dpfda"), full.names = TRUE)
 
-test_that("there are twenty golden results", expect_length(files, 20))
+test_that("there are 28 golden results", expect_length(files, 28))
 
 for (file in files) {
   golden <- jsonlite::fromJSON(file, simplifyVector = FALSE)

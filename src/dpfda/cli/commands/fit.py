@@ -95,6 +95,8 @@ def fit(
     typed = {name.rstrip("_"): value for name, value in ctx.params.items() if name not in ("dry_run", "yes")}
     settings = merge_settings(typed)
     request = make_request(settings)
+    if request.settings["outcome"] != settings["outcome"]:
+        ctx.obj.say("--y-levels declares that y is one of two values: --y-bounds 0:1 --outcome binary.")
     if dry_run:
         from dpfda.cli.fit.dry_run import show_dry_run
 

@@ -75,8 +75,7 @@ class FitRequest:
 
 def make_request(settings: Mapping[str, Any]) -> FitRequest:
     """Check the settings; every mistake is one sentence."""
-    if settings["y-levels"] is not None and settings["y-bounds"] is None:
-        settings = {**settings, "y-bounds": "0:1"}  # by definition
+    settings = declare_two_values(settings)
     missing = [f"--{name}" for name in ("domain", "y-bounds", "epsilon", "delta") if settings[name] is None]
     if settings["source"] is None:
         raise InvalidInput("SOURCE must name the data: a file, a folder of Parquet files, or a database URL.")
@@ -103,6 +102,18 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
         settings=settings,
         run=None if settings["run"] is None else _validate.name("--run", settings["run"]),
     )
+
+
+def declare_two_values(settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With --y-levels, y is 0 or 1 by definition: its bounds, and its kind for methods that use it."""
+    if settings["y-levels"] is None:
+        return settings
+    implied = {"y-bounds": "0:1"} if settings["y-bounds"] is None else {}
+    if settings["outcome"] not in (None, "binary"):
+        raise InvalidInput("--outcome must be binary with --y-levels, or be left out.")
+    if settings["method"] == "adaptive":
+        implied["outcome"] = "binary"
+    return {**settings, **implied}
 
 
 def _reading(settings: Mapping[str, Any]) -> Reading:

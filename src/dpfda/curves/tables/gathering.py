@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 _KEPT = 4  # batches that stay in memory before the disk is used
+_POINTS_KEPT = 16 * 8  # bytes of one array of the curves that stay in memory, for each row of a batch: 16 batches
 
 
 class NotSorted(Exception):
@@ -97,18 +98,19 @@ class Collector:
 
     def _to_stream(self) -> None:
         """Curves of all rows but those of the last id, of which more may come."""
-        rows = join_rows(self._kept)
-        whole = int(rows.ids.search_sorted(rows.ids[-1], side="left"))
-        if not whole:  # one curve with very many points is put together on disk
+        ready, last = _cut_between_ids(self._kept)
+        if not ready:  # one curve with very many points is put together on disk
             if self._stream is not None:
                 raise NotSorted
             self._sorted = False
             self._to_disk()
             return
         if self._stream is None:
-            self._stream = _CurveStream(choose_scratch_folder(self._scratch), self._reading)
-        self._stream.add(rows[:whole])
-        self._kept, self._kept_rows = [rows[whole:]], len(rows) - whole
+            folder = choose_scratch_folder(self._scratch)
+            self._stream = _CurveStream(CurvesWriter(folder, _POINTS_KEPT * self._most), self._reading)
+        for rows in ready:
+            self._stream.add(rows)
+        self._kept, self._kept_rows = [last], len(last)
 
     def _to_disk(self) -> None:
         rows = join_rows(self._kept)
@@ -123,7 +125,7 @@ class Collector:
         if self._kept_rows:
             self._to_disk()
         assert self._folder is not None
-        writer, done = CurvesWriter(self._folder), 0
+        writer, done = CurvesWriter(self._folder, _POINTS_KEPT * self._most), 0
         for piece, future in _shape_ahead(cut_into_pieces(spool, self._folder, self._most), self._reading):
             if future is None:
                 self._long_curve(piece, writer)
@@ -143,11 +145,25 @@ class Collector:
         self.tally += Tally.of_one_curve(tallies)
 
 
+def _cut_between_ids(parts: list[Rows]) -> tuple[list[Rows], Rows]:
+    """Rows in the order of ids: parts that hold all rows of their ids, and those of the last id. Few rows are copied."""
+    ready, last = [], parts[0][:0]
+    for rows in parts:
+        same = int(rows.ids.search_sorted(last.ids[-1], side="right")) if len(last) else 0
+        last = join_rows([last, rows[:same]]) if same else last
+        if same == len(rows):
+            continue
+        whole = int(rows.ids.search_sorted(rows.ids[-1], side="left"))
+        ready += [part for part in (last, rows[same:whole]) if len(part)]
+        last = rows[whole:]
+    return ready, last
+
+
 class _CurveStream:
     """Curves in the order in which they come, written one part after the other while threads shape the next ones."""
 
-    def __init__(self, folder: Path, reading: Reading) -> None:
-        self._writer, self._reading, self._tally = CurvesWriter(folder), reading, Tally()
+    def __init__(self, writer: CurvesWriter, reading: Reading) -> None:
+        self._writer, self._reading, self._tally = writer, reading, Tally()
         self._pool, self._waiting = ThreadPoolExecutor(_THREADS), deque[Future[ShapedRows]]()
 
     def add(self, rows: Rows) -> None:

@@ -56,7 +56,8 @@ def load_curves(
 
     The number of curves is public, so every subject in the table becomes a curve, if need be an empty one. What is
     refused here is reported to the owner only, before any release. Beyond four times `rows_at_once` rows, a table in long
-    format is put in order on disk, in nameless files of the folder `scratch`, and the curves are maps of such files.
+    format that is not in the order of ids is put in order on disk, in nameless files of the folder `scratch`; beyond four
+    times that, the curves are maps of such files.
     `progress` is told how many steps are done, and of how many as far as is known. With `n`, a public number, there are
     n curves whatever the table holds: the first n, and empty ones if there are fewer.
     """

@@ -169,4 +169,6 @@ def _describe_text(text: pl.Series, place: int, rows_before: int, cells: Cells, 
 
 
 def _floats(column: pl.Series) -> NDArray[np.float64]:
+    if not column.null_count():
+        return np.asarray(column.to_numpy(), dtype=np.float64)
     return np.asarray(column.fill_null(float("nan")).to_numpy(), dtype=np.float64)

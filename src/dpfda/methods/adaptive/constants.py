@@ -115,12 +115,22 @@ CLEAR_BINS, LEAST_SCALE = 1.0, 0.02
 # would have 0.58, whole numbers less. Cost: not measured.
 LEAST_BIN, WITHIN_BIN = 1e-6, 0.3
 
-# Prior sds, for covariates of variance 1: of a correlation, of the variance around 1, and of the coefficient of T_q, which
-# falls like 1/q. Cost: not measured; watch "VCM d=5, correlated design".
-CORRELATION_SD, SQUARE_SD, WAVE_SD = 0.4, 0.3, 0.3
+# Prior sds, for covariates of variance 1: of a mean around 0, of a correlation, of the variance around 1; and of the
+# coefficient of T_q before anything is released, which falls like 1/q.
+# Cost: not measured; watch "VCM d=5, correlated design".
+MEAN_SD, CORRELATION_SD, SQUARE_SD, WAVE_SD = 0.2, 0.4, 0.3, 0.3
+
+# Sizes of how means and products of covariates change along x, averaged by evidence: sd of the first orthonormal polynomial
+# over the points (then falling like 1/q), of a covariate of variance 1. Polynomials are orthonormal for the design, mixed
+# with this part of a uniform one. Cost: with one size, 0.3, a covariate that follows x was shrunk to half of that.
+WAVE_SIZES, WAVE_LOG_ODDS, EVEN_PART = (0.03, 0.15, 0.6), (0.0, -1.0, -2.5), 0.05
+
+# Where covariates look two-valued, their means tell the squares, and the products too if they are never both at their upper
+# bound: sd around that; log odds that squares are told. Cost: without it, four levels had a ratio of 4.6 at n = 2000, eps 1.
+TOLD_SD, TWO_VALUED_TOLD = 0.03, 3.0
 
 # Least variance of a standardised covariate. Cost: not measured.
-LEAST_SQUARE = 0.3
+LEAST_SQUARE = 0.05
 
 # Products are asked for in units in which the rarer group of a two-valued covariate is this long: silos cut off at 3
 # (`protocol.statistics.LARGEST_COVARIATE`). Cost: not measured; watch "VCM, groups 30:70".
@@ -130,13 +140,17 @@ ASKED_LENGTH = 2.0
 # "VCM d=5, correlated design".
 MIN_COVARIATE_EIGENVALUE = 0.03
 
-# E[g g^T | x] is kept positive where there is this part of a uniform design's mass: what depends on x is shrunk by this
-# factor, so many times at most. Cost: not measured.
-SEEN_MASS, DEFINITE_PASSES, DEFINITE_STEP = 0.2, 6, 0.6
-
 # Relative sd of E[g_j g_k] that is added to what noise leaves open: clipping weighs covariates differently.
 # Cost: not measured; watch "VCM d = 2, Fourier r = 3".
 COLUMN_ERROR = 0.05
+
+# Relative sd by which the spread of curves may depend on covariates, when second moments of gradients are read as products
+# of covariates. Cost: at correlation .95 the ratio was 3.2 without this reading.
+UNEVEN_SPREAD = 0.15
+
+# Least factor by which second moments of gradients are divided before, and most by which a principal direction's second
+# moment is changed. Cost: not measured; watch "hopeless budget".
+LEAST_FACTOR, MOST_CHANGE = 0.3, 4.0
 
 # Covariates are whitened by this power of E[g g^T], and the rarer group of a two-valued one is never stretched beyond this
 # length: its gradients would be clipped first. Cost: other values were not measured. In a third prototype a floor under the
@@ -144,9 +158,10 @@ COLUMN_ERROR = 0.05
 # treated, eps 4), and from 1.06 to 1.37 at correlation .95. Watch "VCM, groups 30:70".
 COLUMN_POWER, MOST_LEVERAGE = 0.5, 1.6
 
-# An effect of one sd of a covariate has this part of the first function's sizes; its level has sd EFFECT_LEVEL of that, plus
-# the size of its slope and bends. Cost: not measured; watch "VCM d=2, random curves".
-EFFECT_SIZE, EFFECT_LEVEL = 0.5, 0.7
+# The effect of one sd of the only covariate has this part of the first function's sizes, that of one of d this part times
+# d^-1/2; its level has sd EFFECT_LEVEL of that, plus the size of its slope and bends. Cost: 1.0 for all had ratios of 3.1
+# for 2.7 (correlation .95, eps 1) and 8.5 for 7.2 (d = 8, eps .5); 0.5 for all 1.70 for 1.59 (30% treated, eps 1).
+EFFECT_SIZE, EFFECT_LEVEL = 0.7, 0.7
 
 # ------------------------------------------------------------------------------------------------ prior
 
@@ -289,6 +304,10 @@ ASYMMETRY, BAND_ASYMMETRY = 0.6, 0.9
 # (growing, n = 1000, eps 1, band .6). The common part was not measured; watch "noise skewed".
 BIAS_SLOPE, BIAS_REST, COMMON_BIAS = 0.7, 0.35, 0.8
 
+# The same along an effect of a covariate that is as often above as below its mean, that along the first function being 1;
+# groups of other shares have more (`measurements.column_parts`). Cost: with 1, radii and bands were wider for nothing.
+BIAS_EFFECT = 0.3
+
 # Least eigenvalue of the clip's mean derivative: a release is never multiplied by more than 20. Cost: not measured.
 MIN_JACOBIAN = 0.05
 
@@ -319,6 +338,10 @@ TYPICAL_RADIUS, SHAPE_PASSES, SHAPE_RANGE, TEMPER = 1.5, 6, 1.5, 0.3
 # prototype had coverage of .75 to .88 where a covariance of one size stood in for two (growth, visits, n = 5000), .88 to 1
 # with two. Watch "60 points each".
 MODEL_ERROR, TRACE_ERROR, LEAST_TRACE, MIN_GRADIENT_EIGENVALUE = 0.5, 0.3, 0.5, 0.1
+
+# Relative sd between the sd of curves' means and the unit that gradients show, with covariates. Cost: without the former,
+# a hopeless budget took its noise for spread, and effects were not shrunk.
+UNIT_ERROR = 0.25
 
 # ------------------------------------------------------------------------------------------------ bands
 

@@ -66,6 +66,11 @@ class AdaptiveCoordinator:
         return law.restored(np.asarray(np.kron(state.law.units.back, np.eye(state.longer.size))))
 
     @property
+    def contributing(self) -> float:
+        """The share of subjects who have points in the domain, as the released histogram of levels has it."""
+        return self._finished()[0].filled
+
+    @property
     def notices(self) -> tuple[str, ...]:
         """Sentences that a reader of the result must see."""
         return write_notices(self.plan, self._finished()[0])

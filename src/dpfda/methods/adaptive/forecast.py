@@ -19,14 +19,13 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds, uniform_moments
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.covariates import CovariateLaw, Units, assume_no_covariates
+from dpfda.methods.adaptive.covariates import CovariateLaw, Units, assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import Design, fit_design
 from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, first_weights
 from dpfda.methods.adaptive.level import Level
-from dpfda.methods.adaptive.matrices import power
-from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry
+from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, find_bias_root
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.methods.adaptive.posterior import Posterior, fit_posterior
 from dpfda.methods.adaptive.prior import ScaledMixture
@@ -36,7 +35,6 @@ from dpfda.methods.adaptive.start import lengthen, model_covariance, scale_mixtu
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.scaling import INTERCEPT
 from dpfda.protocol.statistics import (
-    DEGREES,
     LENGTH_CELLS,
     LONGEST_OCTAVE,
     SHORTEST_OCTAVE,
@@ -159,13 +157,13 @@ class _Setting:
         whitened = coordinates.whitener @ covariance @ coordinates.whitener.T
         dims = float(1 / (whitened**2).sum())
         law = _observe_chi(dims, self.n, math.sqrt(2) / self.precision(LengthHistogram))
-        asymmetry = find_asymmetry(self.plan)
+        asymmetry = find_asymmetry(self.plan, self.law)
         radius = choose_radius(law, last, self.n, weights, dims, asymmetry)
         found = law.attenuation(np.array([radius]))
         jacobian = float(found.kept[0]) * np.eye(len(whitened)) - float(found.clipped[0]) * whitened
         excess = float(law.excess(np.array([radius]), constants.SURE)[0])
         asked = (Asked(truth, coordinates, radius, jacobian, excess, excess),)  # rounds are near the truth at the end
-        root = np.kron(power(self.law.average, 0.5), np.diag(np.sqrt(bias_shares(size))))
+        root = find_bias_root(self.law, size)
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
         measured: dict[str, Measured] = {}
         posterior, open_now = None, (truth, np.zeros((len(truth), len(truth))))
@@ -211,21 +209,21 @@ def _standardise(plan: Plan, moments: Floats) -> CovariateLaw:
     if intercept:
         centred[0, 0] = 1.0
     scale = np.sqrt(np.maximum(np.diag(centred), constants.LEAST_SCALE**2))
-    products = np.zeros((DEGREES, columns, columns))
-    products[0] = centred / np.outer(scale, scale)
+    law = assume_uncorrelated(Units(centre, scale, intercept), np.zeros(columns))
     precision = math.hypot(*(_precision(plan, silo.name, CovariateMoments, slice(None)) for silo in plan.silos))
     statistic = next(
         each for planned in plan.rounds for each in planned.statistics if isinstance(each, CovariateMoments)
     )
-    bound = statistic.bound(plan.dimensions)
-    noise = (2 * bound.radius / precision) ** 2 * np.array([1.0, 2.0, 2.0, 2.0])
-    degrees = np.maximum(np.arange(DEGREES), 1)
-    prior = (constants.WAVE_SD / degrees) ** 2
-    prior[0] = constants.CORRELATION_SD**2
-    variances = np.broadcast_to((prior * noise / (prior + noise))[:, None, None], products.shape).copy()
-    if intercept:
-        variances[:, 0, 0] = 0.0
-    return CovariateLaw(products, variances, Units(centre, scale, intercept), np.zeros(columns))
+    noise = (2 * statistic.bound(plan.dimensions).radius / precision) ** 2 * np.array([1.0, 2.0, 2.0, 2.0])
+    average, within = centred / np.outer(scale, scale), law.within.copy()
+    within[0, int(intercept) :, int(intercept) :] = average[int(intercept) :, int(intercept) :]
+
+    def learn(roots: Floats) -> Floats:
+        return np.asarray(roots * np.sqrt(noise / (noise + (roots**2).sum(axis=-1)))[..., None])
+
+    loose = law.loose * math.sqrt(noise[0] / (noise[0] + constants.CORRELATION_SD**2))
+    found = replace(law, within=within, average=average, loose=loose)
+    return replace(found, mean_roots=learn(law.mean_roots), within_roots=learn(law.within_roots))
 
 
 def _guess_design(plan: Plan, density: Function | None) -> Design:

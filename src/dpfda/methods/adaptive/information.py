@@ -22,11 +22,14 @@ from dpfda.methods.adaptive.shape import smooth_variances
 
 @dataclass(frozen=True)
 class Information:
-    """B, its parts by degree of x (for errors of the covariates' law), and one-sd errors of the design and of clipping."""
+    """B; E[Phi F^T T_q] for each degree of x; and one-sd errors of B: of the design, of clipping, of covariates' means.
+
+    What may be wrong with the products around those means is added from `law`.
+    """
 
     matrix: Floats  # (d r, d L)
     degrees: Floats  # (DEGREES, r, L)
-    errors: Floats  # (ways, r, L)
+    errors: Floats  # (ways, d r, d L)
     law: CovariateLaw
     filled: float
 
@@ -40,14 +43,13 @@ class Information:
         """Covariances of one curve's centred gradient: from independent noise of size 1, from a smooth curve of size 1."""
         r, _ = self.shape
         gram, average = self.degrees[0][:, :r], self.filled * self.law.average
-        return np.kron(average, gram), np.kron(average, (gram * smooth_variances(r)) @ gram.T)
+        return self.gram(), np.kron(average, (gram * smooth_variances(r)) @ gram.T)
 
     @cached_property
     def _stacked(self) -> tuple[Floats, Floats]:
         """Errors next to each other, and on top of each other."""
-        r, longer = self.shape
         errors = self.errors.transpose(1, 0, 2)
-        return errors.reshape(r, -1), errors.reshape(-1, longer)
+        return errors.reshape(errors.shape[0], -1), errors.reshape(-1, errors.shape[2])
 
     def gram(self) -> Floats:
         """E[G G^T (x) Phi Phi^T]."""
@@ -58,31 +60,26 @@ class Information:
     def doubt(self, second: Floats) -> Floats:
         """Covariance of (B_true - B) delta for displacements delta with these second moments."""
         r, longer = self.shape
+        d = self.law.columns
+        wide, tall = self._stacked
+        found = (tall @ second).reshape(d * r, -1) @ wide.T
+        if d > 1:
+            found = found + self._doubt_products(second.reshape(d, longer, d, longer)).reshape(d * r, d * r)
+        return np.asarray(self.filled**2 * found)
+
+    def _doubt_products(self, second: Floats) -> Floats:
+        """... of what may be wrong with products around their means: how they change along x, and their averages."""
+        r, _ = self.shape
         d, law = self.law.columns, self.law
-        if d == 1:
-            wide, tall = self._stacked
-            return np.asarray(self.filled**2 * ((tall @ second).reshape(r, -1) @ wide.T))
-        blocks = second.reshape(d, longer, d, longer)
-        average = law.products[0]
-        mixed = np.einsum("ja,abkc,lk->jblc", average, blocks.transpose(0, 1, 2, 3), average, optimize=True)
-        found = np.zeros((d, r, d, r))
-        found += _sandwich(self.errors, mixed)
-        own = constants.COLUMN_ERROR**2 * (law.products[0] ** 2) * (d > 1)
+        found, root = np.zeros((d, r, d, r)), law.find_root()
+        inner, turned = np.zeros((d, r, r)), np.einsum("ja,jbkc,ka->abc", root, second, root, optimize=True)
+        every = self.degrees[0] @ turned @ self.degrees[0].T  # of every principal direction
         for j in range(d):
+            inner[j] = np.tensordot(law.loose[j] ** 2 + constants.COLUMN_ERROR**2 / d, every, 1)
             for k in range(d):
-                variances = law.variances[:, j, k].copy()
-                variances[0] += own[j, k]
-                if not variances.any():
-                    continue
-                roots = np.sqrt(variances)[:, None, None] * self.degrees
-                found[j, :, j, :] += np.einsum("qra,ab,qsb->rs", roots, blocks[k, :, k, :], roots, optimize=True)
-        return np.asarray(self.filled**2 * found.reshape(d * r, d * r))
-
-
-def _sandwich(errors: Floats, blocks: Floats) -> Floats:
-    """sum_k E_k X_jl E_k^T for all blocks."""
-    half = np.einsum("kra,jalb->kjrlb", errors, blocks, optimize=True)
-    return np.asarray(np.einsum("kjrlb,ksb->jrls", half, errors, optimize=True))
+                ways = np.tensordot(law.within_roots[j, k].T, self.degrees, 1)
+                found[j, :, j, :] += np.tensordot(ways @ second[k, :, k, :], ways, ((0, 2), (0, 2)))
+        return np.asarray(found + np.einsum("ja,abc,ka->jbkc", root, inner, root, optimize=True))
 
 
 def build_information(basis: Basis, longer: Basis, design: Design, law: CovariateLaw, filled: float) -> Information:
@@ -91,9 +88,29 @@ def build_information(basis: Basis, longer: Basis, design: Design, law: Covariat
     weighted = phi * design.mass[:, None]
     by_degree = np.stack([(weighted * degrees[:, [q]]).T @ functions for q in range(degrees.shape[1])])
     d, r, size = law.columns, basis.size, longer.size
-    matrix = np.einsum("qjk,qrl->jrkl", law.products, by_degree).reshape(d * r, d * size)
-    errors = np.concatenate([design.directions, _list_waves(design)]) @ products
-    return Information(filled * matrix, by_degree, errors.reshape(-1, r, size), law, filled)
+    ways = np.concatenate([design.directions, _list_waves(design)])
+    if d == 1 and law.units.intercept:
+        return Information(filled * by_degree[0], by_degree, (ways @ products).reshape(-1, r, size), law, filled)
+    moments = law.moments_at(design.nodes.u)
+    changes = _list_changes(design, law)  # (ways, nodes, d, d)
+    changes = np.concatenate([ways[:, :, None, None] * moments, changes * design.mass[:, None, None]])
+    moved = np.concatenate([(design.mass[:, None, None] * moments)[None], changes])
+    found = moved.transpose(0, 2, 3, 1).reshape(-1, len(phi)) @ products
+    found = found.reshape(-1, d, d, r, size).transpose(0, 1, 3, 2, 4).reshape(-1, d * r, d * size)
+    return Information(filled * found[0], by_degree, found[1:], law, filled)
+
+
+def _list_changes(design: Design, law: CovariateLaw) -> Floats:
+    """What one-sd errors of the covariates' means do to E[g g^T | x] at the nodes."""
+    means, degrees = law.means_at(design.nodes.u), evaluate_degrees(design.nodes.u)
+    found = []
+    for k in range(int(law.units.intercept), law.columns if law.units.intercept else 0):
+        for error in (degrees @ law.mean_roots[k]).T:
+            change = np.zeros((len(means), law.columns, law.columns))
+            change[:, k, :] += error[:, None] * means
+            change[:, :, k] += error[:, None] * means
+            found.append(change)
+    return np.array(found).reshape(-1, len(means), law.columns, law.columns)
 
 
 @lru_cache(maxsize=16)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.covariates import CovariateLaw
 from dpfda.methods.adaptive.evidence import Measured, measure_silo
 from dpfda.methods.adaptive.matrices import power
 from dpfda.methods.adaptive.state import State
@@ -15,8 +18,8 @@ from dpfda.protocol.plan import Plan
 def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str, Measured]:
     """Every silo's measurement of B theta."""
     size = plan.basis.size
-    factor = find_asymmetry(plan) * (constants.BAND_ASYMMETRY / constants.ASYMMETRY if for_band else 1.0)
-    root = np.kron(power(state.law.average, 0.5), np.diag(np.sqrt(bias_shares(size))))
+    factor = find_asymmetry(plan, state.law) * (constants.BAND_ASYMMETRY / constants.ASYMMETRY if for_band else 1.0)
+    root = find_bias_root(state.law, size)
     return {
         name: measure_silo(
             state.asked,
@@ -32,9 +35,27 @@ def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str
     }
 
 
-def find_asymmetry(plan: Plan) -> float:
+def find_asymmetry(plan: Plan, law: CovariateLaw) -> float:
     """How large the bias of clipping is taken to be, as a part of its bound."""
-    return constants.SYMMETRIC if plan.assumptions.symmetric else constants.ASYMMETRY
+    part = constants.SYMMETRIC if plan.assumptions.symmetric else constants.ASYMMETRY
+    return part * math.sqrt(float(column_parts(law).mean()))
+
+
+def find_bias_root(law: CovariateLaw, size: int) -> Floats:
+    """Where the bias of clipping points, over columns and functions; its length does not matter."""
+    columns = power(law.average, 0.5) * np.sqrt(column_parts(law))
+    return np.kron(columns, np.diag(np.sqrt(bias_shares(size))))
+
+
+def column_parts(law: CovariateLaw) -> Floats:
+    """Variance of the bias along every column, as a part of what its bound allows one of d columns.
+
+    A skewed outcome pulls the first function. For an effect, curves with positive and negative g would have to be clipped
+    differently: so are those of a small group, which are longer than others.
+    """
+    parts = np.minimum(constants.BIAS_EFFECT * np.maximum(law.longest, 1.0) ** 2, 1.0)
+    parts[0] = 1.0
+    return np.asarray(parts if law.units.intercept else np.ones_like(parts))
 
 
 def bias_shares(size: int) -> Floats:

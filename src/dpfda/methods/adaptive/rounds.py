@@ -12,10 +12,10 @@ import numpy as np
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.covariates import fit_products
+from dpfda.methods.adaptive.covariates import CovariateLaw, fit_products
 from dpfda.methods.adaptive.evidence import Answer, Asked, pool_silos
 from dpfda.methods.adaptive.finish import finish
-from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covariance
+from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covariance, learn_products, learn_unit
 from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, carry_weights, first_weights, free_counts
 from dpfda.methods.adaptive.matrices import fit_two
@@ -121,10 +121,15 @@ def pooled_precision(plan: Plan, index: int) -> float:
 def learn_covariates(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
     """How covariates go together and change along x, and the information with it."""
     law = fit_products(state.law, pool(plan, index, CovariateMoments, releases), state.filled, state.design)
+    state = change_law(plan, state, law)
+    return dataclasses.replace(state, covariance=assume_covariance(state.pooled, state.unit))
+
+
+def change_law(plan: Plan, state: State, law: CovariateLaw) -> State:
+    """With another law of the covariates, and the information that follows from it."""
     pooled = build_information(plan.basis, state.longer, state.design, law, state.filled)
     informations = spread_information(plan, state.longer, pooled, state.own_designs, state.informations)
-    covariance = assume_covariance(pooled, state.unit)
-    return dataclasses.replace(state, law=law, pooled=pooled, informations=informations, covariance=covariance)
+    return dataclasses.replace(state, law=law, pooled=pooled, informations=informations)
 
 
 def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
@@ -139,9 +144,8 @@ def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, R
     law = LengthLaw.start(weights, histogram.n, asked.longest)
     law = law.observe(shares / state.filled, float(histogram.sd[0]) / state.filled)
     precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
-    radius = choose_radius(
-        law, precision * state.filled, n, asked.weights, effective_dims(state, asked.coordinates), find_asymmetry(plan)
-    )
+    dims, asymmetry = effective_dims(state, asked.coordinates), find_asymmetry(plan, state.law)
+    radius = choose_radius(law, precision * state.filled, n, asked.weights, dims, asymmetry)
     return dataclasses.replace(state, lengths=law, question=dataclasses.replace(asked, radius=radius))
 
 
@@ -184,7 +188,7 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
         answer = Answer(len(state.asked), -release.values[vector], float(release.noise_sd[place.start]))
         answers[name] = (*answers.get(name, ()), answer)
     covariance = learn_covariance(state, companions, asked.coordinates, found)
-    unit = math.sqrt(float(covariance[0, 0]) / state.filled)
+    unit = learn_unit(state, covariance, found)
     state = dataclasses.replace(
         state,
         lengths=law,
@@ -194,6 +198,8 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
         answers=answers,
         carried=(law.all_weights(), -0.5 * math.log2(max(found.full_square, constants.LEAST_LENGTH_SQUARE))),
     )
+    if state.law.columns > 1:
+        state = change_law(plan, state, learn_products(state, companions, asked.coordinates))
     return estimate(plan, state)
 
 

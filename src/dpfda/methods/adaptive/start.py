@@ -84,7 +84,7 @@ def scale_mixtures(plan: Plan, longer: Basis, level: Level, law: CovariateLaw, u
     bin_width = 2.0 / next(kind.bins for kind in plan.rounds[0].statistics if isinstance(kind, LevelHistogram))
     level_sd = math.hypot(constants.LEVEL_FACTOR * unit, level.sd, bin_width / 2)
     found = [mixture.scaled(unit, level_sd)]
-    effect = constants.EFFECT_SIZE * unit
+    effect = constants.EFFECT_SIZE * math.sqrt(2 / law.columns) * unit
     return found + [mixture.scaled(effect, constants.EFFECT_LEVEL * effect, 1.0)] * (law.columns - 1)
 
 

@@ -110,6 +110,21 @@ const dpfdaQuestions = (() => {
       mean: model.coefficients, covariance, columns, size };
   };
 
+  // B-splines of a covariate on public knots, all but the first: de Boor's recurrence.
+  const splineEntries = ({ knots, degree }, [low, high], value) => {
+    const all = [...new Array(degree + 1).fill(low), ...knots, ...new Array(degree + 1).fill(high)], at = clip(value, [low, high]);
+    let piece = degree;
+    while (piece < all.length - degree - 2 && at >= all[piece + 1]) piece++;
+    let found = Array.from({ length: all.length - 1 }, (_, k) => Number(k === piece));
+    for (let order = 1; order <= degree; order++) {
+      found = Array.from({ length: found.length - 1 }, (_, k) => {
+        const rising = all[k + order] - all[k], falling = all[k + order + 1] - all[k + 1];
+        return (rising > 0 ? (at - all[k]) / rising * found[k] : 0) + (falling > 0 ? (all[k + order + 1] - at) / falling * found[k + 1] : 0);
+      });
+    }
+    return found.slice(1);
+  };
+
   const timesLimits = (limits, factor) => factor === 0 ? [0, 0] : [limits[0] * factor, limits[1] * factor].sort((a, b) => a - b);
   const ANYTHING = [-Infinity, Infinity];
 
@@ -309,9 +324,15 @@ const dpfdaQuestions = (() => {
     const model = result.model, law = readLaw(model);
     const limits = [model.limits[0] === null ? -Infinity : model.limits[0], model.limits[1] === null ? Infinity : model.limits[1]];
     const valueOf = (covariate, profile) => profile[covariate.name] ?? covariate.reference;
+    const byName = new Map(model.covariates.map((each) => [each.name, each]));
+    const factorEntries = ({ name, spline }, profile) => {
+      const covariate = byName.get(name), value = valueOf(covariate, profile);
+      if (covariate.bounds === null) return covariate.levels.slice(1).map((level) => Number(level === String(value)));
+      return spline === null ? [Number(value)] : splineEntries(spline, covariate.bounds, Number(value));
+    };
     const row = (profile) => {
-      const entries = model.covariates.flatMap((each) => each.bounds !== null ? [Number(valueOf(each, profile))]
-        : each.levels.slice(1).map((level) => Number(level === String(valueOf(each, profile)))));
+      const entries = model.terms.flatMap((term) => term.map((factor) => factorEntries(factor, profile))
+        .reduce((before, next) => before.flatMap((one) => next.map((other) => one * other)), [1]));
       return model.intercept ? [1, ...entries] : entries;
     };
     const short = (value) => typeof value === "number" ? String(Number(value.toPrecision(6))) : value;
