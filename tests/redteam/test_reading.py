@@ -15,7 +15,7 @@ pytest.importorskip("cryptography")
 from hospital import BASE, Hospital, N, open_consortium, with_values, write_csv
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables import Domain, Reading, find_source, load_curves
+from dpfda.curves.tables import Domain, Reading, find_source, load_curves, text_files
 from dpfda.curves.tables import loading as table_loading
 from dpfda.errors import InvalidInput
 from dpfda.federation.policy import SitePolicy
@@ -67,6 +67,64 @@ def test_a_blank_x_is_a_blank_whether_or_not_another_subject_has_a_date(tmp_path
 
     assert count_points("2019-02-01") == [1, 2]
     assert count_points("soon") == [1, 0]
+
+
+# ------------------------------------------------------------ lines of text files
+
+HEADER = ["id", "ward", "x", "y", "comment"]
+LINES = [[row[0], '"Ward 3, East"', f'"{row[1]}"', row[2], "ok"] for row in BASE]
+STRAY = [
+    '"', '"5', '5" scar', '"a"b', 'a""', '"""', '"5, 6', '"1\n2"', '"\n"', "1\r2", "\r", "\0", "1;2", "\x1a",
+]  # fmt: skip
+
+
+def write_lines(path: Path, changes: dict[tuple[int, int], str], end: str = "\n") -> str:
+    lines = [[changes.get((line, cell), old) for cell, old in enumerate(row)] for line, row in enumerate(LINES)]
+    text = "".join(",".join(row) + end for row in [HEADER, *lines])
+    path.write_bytes(text.encode())
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("stray", "end"),
+    [(stray, end) for stray in STRAY for end in ("\n", "\r\n", "\r") if end != "\r" or "\r" not in stray],
+)
+def test_a_stray_quote_is_the_affair_of_its_line(stray, end, tmp_path) -> None:
+    """One stray quote once turned every quoted comma of the file into a separator: 118 times what was paid for."""
+    usual = load(write_lines(tmp_path / "usual.csv", {}, end))
+    assert (usual.counts == 2).all()
+    for cell in (1, 2, 3, 4):
+        for line in (0, 1):
+            odd = write_lines(tmp_path / "odd.csv", {(line, cell): stray}, end)
+            assert others_are_unchanged(load(odd), usual), (line, cell)
+
+
+def test_two_stray_quotes_do_not_swallow_what_is_between(tmp_path) -> None:
+    """In order of visits, all rows between the two of one subject were one cell, also for `dpfda fit`."""
+    rows = sorted(([row[0], row[1], row[2], "ok"] for row in BASE), key=lambda row: row[1])
+    mine = [place for place, row in enumerate(rows) if row[0] == "s00"]
+    for place in (mine[0], mine[-1]):
+        rows[place][3] = '"'
+    path = tmp_path / "t.csv"
+    path.write_text("".join(",".join(row) + "\n" for row in [["id", "x", "y", "comment"], *rows]))
+    for how in ("never refuse", "refuse"):
+        assert (load(str(path), rows=how).counts == 2).all()
+
+
+def test_blocks_and_batches_do_not_matter(tmp_path, monkeypatch) -> None:
+    changes = {(5, 4): '"5', (9, 4): '"a ""b"" c"', (12, 1): "plain"}
+    path = write_lines(tmp_path / "t.csv", changes)
+    whole = load(path)
+    assert (whole.counts == 2).all()
+    for size in (7, 50, 200):
+        monkeypatch.setattr(text_files, "_BLOCK", size)
+        assert load(path) == whole
+
+
+def test_the_owner_is_asked_to_take_a_line_break_out_of_a_cell(tmp_path) -> None:
+    path = write_lines(tmp_path / "t.csv", {(3, 1): '"Ward 3,\nEast"'})
+    with pytest.raises(InvalidInput, match=r"Line 5 of t\.csv has 3 cells where the header has 5"):
+        load(path, rows="refuse")
 
 
 # ------------------------------------------------------------ workbooks

@@ -13,7 +13,6 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.failures import describe_error, explain_panic, is_made_by_rows
-from dpfda.curves.tables.files import PLAIN_LINES, STRICT, TOLERANT, BrokenRows
 from dpfda.curves.tables.gathering import Collector, NotSorted
 from dpfda.curves.tables.owner_view import Tally, find_doubts, refuse_copies, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
@@ -109,8 +108,7 @@ def read_curves(
     rows_at_once: int = BATCH_ROWS,
 ) -> tuple[Curves, Findings]:
     """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused if they may."""
-    tolerance, reader = TOLERANT if reading.never_refuses else STRICT, RowReader(reading)
-    may_be_sorted = True
+    reader, may_be_sorted = RowReader(reading), True
     while True:
         try:
             with open_batches(
@@ -118,18 +116,14 @@ def read_curves(
                 partial(choose_columns, source=source, reading=reading),
                 reading.separator,
                 rows_at_once,
-                tolerance,
+                tolerant=reading.never_refuses,
             ) as batches:
                 collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)
                 return _collect_curves(batches, reader, collector, source, keep, progress or _ignore)
-        except BrokenRows:
-            if tolerance != TOLERANT or source.kind != "csv":
-                raise
-            tolerance, reader = PLAIN_LINES, RowReader(reading, reader.text_ids)
         except NotSorted:
             may_be_sorted, reader = False, RowReader(reading, reader.text_ids)
         except MixedIds:
-            if tolerance == STRICT or reader.text_ids:
+            if not reading.never_refuses or reader.text_ids:
                 raise
             reader = RowReader(reading, text_ids=True)
 
