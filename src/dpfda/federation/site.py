@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.errors import InvalidInput, ProtocolError
-from dpfda.federation.approvals import Approvals, Window
+from dpfda.federation.approvals import Window
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.folder import SiteFolder
@@ -117,7 +117,7 @@ class Site:
         objections = policy.objections(terms, decisions.site)
         if objections:
             raise ProtocolError(" ".join(objections))
-        window = Approvals(self._folder).find_window(digest, policy)
+        window = decisions.find_window(digest, policy)
         window.check(time.time())
 
         def note(found: str) -> None:
