@@ -133,21 +133,25 @@ def _print_value(
         if curve.has_band:
             low, high = (format_number(side) for side in value.interval(level))
             line += f" ({level:.0%} interval {low} to {high}; p = {value.p_value:.3g} for zero)"
-        terminal.out.print(line + ".", markup=False)
+        terminal.out.print(show_plainly(line) + ".", markup=False)
 
 
 def _print_curve(curve: ReleasedCurve, places: Any, level: float, terminal: Terminal) -> None:
     import numpy as np
     from rich.table import Table
+    from rich.text import Text
 
     from dpfda.inference.showing import curve_columns
     from dpfda.report.formatting import format_number
 
     x = np.linspace(*curve.domain, _ROWS) if places is None else places
-    table = Table(title=curve.name, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(
+        title=Text(show_plainly(curve.name)), title_justify="left", box=None, pad_edge=False, header_style="bold"
+    )
     columns = curve_columns(curve, x, level)
     for name in columns:
-        table.add_column(curve.x_name if name == "x" else name.replace("_", " "), justify="right")
+        shown = curve.x_name if name == "x" else name.replace("_", " ")
+        table.add_column(Text(show_plainly(shown)), justify="right")
     for row in zip(*columns.values(), strict=True):
         table.add_row(*(format_number(float(value)) for value in row))
     terminal.out.print(table)
@@ -159,7 +163,7 @@ def _print_curve(curve: ReleasedCurve, places: Any, level: float, terminal: Term
             curve.argmax(level),
         )
         for line in (*lines, curve.argmin(level)):
-            terminal.out.print(str(line), markup=False)
+            terminal.out.print(show_plainly(str(line)), markup=False)
 
 
 def _write_files(
@@ -192,3 +196,8 @@ def _draw(curve: ReleasedCurve, level: float, target: str) -> bytes:
     figure = Figure(figsize=(8, 4.8), dpi=120, layout="constrained")
     curve.plot(figure.add_subplot(), level=level)
     return encode_figure(figure, target.rpartition(".")[2].lower())
+
+
+def show_plainly(text: str) -> str:
+    """A name from a result file as it may stand on a screen: nothing that a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
