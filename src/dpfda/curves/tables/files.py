@@ -21,7 +21,9 @@ def scan_file(path: Path, kind: str, sheet: str | None = None) -> pl.LazyFrame:
             from dpfda.curves.tables.workbook import read_sheet
 
             return read_sheet(path, sheet).lazy()
-        return _scan_parquet(path)
+        if kind == "parquet":
+            return _scan_parquet(path)
+        raise InvalidInput(f"{path.name} is of the kind {kind!r}, which is not read as a whole.")
 
 
 @contextmanager
