@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels wheel setup-system demo demo-federated test test-r test-all test-bounds check docs docs-check format bench audit fuzz clean
+.PHONY: help setup kernels wheel release setup-system demo demo-federated test test-r test-all test-bounds check docs docs-check format bench audit fuzz clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -24,6 +24,11 @@ kernels: $(STAMP)  ## compile the kernels ahead of time, if they are not current
 wheel: $(STAMP)  ## a wheel in dist/ that carries the compiled kernels of every instruction set
 	$(BIN)/python -m dpfda.native --all
 	$(BIN)/python -m build --no-isolation --wheel
+
+release: $(STAMP)  ## sdist and wheels in dist/, built twice and compared, with contents checked, SBOM and hashes
+	$(BIN)/python -m dpfda.native --all
+	$(BIN)/python -m release.third_party
+	$(BIN)/python -m release.build
 
 R_PACKAGES := r-base-core r-cran-jsonlite r-cran-testthat r-cran-ggplot2
 
@@ -52,7 +57,7 @@ test-r:          ## R CMD check of r/dpfda with its tests against the golden res
 	rm -rf out/r && mkdir -p out/r/repo/src/contrib && touch out/r/repo/src/contrib/PACKAGES
 	echo 'options(repos = c(CRAN = "file://$(CURDIR)/out/r/repo"))' > out/r/Rprofile
 	cd out/r && R CMD build --no-manual $(CURDIR)/r/dpfda
-	cd out/r && R_PROFILE_USER=$(CURDIR)/out/r/Rprofile R CMD check --no-manual dpfda_*.tar.gz
+	cd out/r && R_PROFILE_USER=$(CURDIR)/out/r/Rprofile DPFDA=$(CURDIR)/$(BIN)/dpfda R CMD check --no-manual dpfda_*.tar.gz
 	@tail -3 out/r/dpfda.Rcheck/00check.log | grep "Status: OK"
 
 BOUNDED := tests/properties tests/redteam/test_kernels.py tests/audit/silo/test_locality.py \

@@ -22,7 +22,7 @@ from dpfda.cli.commands.federate_demo import free_port
 from dpfda.curves.curves import Curves
 from dpfda.federation.consortium import ConsortiumFolder
 from dpfda.federation.decisions import Decisions
-from dpfda.federation.enrolment import request_enrolment, take_papers
+from dpfda.federation.enrolment import request_enrolment, take_credentials
 from dpfda.federation.flare.launch import ended_politely, make_command
 from dpfda.federation.flare.supervisor import Supervisor
 from dpfda.federation.folder import SiteFolder
@@ -61,10 +61,10 @@ def study_toml(names: list[str]) -> str:
 
 
 def enrol(root: Path, consortium: ConsortiumFolder, name: str, seed: int) -> SiteFolder:
-    """Keys, papers, data, policy, ledger."""
-    papers, _ = consortium.sign(request_enrolment(root / name, name), name, "bench", PASSPHRASE)
+    """Keys, credentials, data, policy, ledger."""
+    credentials, _ = consortium.sign(request_enrolment(root / name, name), name, "bench", PASSPHRASE)
     folder, data = SiteFolder(root / name), curves(seed)
-    take_papers(folder, papers, lambda _: True)
+    take_credentials(folder, credentials, lambda _: True)
     rows = zip(data.owners, data.x, data.y, strict=True)
     lines = [f"s{owner:05d},{float(x)!r},{float(y)!r}\n" for owner, x, y in rows]
     (root / f"{name}.csv").write_text("pid,t,value\n" + "".join(lines))

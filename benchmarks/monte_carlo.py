@@ -101,7 +101,7 @@ the same: the published method to 1e-10, the default method to the bit.
 _WHY_NOT = """
 The published method is a fixed number of equal steps, so that all repetitions and budgets are one batch of matrix products.
 The default method is not: what a round asks depends on what earlier rounds answered, and nearly all of its time at these
-sizes is the coordinator's own work on small matrices, which the engine runs as it is. A version for many repetitions at
+sizes is the coordinator's own work on small matrices, which the engine runs unchanged. A version for many repetitions at
 once would be a second implementation of the method, and its results no longer those of the code that users run. So the
 engine shares the data, the plan and the packing of curves, and leaves out ledger and messages; that is all.
 """

@@ -29,6 +29,7 @@ FINE = np.linspace(0, 1, 4001)
 LEVEL, SEED = 0.95, 20_261_117
 SIZES, BUDGETS = (1000, 5000), (1.0, 4.0)
 STEP = 1e-4
+SIZE = "error in standard errors"  # root mean square over x and repetitions; 1 if standard errors are right
 
 
 def sloped(x: Floats) -> Floats:
@@ -82,6 +83,8 @@ def ask_curve(found: dict[str, float], name: str, curve: ReleasedCurve, truth: F
     part = np.linspace(0.2, 0.4, 2001)
     low_mean, high_mean = curve.mean_over(0.2, 0.4).interval(LEVEL)
     found[f"{name}: average over 0.2 to 0.4"] = low_mean <= float(np.mean(truth(part))) <= high_mean
+    errors = (curve(GRID) - truth(GRID)) / curve.standard_error(GRID)
+    found[f"{name}: {SIZE}"] = float(np.mean(errors**2))
     found[f"{name}: place of the maximum"] = float(FINE[np.argmax(truth(FINE))]) in curve.argmax(LEVEL)
 
 
@@ -119,7 +122,8 @@ def measure(cell: tuple[str, int, float, int]) -> tuple[tuple[str, int, float, i
         for seed in range(repetitions):
             fit = estimator(epsilon, 1e-5, domain=(0, 1), y_bounds=(-5, 6), random_state=SEED + seed, **problem.terms)
             answers.append(ask(problem, fit.fit(problem.draw(n, np.random.default_rng([SEED, seed])))))
-    return cell, {question: float(np.mean([each[question] for each in answers])) for question in answers[0]}
+    shares = {question: float(np.mean([each[question] for each in answers])) for question in answers[0]}
+    return cell, {question: share**0.5 if question.endswith(SIZE) else share for question, share in shares.items()}
 
 
 def write_page(rows: list[tuple[tuple[str, int, float, int], dict[str, float]]], repetitions: int) -> str:
@@ -133,6 +137,13 @@ def write_page(rows: list[tuple[tuple[str, int, float, int], dict[str, float]]],
         "they hold at 101 points. The last question is a ratio: the half width of a contrast's band over that of two bands",
         "subtracted by hand.",
         "",
+        "*Error in standard errors* is the root mean square, over x and repetitions, of (estimate - truth) / standard",
+        "error: 1 if standard errors are right, less if the method's covariance is wide. A law's own draws are held",
+        "in 95% to 96% of cases by its bands, and in 97% by its sets for the place of a maximum. Where answers hold more",
+        "often here, the covariance is wide: it allows for a bias of clipping that symmetric data do not have, and leans",
+        "on its prior less than the estimate does. The slope at the left end is a pointwise interval at the worst place:",
+        "a curve that is strongly bent at an end is straightened there.",
+        "",
         "| problem | question | " + " | ".join(f"n = {n}, eps = {e:g}" for n in SIZES for e in BUDGETS) + " |",
         "|---|---|" + "---|" * (len(SIZES) * len(BUDGETS)),
     ]
@@ -141,7 +152,7 @@ def write_page(rows: list[tuple[tuple[str, int, float, int], dict[str, float]]],
         questions = next((list(found) for (problem, _, _), found in known.items() if problem == name), [])
         for question in questions:
             cells = [known.get((name, n, epsilon), {}).get(question) for n in SIZES for epsilon in BUDGETS]
-            form = "{:.2f}" if question.startswith("width") else "{:.1%}"
+            form = "{:.2f}" if question.startswith("width") or question.endswith(SIZE) else "{:.1%}"
             lines.append(
                 f"| {name} | {question} | " + " | ".join("" if c is None else form.format(c) for c in cells) + " |"
             )

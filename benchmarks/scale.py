@@ -170,7 +170,7 @@ def page(lines: list[str]) -> str:
             "Written by `python -m benchmarks.scale`. Unsorted Parquet rows (zstd) of rows / 10 subjects to a finished",
             "private mean with ledger and JSON, in one command with its default options, against polars reading and sorting",
             f"the same file in the same run. {os.cpu_count()} processors.{busy}",
-            "Reach: at most 1,000 MB, and at most 2 times the sort's time.",
+            "Target: at most 1,000 MB, and at most 2 times the sort's time.",
             "",
             "| rows | file, MB | polars read + sort, s / MB | streaming sort | `dpfda fit` | time ratio | CPU ratio |",
             "|---|---|---|---|---|---|---|",

@@ -53,7 +53,7 @@ have one length, batched matrix products are several times faster than that; "eq
 A fit is the default method from raw `Curves` to the function: checks, packing, all rounds, a ledger in memory, noise from
 the system's entropy, the coordinator. Growth is in the picture below the table.
 
-| what | reach | measured | met |
+| what | target | measured | met |
 |---|---|---|---|
 """
 

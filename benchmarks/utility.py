@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure what is chosen, print each cell as it is done, write the pages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.utility", description=__doc__)
     parser.add_argument("--families", nargs="*", choices=sorted(FAMILIES), default=list(FAMILIES), metavar="FAMILY",
-                        help=f"of {', '.join(FAMILIES)}")  # fmt: skip
+                        help=f"of {', '.join(FAMILIES)}".replace("%", "%%"))  # fmt: skip
     parser.add_argument("--n", nargs="*", type=int, default=None, help="only cells with these numbers of subjects")
     parser.add_argument("--eps", nargs="*", type=float, default=None, help="only cells with these epsilons")
     parser.add_argument("--reps", type=int, default=200, help="repetitions of a cell")

@@ -193,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     repeats = parser.parse_args().repeats
-    lines = ["| what | reach | measured | met |\n|---|---|---|---|\n"]
+    lines = ["| what | target | measured | met |\n|---|---|---|---|\n"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part in (cold_fits(folder, repeats), commands(folder, repeats), warm_fits(folder, repeats), others(folder)):

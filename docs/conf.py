@@ -57,6 +57,8 @@ napoleon_custom_sections = ["Guarantee"]
 # Looks: everything is served from the site itself
 html_theme = "furo"
 html_title = f"dpfda {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_search_summary = False  # summaries are fetched, which a browser refuses for pages opened as files
 html_show_sourcelink = False

@@ -50,8 +50,10 @@ def describe_parameter(parameter: Any) -> str:
     """One row of a command's table; an empty text for what is hidden."""
     if getattr(parameter, "hidden", False) or parameter.name in ("help", "install_completion", "show_completion"):
         return ""
-    names = parameter.opts if parameter.param_type_name == "option" else [parameter.name.upper()]
-    kind = "" if getattr(parameter, "is_flag", False) else f" {getattr(parameter, 'metavar', None) or ''}".rstrip()
+    if parameter.param_type_name == "argument":
+        names, kind = [parameter.metavar or parameter.name.upper()], ""
+    else:
+        names, kind = parameter.opts, "" if parameter.is_flag else f" {parameter.metavar or ''}".rstrip()
     meaning = clean(getattr(parameter, "help", None) or "").replace("|", r"\|").replace("\n", " ")
     required = " Required." if parameter.required else ""
     return f"| `{', '.join(names)}{kind}` | {meaning}{required} |"

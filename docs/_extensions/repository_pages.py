@@ -5,6 +5,7 @@ A page named here holds one line in docs/, a link to its file, for those who rea
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -13,6 +14,7 @@ from sphinx.application import Sphinx
 
 PAGES = {
     "CONTRIBUTING.md": "contributing",
+    "CODE_OF_CONDUCT.md": "code-of-conduct",
     "CHANGELOG.md": "changelog",
     "SECURITY.md": "security",
     "deploy/README.md": "how-to/deploy",
@@ -60,6 +62,8 @@ def read(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Sphinx calls this."""
+    """Sphinx calls this. A change of these extensions makes every page be read again."""
+    code = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    app.add_config_value("code_of_extensions", hashlib.sha256(code).hexdigest(), "env")
     app.connect("source-read", read)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

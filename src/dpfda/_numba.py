@@ -1,7 +1,8 @@
 """The fallback: numba compiles kernels when they are called, and keeps them in its cache on disk.
 
 numba looks at a kernel's own file when it decides whether a compiled copy on disk is still good. Kernels are put together
-from several files, so the copies here carry the digest of all of them: a change in any one makes all stale.
+from several files, so the copies here have the digest of all of them in their names: a change in any one makes all stale,
+and what another tree left behind, which this one may not even be able to read, is never opened.
 
 The first time that a kernel is compiled a line on stderr says so; on a terminal it goes on to count.
 """
@@ -33,7 +34,8 @@ def jitted(function: Callable[..., Any], **options: Any) -> Any:
     try:
         kernel: Any = numba.njit(cache=True, **OPTIONS, **options)(function)
         cache, file = kernel._cache, kernel._cache._cache_file
-        place = {"cache_path": cache._cache_path, "filename_base": cache._impl.filename_base + build}
+        base = f"{cache._impl.filename_base}{build}-{digest[:16]}"
+        place = {"cache_path": cache._cache_path, "filename_base": base}
         cache._cache_file = type(file)(**place, source_stamp=(file._source_stamp, digest))
     except (AttributeError, RuntimeError, TypeError):
         kernel = numba.njit(**OPTIONS, **options)(function)
@@ -80,7 +82,7 @@ class _Announcer(event.Listener):  # type: ignore[misc, unused-ignore]
         self._functions += 1
         if self._functions == 1:
             reason = load_library().reason or "a kernel is not in them"
-            print(f"dpfda: numba compiles the kernels, which takes some 10 s once ({reason}).", file=sys.stderr)
+            print(f"dpfda: numba compiles the kernels, which takes about 10 s, once ({reason}).", file=sys.stderr)
         if sys.stderr.isatty():
             print(f"\rdpfda: {self._functions} functions, {function.__name__} ...\033[K", end="", file=sys.stderr)
 

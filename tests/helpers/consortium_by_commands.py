@@ -67,7 +67,7 @@ class Consortium:
         (self.root / f"{name}.toml").write_text(policy.format(name=name))
         self.ran("site", "enrol", name, "--site", name)
         self.ran("consortium", "sign", "lipids", f"{name}.request", "--site", name, "--organisation", "clinic", *SECRET)
-        self.ran("site", "take", name, f"{name}.papers", "--yes")
+        self.ran("site", "take", name, f"{name}.credentials", "--yes")
         self.ran("site", "policy", name, f"{name}.toml", "--new-ledger")
 
     def propose(self, study, names, more="", sites=""):

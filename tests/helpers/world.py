@@ -19,7 +19,7 @@ from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.carried import CarriedTransport
 from dpfda.federation.consortium import ConsortiumFolder
 from dpfda.federation.decisions import Decisions
-from dpfda.federation.enrolment import request_enrolment, take_papers
+from dpfda.federation.enrolment import request_enrolment, take_credentials
 from dpfda.federation.flare.launch import make_command, make_environment, start_process, stop_process
 from dpfda.federation.flare.settings import encode_settings
 from dpfda.federation.flare.supervisor import Supervisor
@@ -74,11 +74,11 @@ def write_table(path, curves, columns=()):
 
 
 def enrol(consortium, root, name):
-    """A site's folder with its keys and papers."""
+    """A site's folder with its keys and credentials."""
     request = request_enrolment(root, name)
-    papers, _ = consortium.sign(request, name, "clinic", PASSPHRASE)
+    credentials, _ = consortium.sign(request, name, "clinic", PASSPHRASE)
     folder = SiteFolder(root)
-    take_papers(folder, papers, lambda fingerprints: fingerprints == consortium.fingerprints())
+    take_credentials(folder, credentials, lambda fingerprints: fingerprints == consortium.fingerprints())
     return folder
 
 

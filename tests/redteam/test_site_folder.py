@@ -29,7 +29,7 @@ from dpfda.errors import DpfdaError, InvalidInput, LedgerError, ProtocolError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.consortium import ConsortiumFolder
 from dpfda.federation.decisions import MOST_OPEN, Decisions
-from dpfda.federation.enrolment import take_papers
+from dpfda.federation.enrolment import take_credentials
 from dpfda.federation.flare.launch import make_command, make_environment
 from dpfda.federation.keys import make_signing_key, read_signing_key
 from dpfda.federation.ledger_record import record_position
@@ -280,7 +280,7 @@ def test_b4_terms_that_the_coordinator_did_not_sign_are_no_offer(made, key):
 
 
 def test_b8_there_is_no_job_and_no_file_of_the_coordinator(made):
-    """From a coordinator come papers and terms, as single documents with closed fields; no module here runs jobs."""
+    """From a coordinator come credentials and terms, as single documents with closed fields; no module here runs jobs."""
     from dpfda.federation import flare
 
     names = {entry.name for entry in os.scandir(next(iter(flare.__path__)))}
@@ -312,15 +312,15 @@ def test_f2_a_new_folder_holds_no_script_and_no_readme(made):
 # ---------------------------------------------------------------- F4
 
 
-def test_f4_papers_of_another_consortium_with_the_same_name_are_refused(made):
+def test_f4_credentials_of_another_consortium_with_the_same_name_are_refused(made):
     from dpfda.federation.enrolment import write_request
 
     if "alpha" in made.foreign.members():
         made.foreign.revoke("alpha")
-    papers, _ = made.foreign.sign(write_request(made.site, "alpha"), "alpha", "clinic", PASSPHRASE)
+    credentials, _ = made.foreign.sign(write_request(made.site, "alpha"), "alpha", "clinic", PASSPHRASE)
     before = describe_tree(made.site.root)
     with pytest.raises(InvalidInput, match="another consortium"):
-        take_papers(made.site, papers, lambda _: True)
+        take_credentials(made.site, credentials, lambda _: True)
     assert describe_tree(made.site.root) == before
 
 
@@ -624,7 +624,7 @@ def test_n5_a_policy_that_its_owner_did_not_set_is_refused(made):
     site = Site(made.site, simulation=True)
     generous.save(made.site.policy_path)
     for check in (lambda: check_ready(made.site, simulation=True), lambda: site.answer(subject(0), ask(0))):
-        with pytest.raises(InvalidInput, match=r"policy\.json was changed by somebody else"):
+        with pytest.raises(InvalidInput, match=r"policy\.json was changed by something other"):
             check()
 
 
@@ -706,7 +706,9 @@ def test_n8_a_column_that_the_policy_does_not_name_is_not_read(made, allow):
     Decisions(made.site).keep(sign_terms(terms, made.consortium.signing_key()))
     refused = CliRunner().invoke(app, ["site", "accept", str(made.site.root), "vcm", "--yes"])
     assert isinstance(refused.exception, InvalidInput)
-    assert "does not allow the covariate 'dose'; what it allows stands in [allow] covariates" in str(refused.exception)
+    assert "does not allow the covariate 'dose'; what it allows is listed in [allow] covariates" in str(
+        refused.exception
+    )
     accept(made.site, terms, made.consortium)
     with pytest.raises(InvalidInput, match="does not allow the covariate 'dose'"):
         check_ready(made.site, simulation=False)

@@ -201,8 +201,8 @@ def test_a_value_forced_into_an_object_does_not_reach_a_plan() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": 2},
-        {"schema": 4},
+        {"schema": 3},
+        {"schema": 5},
         {"builder": 1},
         {"builder": 3},
         {"schema": True},
@@ -223,13 +223,14 @@ def test_another_version_is_refused(change) -> None:
     "change",
     [
         *({"assume_symmetric": value} for value in (0, 1, None, "true", [True])),
+        *({"robust_sites": value} for value in (0, 1, None, "true", [True])),
         *({"outcome": value} for value in ("", "Binary", "ordinal", None, 0, ["binary"])),
         *({"visit_times": value} for value in (None, 0.5, "0.5", [True], ["0.5"], [[0.5]], [2.0], [0.5, 0.5])),
         {"visit_times": [place / 64 for place in range(65)]},
     ],
 )
 def test_declarations_have_ranges(change) -> None:
-    """Guard: the ranges of the three fields, and the domain that holds all times."""
+    """Guard: the ranges of the four fields, and the domain that holds all times."""
     fields = json.loads(honest_terms()[0].encode()) | change
     with pytest.raises(ProtocolError):
         StudyTerms.decode(ranges_json(fields))
@@ -238,7 +239,7 @@ def test_declarations_have_ranges(change) -> None:
 def test_declarations_change_neither_what_a_silo_is_asked_nor_its_price() -> None:
     """Guard: `Assumptions` are read by coordinators alone; a wrong declaration cannot cost privacy."""
     study = {"domain": (0.0, 1.0), "y_bounds": (-1.0, 1.0), "silos": (MINE,)}
-    declared = {"assume_symmetric": True, "outcome": "binary", "visit_times": (0.0, 0.5)}
+    declared = {"assume_symmetric": True, "outcome": "binary", "visit_times": (0.0, 0.5), "robust_sites": False}
     plain, other = (make_plan(StudyTerms("adaptive", **study, **more)) for more in ({}, declared))
     assert other.assumptions != plain.assumptions
     assert (other.rounds, other.silos, other.scaling) == (plain.rounds, plain.silos, plain.scaling)

@@ -66,7 +66,7 @@ design_row <- function(result, profile) {
   }
   strange <- setdiff(names(profile), names(result$covariates))
   if (length(strange)) {
-    stop("'", strange[1], "' is no covariate of this fit; choose from ", paste(names(result$covariates), collapse = ", "), ".", call. = FALSE)
+    stop("'", strange[1], "' is not a covariate of this fit; choose from ", paste(names(result$covariates), collapse = ", "), ".", call. = FALSE)
   }
   values <- lapply(result$covariates, profile_value, profile = profile)
   entries <- unlist(lapply(result$terms, function(term) {
@@ -134,7 +134,7 @@ effect <- function(result, name, level = NULL, per = 1) {
   column <- if (is.null(level)) name else paste0(name, ": ", level)
   place <- match(column, result$columns)
   if (is.na(place)) {
-    stop("'", column, "' is no coefficient of this fit; choose from ", paste(result$columns, collapse = ", "), ".", call. = FALSE)
+    stop("'", column, "' is not a coefficient of this fit; choose from ", paste(result$columns, collapse = ", "), ".", call. = FALSE)
   }
   row <- numeric(length(result$columns))
   row[place] <- per

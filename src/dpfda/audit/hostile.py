@@ -65,7 +65,9 @@ def honest_terms() -> list[StudyTerms]:
     given = PublishedConstants(T=5, weights=(1.0, 0.5), start=(0.5, 0.0, -0.1))
     return [
         StudyTerms("adaptive", domain, y_bounds, (mine,), n_basis=3, alpha=2.0),
-        StudyTerms("adaptive", domain, y_bounds, (mine, other), (number, category), basis="fourier"),
+        StudyTerms(
+            "adaptive", domain, y_bounds, (mine, other), (number, category), basis="fourier", robust_sites=False
+        ),
         StudyTerms(
             "adaptive",
             domain,

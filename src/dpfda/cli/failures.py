@@ -18,7 +18,7 @@ _SPENDING = (
 _AFTER_AN_INTERRUPTION = {
     "fit": _SPENDING.format("a fit"),
     "describe": _SPENDING.format("a search"),
-    "study": "Interrupted. Rounds that were answered are on record; dpfda study resume goes on where it stopped.",
+    "study": "Interrupted. Answered rounds are on record; dpfda study resume continues where it stopped.",
 }
 _INTERRUPTED = "Interrupted. No file is incomplete."
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever Typer keeps it

@@ -76,8 +76,8 @@ def describe_new_ledger(choice: LedgerChoice, epsilon: float, delta: float) -> s
     """What its owner has to know about a new ledger."""
     return (
         f"{choice.shown} allows epsilon = {epsilon:g} at delta = {delta:g} in total, for all studies of these data. "
-        "Keep it with the data and back it up while no study runs: it is the budget. Deleting it, or going on with an older "
-        "copy, would forget what was spent and break the promise; a copy of the data needs this same ledger (--ledger)."
+        "Keep it with the data and back it up while no study runs: it is the budget. Deleting it, or continuing with an "
+        "older copy, would forget what was spent and break the promise; a copy of the data needs the same ledger."
     )
 
 

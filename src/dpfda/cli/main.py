@@ -34,24 +34,31 @@ COMMANDS: dict[str, Entry] = {
     "fit": Entry(
         "dpfda.cli.commands.fit", "Estimate a mean or coefficient curves under differential privacy.", ANALYSE
     ),
-    "describe": Entry("dpfda.cli.commands.describe", "Help to choose public bounds without leaking.", ANALYSE),
-    "plan": Entry("dpfda.cli.commands.plan", "What a study can learn, before anything is collected or spent.", ANALYSE),
-    "report": Entry("dpfda.cli.commands.report", "Draw the report or figures of a result again.", ANALYSE),
-    "ask": Entry("dpfda.cli.commands.ask", "Profiles, contrasts, slopes, averages and tests of a result.", ANALYSE),
-    "export": Entry("dpfda.cli.commands.export", "Coefficients or grid values of a result.", ANALYSE),
+    "describe": Entry("dpfda.cli.commands.describe", "Help you choose public bounds without leaking.", ANALYSE),
+    "plan": Entry(
+        "dpfda.cli.commands.plan", "Forecast what a study can learn, before anything is collected or spent.", ANALYSE
+    ),
+    "report": Entry("dpfda.cli.commands.report", "Redraw the report or figures of a result.", ANALYSE),
+    "ask": Entry(
+        "dpfda.cli.commands.ask", "Ask a result for profiles, contrasts, slopes, averages and tests.", ANALYSE
+    ),
+    "export": Entry("dpfda.cli.commands.export", "Export coefficients or grid values of a result.", ANALYSE),
     "budget": Entry("dpfda.cli.commands.budget", "Set, show and verify the privacy budget of a data set.", BUDGET),
     "audit": Entry("dpfda.cli.commands.audit", "Attack this installation and test every privacy claim.", BUDGET),
+    "verify-install": Entry(
+        "dpfda.cli.commands.verify_install", "Are the installed files those that were released?", BUDGET
+    ),
     "consortium": Entry("dpfda.cli.commands.consortium", "Enrol the sites that may take part in studies.", SITES),
     "study": Entry("dpfda.cli.commands.study", "Coordinate a study across sites that keep their data.", SITES),
     "site": Entry("dpfda.cli.commands.site", "Take part in studies: policy, promise, log.", SITES),
     "federate-demo": Entry(
-        "dpfda.cli.commands.federate_demo", "A whole study here: a server, three sites, real data.", SITES
+        "dpfda.cli.commands.federate_demo", "Run a whole study here: a server, three sites, real data.", SITES
     ),
-    "demo": Entry("dpfda.cli.commands.demo", "A private curve of 15,205 real subjects, with a report.", EXAMPLES),
+    "demo": Entry("dpfda.cli.commands.demo", "Fit a private curve of 15,205 real subjects, with a report.", EXAMPLES),
     "datasets": Entry("dpfda.cli.commands.datasets", "List and export the public example data.", EXAMPLES),
     "simulate": Entry("dpfda.cli.commands.simulate", "Write simulated curves with a known truth.", EXAMPLES),
     "reproduce": Entry(
-        "dpfda.cli.commands.reproduce", "The paper's experiments, with a verdict on each claim.", EXAMPLES
+        "dpfda.cli.commands.reproduce", "Rerun the paper's experiments, with a verdict on each claim.", EXAMPLES
     ),
 }
 

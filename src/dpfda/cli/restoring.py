@@ -22,7 +22,9 @@ def check_result(ledger: Ledger, path: Path) -> None:
         repeat: dict[str, Any] = read_document(path)["repeat"]
         run, heads = str(repeat["run"]), list(repeat["heads"].values())
     except (KeyError, TypeError, AttributeError):
-        raise InvalidInput(f"{path} is no result of this version of dpfda; name the JSON or HTML of a fit.") from None
+        raise InvalidInput(
+            f"{path} is not a result of this version of dpfda; name the JSON or HTML file of a fit."
+        ) from None
     if not heads:
         raise InvalidInput(f"{path} names no ledger: it comes from a fit without one, so there is nothing to compare.")
     for head in heads:
@@ -50,14 +52,14 @@ def restore_ledger(
     said = "all that is left of the budget"
     if spent is not None:
         said = f"epsilon = {gaussian_epsilon(spent**0.5, delta):.4g} of {epsilon:g} in all, as the log shows"
-    if not yes and not typer.confirm(f"The new ledger {ledger} will be charged {said}, for good. Go on?"):
+    if not yes and not typer.confirm(f"The new ledger {ledger} will be charged {said}, for good. Continue?"):
         terminal.say("Nothing was changed.")
         raise typer.Exit(1)
     restored = restore(ledger, copy=copy, spent=spent, total=None if copy else (epsilon, delta), note=note)
     if audit is not None:
         audit.append("restore", outcome="restored", **record_position(restored))
     left = gaussian_epsilon(restored.remaining() ** 0.5, restored.delta)
-    terminal.say(f"Restored: {ledger} has epsilon = {left:.4g} left. Studies that were under way cannot go on.")
+    terminal.say(f"Restored: {ledger} has epsilon = {left:.4g} left. Studies that were under way cannot be resumed.")
 
 
 def _check_places(ledger: str, copy: str | None, total: tuple[float | None, float | None]) -> tuple[float, float]:
@@ -80,5 +82,5 @@ def _check_places(ledger: str, copy: str | None, total: tuple[float | None, floa
         opened = found.open()
         return opened.epsilon, opened.delta
     if total[0] is None or total[1] is None:
-        raise InvalidInput("Without --copy, say which total was set: --epsilon and --delta.")
+        raise InvalidInput("Without --copy, state the total that was set: --epsilon and --delta.")
     return _validate.positive("--epsilon", total[0]), _validate.fraction("--delta", total[1])

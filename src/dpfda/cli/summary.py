@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from dpfda.cli.terminal import Terminal
@@ -24,7 +26,7 @@ def print_summary(document: Document, terminal: Terminal) -> None:
 
     study, functions = document["study"], document["functions"]
     table = Table(title=study["title"], title_justify="left", box=None, pad_edge=False, header_style="bold")
-    table.add_column(study["x_label"].removesuffix(f" (days since {study['x_origin']})"), justify="right")
+    table.add_column(study["x_label"], justify="right")
     for function in functions:
         name = study["y_label"] if study["model"] == "mean" else function["name"]
         table.add_column(name, justify="right")
@@ -35,8 +37,15 @@ def print_summary(document: Document, terminal: Terminal) -> None:
     out = terminal.out
     out.print(table)
     for sentence in document["warnings"]:
-        out.print(f"Warning: {sentence}", markup=False)
+        out.print(f"Warning: {write_for_the_command_line(sentence)}", markup=False)
     out.print(_promise(document))
+
+
+def write_for_the_command_line(sentence: str) -> str:
+    """A sentence of the library in the terms of the command line."""
+    said = sentence.replace("estimator.forecast(n=..., m=...)", "dpfda plan")
+    said = said.replace("assume_symmetric=True", "--assume-symmetric").replace("outcome='binary'", "--outcome binary")
+    return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
 
 
 def _row(document: Document, place: int) -> list[str]:

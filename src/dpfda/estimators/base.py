@@ -87,6 +87,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         assume_symmetric: bool = False,
         outcome: str | None = None,
         visit_times: Sequence[float] = (),
+        robust_sites: bool = True,
         outside: str = "drop",
         variant: str = "sample-splitting",
         random_state: int | None = None,
@@ -107,6 +108,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         self.assume_symmetric = assume_symmetric
         self.outcome = outcome
         self.visit_times = visit_times
+        self.robust_sites = robust_sites
         self.outside = outside
         self.variant = variant
         self.random_state = random_state
@@ -149,6 +151,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         columns = {"id": id, "x": x, "y": y}
         if any(column is not None for column in columns.values()):
             X = self._read_frame(X, columns, y_levels)
+        self.x_name, self.y_name = x or "x", y or "y"
         declared = {"outcome": "binary"} if y_levels is not None and self.method == "adaptive" else {}
         if self.method == "nonprivate":
             return self._fit_reference(X)
@@ -236,6 +239,8 @@ class CurveEstimator(FittedFunctions, Parameters):
             _validate.choice("outcome", self.outcome, OUTCOMES[1:])
         if not isinstance(self.assume_symmetric, bool | np.bool_):
             raise InvalidInput(f"assume_symmetric must be True or False, got {self.assume_symmetric!r}.")
+        if not isinstance(self.robust_sites, bool | np.bool_):
+            raise InvalidInput(f"robust_sites must be True or False, got {self.robust_sites!r}.")
         times = _validate.vector("visit_times", self.visit_times)
         if (self.assume_symmetric or self.outcome is not None or times.size) and self.method == "published":
             raise InvalidInput("assume_symmetric, outcome and visit_times are for method='adaptive'; leave them out.")
@@ -328,6 +333,7 @@ class CurveEstimator(FittedFunctions, Parameters):
                 "assume_symmetric": bool(self.assume_symmetric),
                 "outcome": labels.get("outcome") or self.outcome or OUTCOMES[0],
                 "visit_times": tuple(_validate.vector("visit_times", self.visit_times).tolist()),
+                "robust_sites": bool(self.robust_sites),
             }
         if self.method == "published":
             public |= {"y_scale": self.y_scale, "constants": self.constants}

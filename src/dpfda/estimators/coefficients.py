@@ -26,7 +26,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
     ----------
     epsilon, delta, domain, y_bounds, basis, n_basis, alpha, method, random_state
         As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants, projection, variant,
-        assume_symmetric, outcome, visit_times and outside.
+        assume_symmetric, outcome, visit_times, robust_sites and outside.
     design_bounds : sequence of (low, high)
         PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
         the pair of column 0 may be left out. A single pair holds for every column but the intercept.
@@ -107,6 +107,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         assume_symmetric: bool = False,
         outcome: str | None = None,
         visit_times: Sequence[float] = (),
+        robust_sites: bool = True,
         outside: str = "drop",
         variant: str = "sample-splitting",
         random_state: int | None = None,
@@ -128,6 +129,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
             assume_symmetric=assume_symmetric,
             outcome=outcome,
             visit_times=visit_times,
+            robust_sites=robust_sites,
             outside=outside,
             variant=variant,
             random_state=random_state,

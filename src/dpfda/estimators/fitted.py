@@ -21,12 +21,12 @@ from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.law import Law, pad_mean
 from dpfda.inference.summary import write_estimand, write_summary_html
 from dpfda.methods.run import Outcome
-from dpfda.planning.expected_error import ExpectedError
+from dpfda.planning.expected_error import ExpectedError, found_insufficient_text
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import PrivacyStatement
 from dpfda.protocol.terms import StudyTerms
 
-_NEARLY_ALL = 0.99  # share of subjects that is not told from all of them
+_NEARLY_ALL, _VAGUE = 0.99, 0.03  # share that counts as all subjects; its sd above which nothing is said
 
 
 class FittedFunctions(Answers):
@@ -119,15 +119,19 @@ class FittedFunctions(Answers):
         self.limits_ = scaling.y_bounds
         self.law_ = self._make_law()
         self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)
-        self.estimand_, self.warnings_ = write_estimand(self.y_name, self.x_name, self.limits_), outcome.notices
+        self.estimand_ = write_estimand(self.y_name, self.x_name, self.limits_)
+        error = self.expected_error_
+        hopeless = (found_insufficient_text(error),) if error is not None and error.insufficient else ()
+        self.warnings_ = (*hopeless, *outcome.notices)
         return self
 
-    def _count_contributing(self, share: float | None) -> int | None:
-        """About how many subjects have points in the domain, to two digits; from releases, None if they do not show it."""
+    def _count_contributing(self, found: tuple[float, float] | None) -> int | None:
+        """About how many subjects have points in the domain, to two digits; None if releases do not show it."""
         subjects = sum(silo.n for silo in self.privacy_.silos)
-        if share is None or subjects == 0:
+        if found is None or subjects == 0 or found[1] > _VAGUE:
             return None
-        return subjects if share >= _NEARLY_ALL else int(float(f"{share * subjects:.2g}"))
+        share, sd = found
+        return subjects if share + 2 * sd >= _NEARLY_ALL else int(float(f"{share * subjects:.2g}"))
 
     def _name_columns(self, scaling: Scaling) -> Coding:
         """From the terms of a study across sites, which has names; else column-1, column-2, ..."""

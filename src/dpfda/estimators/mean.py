@@ -47,6 +47,9 @@ class PrivateMean(CurveEstimator):
         method="adaptive" only: declare what y is. "binary" says that all values are at one of the bounds.
     visit_times : sequence of float
         method="adaptive" only: PUBLIC times of scheduled visits, at which many points are expected.
+    robust_sites : bool
+        method="adaptive" with four silos or more: a silo whose releases are unlike those of all others (garbage, another
+        unit) counts less, the less the clearer it is. False: it is named in `warnings_`, and counts like any other.
     outside : {"drop", "refuse"}
         Points of raw curves with x outside the domain: left out, as a silo and the command line do, or refused. The owner
         is warned of them (`OwnerWarning`); a domain that misses every point is refused in any case.

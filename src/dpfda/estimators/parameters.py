@@ -44,7 +44,7 @@ class Parameters:
         for name, value in params.items():
             if name not in self._parameter_defaults():
                 raise InvalidInput(
-                    f"{name} is no parameter of {type(self).__name__}; choose from {', '.join(self.get_params())}."
+                    f"{name} is not a parameter of {type(self).__name__}; choose from {', '.join(self.get_params())}."
                 )
             setattr(self, name, value)
         return self

@@ -32,15 +32,29 @@ class Sites:
         How much sites differ in level: estimate and standard error, in units of y.
     probability : float
         How likely it is that sites differ at all, given the releases.
+    i_squared : (float, float, float)
+        I^2 of the level, with its 95% interval: the part of the differences between the sites' own levels that is real,
+        not sampling error or noise.
     heterogeneity : dict
         For each site the share of its own deviation that it keeps (an I^2 of its own): 0 if all sites are alike or
         nothing is known of it, near 1 if it speaks for itself.
+    oddness : dict
+        For each of three sites or more, how likely it is to be unlike all others: garbage, another unit, shuffled columns.
+    flagged : tuple of str
+        Sites that are more likely odd than not.
+    weights : dict
+        What each site counts for: 1, or less for flagged sites of a study with ``robust_sites`` and four sites or more.
+        The mean over subjects is that of subjects so weighted.
     """
 
     names: tuple[str, ...]
     between_sd: tuple[float, float]
     probability: float
+    i_squared: tuple[float, float, float]
     heterogeneity: dict[str, float]
+    oddness: dict[str, float]
+    flagged: tuple[str, ...]
+    weights: dict[str, float]
     _law: SiteLaw
     _basis: Basis
     _scaling: Scaling
@@ -53,7 +67,10 @@ class Sites:
         spread = law.level_sd[0] * scale, law.level_sd[1] * scale
         columns = len(scaling.design_bounds)
         longer = basis.resize(len(law.sites.mean) // columns)
-        return cls(law.names, spread, law.different, dict(law.shrinkage), law, longer, scaling, scaling.y_bounds)
+        odd = law.oddness
+        weights = {name: odd.trust.get(name, 1.0) for name in law.names}
+        known = law.different, law.heterogeneity, dict(law.shrinkage), dict(odd.probability), odd.flagged, weights
+        return cls(law.names, spread, *known, law, longer, scaling, scaling.y_bounds)
 
     def curve(self, name: str) -> ReleasedCurve:
         """A site's own curve, which borrows strength from the others as far as they are alike."""
@@ -71,7 +88,7 @@ class Sites:
         return self._make(self._law.new_site, "a new site")
 
     def to_frame(self, x: Any = None, level: float = 0.95) -> Any:
-        """A forest table: each site's average over the domain with its interval, and how much it keeps of its own."""
+        """A forest table: each site's average over the domain with its interval, what it keeps of its own, its weight."""
         rows = [(name, self.curve(name)) for name in self.names]
         rows += [("mean over subjects", self.mean()), ("a new site", self.new_site())]
         found = [curve.mean_over().interval(level) for _, curve in rows]
@@ -82,6 +99,7 @@ class Sites:
                 "low": np.array([low for low, _ in found]),
                 "high": np.array([high for _, high in found]),
                 "keeps": np.array([self.heterogeneity.get(name, np.nan) for name, _ in rows]),
+                "weight": np.array([self.weights.get(name, np.nan) for name, _ in rows]),
             }
         )
 

@@ -1,6 +1,6 @@
 """The site's own log: append-only, hash-chained, durable, and never sent anywhere.
 
-It is begun once, when a site takes its papers, and never by writing to it: a log that is lost is a reason to stop, since it
+It is begun once, when a site takes its credentials, and never by writing to it: a lost log is a reason to stop, since it
 shows how far the ledger was. Each line is JSON and holds the hash of the line before it. A second file, the head, holds the
 number of lines and the last hash, so that lines cut off at the end are noticed as well.
 
@@ -113,8 +113,8 @@ class AuditLog:
 
     def _describe_loss(self) -> str:
         return (
-            f"The audit log {self.path} is missing, and nobody else knows how far the ledger was: put its copy back; "
-            "without one, make a new folder with dpfda site enrol, and make up for the ledger with dpfda budget restore."
+            f"The audit log {self.path} is missing, and nothing else shows how far the ledger had come: put its copy back; "
+            "without one, make a new folder with dpfda site enrol, and settle the ledger with dpfda budget restore."
         )
 
     @contextmanager

@@ -85,7 +85,7 @@ class CarriedTransport(Generic[Plan, Question, Given]):
         return usable
 
     def _conclude(self, kind: str, usable: Mapping[str, object], answers: Answers) -> None:
-        missing = {site: answers.missing.get(site, "not believed") for site in self._sites if site not in usable}
+        missing = {site: answers.missing.get(site, "answer rejected") for site in self._sites if site not in usable}
         if self._on_answers is not None:
             self._on_answers(kind, {site: missing.get(site, ANSWERED) for site in self._sites})
         if len(usable) < self._closing.quorum:

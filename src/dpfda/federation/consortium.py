@@ -109,7 +109,7 @@ class ConsortiumFolder:
         return read_signing_key(self.sign_key)
 
     def fingerprints(self) -> dict[str, str]:
-        """What a site's owner compares by telephone before taking papers."""
+        """What a site's owner compares by telephone before taking credentials."""
         authority = read_certificate((self.ca / "ca.crt").read_bytes())
         return {
             "CA": fingerprint_certificate(authority),
@@ -142,7 +142,7 @@ class ConsortiumFolder:
         *,
         rename: bool = False,
     ) -> tuple[bytes, str]:
-        """Enrol a new site: its papers, and the fingerprint of its signing key.
+        """Enrol a new site: its credentials, and the fingerprint of its signing key.
 
         With `rename` the site may have another name here than it gave itself.
         """
@@ -204,16 +204,16 @@ class ConsortiumFolder:
         self, request: EnrolmentRequest, site: str, organisation: str, passphrase: bytes, days: int
     ) -> tuple[bytes, str]:
         authority, members = Authority.open(self.ca, passphrase), self.members()
-        papers = sign_enrolment(
+        credentials = sign_enrolment(
             request, authority, self.register, self.address(), self.signing_key(), site=site, organisation=organisation,
             validity=Validity(days),
         )  # fmt: skip
-        certificate = json.loads(papers)["body"]["certificate"]
+        certificate = json.loads(credentials)["body"]["certificate"]
         enrolled = self.register.entries().get(site, ())
         older = [each for each in (members[site].certificates if site in members else ()) if _digest(each) in enrolled]
         members[site] = Member(site, organisation, public_text(request.signing_key), (*older, certificate))
         self._write_members(members)
-        return papers, fingerprint_key(request.signing_key)
+        return credentials, fingerprint_key(request.signing_key)
 
     def _certify_server(self, authority: Authority, host: str) -> None:
         public = read_rsa_key(self.server_key).public_key()

@@ -25,12 +25,12 @@ def read_consortium_status(folder: ConsortiumFolder) -> dict[str, Any]:
         read_certificate(path.read_bytes()) for path in (folder.ca / "ca.crt", folder.server_certificate)
     )
     address, sites = folder.address(), list_sites(folder)
-    papers = {"CA": authority, "server": server}
+    credentials = {"CA": authority, "server": server}
     return {
         "consortium": address.consortium, "address": f"{address.host}:{address.port}", "server": state,
         "pid": None if state != "running" or holder is None else holder.pid, "sites": sites,
-        "certificates": {name: _end(each) for name, each in papers.items()},
-        "sentences": [*_warn_of_papers(papers), *(text for site in sites for text in site["sentences"])],
+        "certificates": {name: _end(each) for name, each in credentials.items()},
+        "sentences": [*_warn_of_credentials(credentials), *(text for site in sites for text in site["sentences"])],
     }  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def _describe_site(member: Member, contacts: dict[str, SiteContact] | None) -> d
         "site": member.name, "organisation": member.organisation, "certificates end": member.ends(), "state": state,
         "uses": _find_used(member, contact) if connected else None,
         "last hello": None if contact is None else contact.last_hello, "clock offset": offset,
-        "sentences": [*_warn_of_papers({f"site {member.name}": _newest(member)}), *_warn_of_clock(member.name, offset)],
+        "sentences": [*_warn_of_credentials({f"site {member.name}": _newest(member)}), *_warn_of_clock(member.name, offset)],
     }  # fmt: skip
 
 
@@ -101,9 +101,9 @@ def _end(certificate: x509.Certificate) -> str:
     return f"{certificate.not_valid_after_utc:%Y-%m-%d}"
 
 
-def _warn_of_papers(papers: dict[str, x509.Certificate]) -> list[str]:
+def _warn_of_credentials(credentials: dict[str, x509.Certificate]) -> list[str]:
     found = []
-    for name, certificate in papers.items():
+    for name, certificate in credentials.items():
         days = int((certificate.not_valid_after_utc.timestamp() - time.time()) // 86_400)
         if days < SOON:
             when = f"ends in {days} days" if days >= 0 else "has ended"

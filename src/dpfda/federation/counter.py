@@ -40,7 +40,9 @@ def write_counter(terms: StudyTerms, counter: Counter, key: Ed25519PrivateKey) -
     stated = terms.silo(counter.site)
     epsilon, delta = _validate.privacy_pair(counter.epsilon, counter.delta)
     if (epsilon, delta) == (stated.epsilon, stated.delta) and counter.window == Window():
-        raise InvalidInput("The counter-proposal is the proposal; give another --epsilon, --delta, --from or --until.")
+        raise InvalidInput(
+            "The counter-proposal equals the proposal; give a different --epsilon, --delta, --from or --until."
+        )
     body = {"terms": terms.digest(), "site": counter.site, "epsilon": epsilon, "delta": delta,
             "begins": counter.window.begins, "ends": counter.window.ends, "at": int(time.time())}  # fmt: skip
     return sign_document(COUNTER, body, key)
@@ -65,7 +67,7 @@ def take_counter(data: bytes, terms: StudyTerms, keys: Mapping[str, Ed25519Publi
         return read_counter(data, terms, site, keys[site])
     except (ProtocolError, KeyError, TypeError) as error:
         why = str(error) if isinstance(error, ProtocolError) else "it is not of an enrolled site"
-        raise InvalidInput(f"The counter-proposal is not believed: {why.rstrip('.')}.") from None
+        raise InvalidInput(f"The counter-proposal is rejected: {why.rstrip('.')}.") from None
 
 
 def apply_counter(terms: StudyTerms, counter: Counter) -> StudyTerms:
@@ -89,7 +91,7 @@ def rewrite_study(path: Path, target: Path, counter: Counter) -> StudyTerms:
     if read_study(target).terms != wanted:
         target.unlink()
         raise InvalidInput(
-            f"{path.name} could not be changed by itself; write epsilon and delta of {counter.site} by hand."
+            f"{path.name} could not be changed automatically; write epsilon and delta of {counter.site} by hand."
         )
     return wanted
 

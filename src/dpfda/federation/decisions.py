@@ -103,7 +103,7 @@ class Decisions:
         found = found or [offer for offer in offers if offer.is_called(words)]
         if len(found) > 1:
             raise InvalidInput(
-                f"{len(found)} offers begin so: {', '.join(offer.study for offer in found)}; give one of these ids."
+                f"{len(found)} offers begin with this: {', '.join(offer.study for offer in found)}; give one of these ids."
             )
         if not found:
             raise InvalidInput("There is no such offer; dpfda site inbox lists those that have arrived.")

@@ -2,11 +2,11 @@
 
 1. The site makes its two keys and a request with both PUBLIC keys, signed with the new signing key.
 2. The coordinator names the site, signs a certificate for the public RSA key, enters it into the register, and answers with
-   papers: the certificate, the CA's certificate, and the server's address with the coordinator's signing key.
-3. Two people compare the fingerprints of CA and signing key by telephone; then the site takes the papers.
+   credentials: the certificate, the CA's certificate, and the server's address with the coordinator's signing key.
+3. Two people compare the fingerprints of CA and signing key by telephone; then the site takes the credentials.
 
-Nothing secret travels. A site takes exactly these papers from its coordinator (and later signed terms); it writes every
-other file itself. Papers of a renewal must come from the same CA and the same signing key.
+Nothing secret travels. A site takes exactly these credentials from its coordinator (and later signed terms); it writes every
+other file itself. Credentials of a renewal must come from the same CA and the same signing key.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from dpfda.federation.keys import (
 from dpfda.federation.names import check_site_name
 from dpfda.federation.register import Register
 from dpfda.federation.seal import check_seal, write_seal
-from dpfda.federation.signing import PAPERS, REQUEST, open_document, parse_canonically, sign_document
+from dpfda.federation.signing import CREDENTIALS, REQUEST, open_document, parse_canonically, sign_document
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class EnrolmentRequest:
 
 
 @dataclass(frozen=True)
-class Papers:
+class Credentials:
     """What a site gets back, and what two people compare before it is used."""
 
     certificate: x509.Certificate
@@ -86,16 +86,16 @@ class Papers:
         return {"CA": fingerprint_certificate(self.authority), "coordinator": fingerprint_key(key)}
 
     @staticmethod
-    def read(data: bytes) -> Papers:
-        """Papers whose parts belong together; whether they are the right ones is what the fingerprints tell."""
+    def read(data: bytes) -> Credentials:
+        """Credentials whose parts belong together; whether they are the right ones is what the fingerprints tell."""
         try:
             fields = parse_canonically(data)["body"]
             address = Address(**fields["address"])
-            body = open_document(PAPERS, data, read_public_text(address.coordinator_key))
+            body = open_document(CREDENTIALS, data, read_public_text(address.coordinator_key))
             certificates = [read_certificate(str(body[name]).encode()) for name in ("certificate", "authority")]
         except (ProtocolError, KeyError, TypeError):
-            raise InvalidInput("The papers cannot be read; ask the coordinator for new ones.") from None
-        return Papers(certificates[0], certificates[1], address)
+            raise InvalidInput("The credentials cannot be read; ask the coordinator for new ones.") from None
+        return Credentials(certificates[0], certificates[1], address)
 
 
 # ---------------------------------------------------------------- at the site
@@ -117,41 +117,41 @@ def write_request(folder: SiteFolder, site: str) -> bytes:
     return sign_document(REQUEST, {"site": site, "csr": csr, "signing_key": public_text(key)}, key)
 
 
-def take_papers(folder: SiteFolder, data: bytes, confirm: Callable[[dict[str, str]], bool]) -> Papers:
-    """Take papers after a person confirmed their fingerprints; nothing changes on disk before that.
+def take_credentials(folder: SiteFolder, data: bytes, confirm: Callable[[dict[str, str]], bool]) -> Credentials:
+    """Take credentials after a person confirmed their fingerprints; nothing changes on disk before that.
 
     A renewal from the same CA and coordinator needs no confirmation; from another one it is refused.
     """
-    papers = Papers.read(data)
-    if papers.certificate.public_key() != read_rsa_key(folder.site_key).public_key():
+    credentials = Credentials.read(data)
+    if credentials.certificate.public_key() != read_rsa_key(folder.site_key).public_key():
         raise InvalidInput("The certificate is for another key; send the coordinator the request of this site.")
     try:
-        papers.certificate.verify_directly_issued_by(papers.authority)
+        credentials.certificate.verify_directly_issued_by(credentials.authority)
     except (ValueError, TypeError, InvalidSignature):
         raise InvalidInput("The certificate was not signed by the CA that came with it.") from None
-    check_site_name(common_name(papers.certificate))
-    renewal = _is_renewal(folder, papers)
-    if not renewal and not confirm(papers.fingerprints()):
+    check_site_name(common_name(credentials.certificate))
+    renewal = _is_renewal(folder, credentials)
+    if not renewal and not confirm(credentials.fingerprints()):
         raise InvalidInput("The fingerprints were not confirmed; nothing was changed.")
     if not renewal:
-        AuditLog(folder.audit).begin()  # before the papers: a folder that has them has a log
-    write_atomically(folder.authority, encode_certificate(papers.authority))
-    papers.address.write(folder.address_path)
-    write_atomically(folder.certificate, encode_certificate(papers.certificate))
+        AuditLog(folder.audit).begin()  # before the credentials: a folder that has them has a log
+    write_atomically(folder.authority, encode_certificate(credentials.authority))
+    credentials.address.write(folder.address_path)
+    write_atomically(folder.certificate, encode_certificate(credentials.certificate))
     write_seal(folder)
-    return papers
+    return credentials
 
 
-def _is_renewal(folder: SiteFolder, papers: Papers) -> bool:
+def _is_renewal(folder: SiteFolder, credentials: Credentials) -> bool:
     if not os.path.lexists(folder.certificate):
         return False
     check_seal(folder)  # a new seal must not cover somebody else's change
     known, address = read_certificate(folder.authority.read_bytes()), Address.read(folder.address_path)
     name = common_name(read_certificate(folder.certificate.read_bytes()))
-    same = papers.authority == known and papers.address.coordinator_key == address.coordinator_key
-    if not same or common_name(papers.certificate) != name:
+    same = credentials.authority == known and credentials.address.coordinator_key == address.coordinator_key
+    if not same or common_name(credentials.certificate) != name:
         raise InvalidInput(
-            "These papers are of another consortium, coordinator or site than this folder's; use a new folder for them."
+            "These credentials are of another consortium, coordinator or site than this folder's; use a new folder for them."
         )
     return True
 
@@ -170,7 +170,7 @@ def sign_enrolment(
     organisation: str,
     validity: Validity = SITE_VALIDITY,
 ) -> bytes:
-    """Sign a certificate, enter it into the register (beside an older one), and write the site's papers."""
+    """Sign a certificate, enter it into the register (beside an older one), and write the site's credentials."""
     if address.coordinator_key != public_text(key):
         raise InvalidInput("The address names another signing key than the coordinator's.")
     certificate = authority.sign_site(request.csr, site, organisation, validity)
@@ -180,4 +180,4 @@ def sign_enrolment(
         "address": asdict(address),
     }
     register.enrol(certificate)
-    return sign_document(PAPERS, body, key)
+    return sign_document(CREDENTIALS, body, key)

@@ -143,7 +143,7 @@ def make_request(key: rsa.RSAPrivateKey, site: str) -> bytes:
 def read_request(data: bytes) -> rsa.RSAPublicKey:
     """The public key of a request, and nothing else of it; refused if its sender does not hold the private key."""
     if len(data) > MAX_REQUEST:
-        raise InvalidInput("The request is too large to be one; ask the site for a new one.")
+        raise InvalidInput("The request is too large; ask the site for a new one.")
     try:
         request = x509.load_pem_x509_csr(data)
         public = request.public_key()
@@ -153,7 +153,7 @@ def read_request(data: bytes) -> rsa.RSAPublicKey:
     if not valid or not isinstance(public, rsa.RSAPublicKey):
         raise InvalidInput("The request is not signed by the RSA key that it holds; ask the site for a new one.")
     if not SMALLEST_KEY <= public.key_size <= LARGEST_KEY:
-        raise InvalidInput(f"The request's key has {public.key_size} bits; {KEY_BITS} are usual.")
+        raise InvalidInput(f"The request's key has {public.key_size} bits; it must have {KEY_BITS}.")
     return public
 
 

@@ -65,7 +65,7 @@ def check_pledges(audit: AuditLog, pledges: Mapping[str, Pledge]) -> None:
             raise LedgerError(
                 f"The audit log does not show that the terms {terms[:16]} were accepted and not declined since, so it is "
                 "not this site's latest, or the acceptance is an older one: put the latest copy of both back; without one, "
-                "decline these terms, and make up for the ledger with dpfda budget restore."
+                "decline these terms, and settle the ledger with dpfda budget restore."
             )
 
 

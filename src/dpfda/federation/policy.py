@@ -166,7 +166,7 @@ def _find_objections(allow: Allowed, terms: StudyTerms) -> list[str]:
     ):
         if listed is not None and value not in listed:
             found.append(
-                f"The policy does not allow the {word} {value!r}; what it allows stands in [allow] {_PLURALS[word]}."
+                f"The policy does not allow the {word} {value!r}; what it allows is listed in [allow] {_PLURALS[word]}."
             )
     for word, inner, outer in (("domain", terms.domain, allow.domain), ("y_bounds", terms.y_bounds, allow.y_bounds)):
         if outer is not None and not (outer[0] <= inner[0] and inner[1] <= outer[1]):

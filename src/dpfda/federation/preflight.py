@@ -36,7 +36,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Papers:
+class Credentials:
     """What a site shows and what it expects."""
 
     authority: Path
@@ -60,12 +60,12 @@ class _Own:
         return self.now < self.mine.not_valid_before_utc
 
 
-def check_connection(host: str, port: int, papers: Papers, timeout: float = 5.0) -> Finding:
+def check_connection(host: str, port: int, credentials: Credentials, timeout: float = 5.0) -> Finding:
     """Try to reach the server; what stands in the way, if anything does."""
     try:
-        own = _Own(read_certificate(papers.authority.read_bytes()), read_certificate(papers.certificate.read_bytes()),
-                   dt.datetime.now(dt.UTC))  # fmt: skip
-        key = read_rsa_key(papers.key)
+        authority, certificate = (path.read_bytes() for path in (credentials.authority, credentials.certificate))
+        own = _Own(read_certificate(authority), read_certificate(certificate), dt.datetime.now(dt.UTC))
+        key = read_rsa_key(credentials.key)
     except FileNotFoundError as error:
         return Finding("files", f"The file {error.filename} is missing: enrol this site first.")
     except InvalidInput as error:
@@ -81,29 +81,29 @@ def check_connection(host: str, port: int, papers: Papers, timeout: float = 5.0)
     except OSError as error:
         return _explain_unreached(error, host, port)
     with raw:
-        return _shake_hands(raw, host, port, papers, own)
+        return _shake_hands(raw, host, port, credentials, own)
 
 
-def _shake_hands(raw: socket.socket, host: str, port: int, papers: Papers, own: _Own) -> Finding:
+def _shake_hands(raw: socket.socket, host: str, port: int, credentials: Credentials, own: _Own) -> Finding:
     place = f"{host}:{port}"
     try:
-        with _context(papers, verify=True).wrap_socket(raw) as secure:
+        with _context(credentials, verify=True).wrap_socket(raw) as secure:
             theirs = x509.load_der_x509_certificate(secure.getpeercert(binary_form=True) or b"")
             refusal = _wait_for_refusal(secure, own)
     except ssl.SSLCertVerificationError as error:
-        return _explain_server(error, host, port, papers, own)
+        return _explain_server(error, host, port, credentials, own)
     except (OSError, ValueError) as error:
         return _explain_broken(error, place, own)
-    if common_name(theirs) != papers.identity:
+    if common_name(theirs) != credentials.identity:
         return Finding(
             "name",
-            f"The server at {place} calls itself {common_name(theirs)!r}, expected is {papers.identity!r}: wrong address, "
-            "or somebody else's server. Do not go on.",
+            f"The server at {place} calls itself {common_name(theirs)!r} instead of {credentials.identity!r}: wrong "
+            "address, or somebody else's server. Do not continue.",
         )
     if refusal is not None:
         return refusal
     days = (own.mine.not_valid_after_utc - own.now).days
-    return Finding("ok", f"Reached {papers.identity} at {place}; your certificate is valid for {days} more days.")
+    return Finding("ok", f"Reached {credentials.identity} at {place}; your certificate is valid for {days} more days.")
 
 
 def _wait_for_refusal(secure: ssl.SSLSocket, own: _Own) -> Finding | None:
@@ -119,13 +119,13 @@ def _wait_for_refusal(secure: ssl.SSLSocket, own: _Own) -> Finding | None:
     return _explain_refusal("", own) if closed or own.late or own.early else None
 
 
-def _context(papers: Papers, *, verify: bool) -> ssl.SSLContext:
+def _context(credentials: Credentials, *, verify: bool) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # knows no CA but the one below
     context.check_hostname = False  # the name that counts is the identity, checked afterwards
     context.verify_mode = ssl.CERT_REQUIRED if verify else ssl.CERT_NONE
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_verify_locations(papers.authority)
-    context.load_cert_chain(papers.certificate, papers.key)
+    context.load_verify_locations(credentials.authority)
+    context.load_cert_chain(credentials.certificate, credentials.key)
     return context
 
 
@@ -165,15 +165,21 @@ def _explain_refusal(reason: str, own: _Own) -> Finding:
             "the clock is slow.",
         )
     if "expired" in reason.lower():
-        return Finding("clock", "The server finds your certificate out of date, here it is not: one clock is wrong.")
+        return Finding(
+            "clock",
+            "The server considers your certificate out of date, but by this computer's clock it is not: one of the clocks "
+            "is wrong.",
+        )
     return Finding("refused", f"The server refused your certificate ({reason.lower() or 'connection closed'}).")
 
 
-def _explain_server(error: ssl.SSLCertVerificationError, host: str, port: int, papers: Papers, own: _Own) -> Finding:
+def _explain_server(
+    error: ssl.SSLCertVerificationError, host: str, port: int, credentials: Credentials, own: _Own
+) -> Finding:
     """The server's certificate did not convince us."""
-    theirs = _fetch_certificate(host, port, papers)
+    theirs = _fetch_certificate(host, port, credentials)
     if theirs is None:
-        return Finding("ca", f"The certificate of the server at {host}:{port} is not valid. Do not go on.")
+        return Finding("ca", f"The certificate of the server at {host}:{port} is not valid. Do not continue.")
     if error.verify_code in (_NOT_YET, _EXPIRED):
         begin, end = theirs.not_valid_before_utc, theirs.not_valid_after_utc
         if own.now < begin:
@@ -190,16 +196,16 @@ def _explain_server(error: ssl.SSLCertVerificationError, host: str, port: int, p
     return Finding(
         "ca",
         f"The server at {host}:{port} shows a certificate of another CA ({theirs.issuer.rfc4514_string()}, yours is "
-        f"{own.authority.subject.rfc4514_string()}): wrong server, an old CA file, or somebody in between. Do not go on.",
+        f"{own.authority.subject.rfc4514_string()}): wrong server, an old CA file, or somebody in between. Do not continue.",
     )
 
 
-def _fetch_certificate(host: str, port: int, papers: Papers) -> x509.Certificate | None:
+def _fetch_certificate(host: str, port: int, credentials: Credentials) -> x509.Certificate | None:
     """The certificate that was not accepted, to tell what is wrong with it; nothing is sent."""
     try:
         with (
             socket.create_connection((host, port), 5.0) as raw,
-            _context(papers, verify=False).wrap_socket(raw) as secure,
+            _context(credentials, verify=False).wrap_socket(raw) as secure,
         ):
             return x509.load_der_x509_certificate(secure.getpeercert(binary_form=True) or b"")
     except (OSError, ValueError):

@@ -52,7 +52,7 @@ def check_promise(terms: StudyTerms, policy: SitePolicy, site: str) -> Promise:
     loaded = policy.load_curves(terms)
     if loaded.curves.n != mine.n:
         raise InvalidInput(
-            f"The study states n = {mine.n} for {site!r}, the data hold {loaded.curves.n} subjects; "
+            f"The study states n = {mine.n} for {site!r}, but the data hold {loaded.curves.n} subjects; "
             "agree on the number with the coordinator (it is public) or correct the data source."
         )
     trial = Silo(
@@ -123,7 +123,8 @@ def _list_declarations(terms: StudyTerms) -> list[str]:
     """What the method may take for granted; a wrong declaration costs accuracy, never privacy."""
     said = [f"visits at {', '.join(f'{time:g}' for time in terms.visit_times)}"] if terms.visit_times else []
     said += [f"{terms.y} is of the kind {terms.outcome!r}"] if terms.outcome != "any" else []
-    return said + (["curves lie symmetrically around their mean"] if terms.assume_symmetric else [])
+    said += ["curves lie symmetrically around their mean"] if terms.assume_symmetric else []
+    return said + ([] if terms.robust_sites else ["a site that is unlike all others counts like any other"])
 
 
 def _describe_covariate(covariate: Any) -> str:

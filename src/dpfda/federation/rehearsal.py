@@ -92,6 +92,6 @@ class Rehearsal:
             raise ProtocolError("This rehearsal has not begun.")
         query = Query.decode(payload)
         if (query.run, query.round) != (subject.run, subject.round):
-            raise ProtocolError("The question is about another round than its signature.")
+            raise ProtocolError("The question is about a different round from its signature.")
         self.rounds += 1
         return self._silo.release(query).encode()

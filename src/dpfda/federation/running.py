@@ -154,7 +154,7 @@ class PatientTransport(CarriedTransport[StudyTerms, Query, Release]):
                 answers, lambda site, answer: self._study_wire.is_acceptance(plan, run, site, answer) or None
             )
             joined |= set(usable)
-            missing = {site: answers.missing.get(site, "not believed") for site in self._sites if site not in usable}
+            missing = {site: answers.missing.get(site, "answer rejected") for site in self._sites if site not in usable}
             self._note(INVITE, {site: missing.get(site, ANSWERED) for site in self._sites})
             pause = min(_LONGEST_ASK, 1.5 * pause)
 

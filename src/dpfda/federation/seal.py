@@ -1,4 +1,4 @@
-"""The site's own signature over the small files that decide what it does: papers and policy.
+"""The site's own signature over the small files that decide what it does: credentials and policy.
 
 Names, owners and modes are checked by `folder`; this tells a file that dpfda wrote on its owner's word from one that was
 put there since. Whoever holds the site's signing key can write a seal, so it protects against files that arrive, not
@@ -26,26 +26,26 @@ def write_seal(folder: SiteFolder) -> None:
 
 
 def check_seal(folder: SiteFolder, *, apart_from: str = "") -> None:
-    """Refuse to go on unless papers and policy are those that dpfda wrote here, and the keys belong to them.
+    """Refuse to go on unless credentials and policy are those that dpfda wrote here, and the keys belong to them.
 
     `apart_from` names a file that its owner is about to replace.
     """
     try:
         sealed = open_document(SEAL, folder.seal.read_bytes(), read_signing_key(folder.sign_key).public_key())
     except FileNotFoundError:
-        raise InvalidInput(f"{folder.seal} is missing: take the coordinator's papers first.") from None
+        raise InvalidInput(f"{folder.seal} is missing: take the coordinator's credentials first.") from None
     except ProtocolError:
         raise InvalidInput(
-            "seal.json or sign.key was changed by somebody else than dpfda; do not run this site."
+            "seal.json or sign.key was changed by something other than dpfda; do not run this site."
         ) from None
     now = _digest_files(folder)
     changed = [name for name in SEALED if sealed.get(name) != now.get(name) and name != apart_from]
     if changed or set(sealed) - set(SEALED):
         raise InvalidInput(
-            f"{', '.join(changed) or 'seal.json'} was changed by somebody else than dpfda since this site's owner last "
-            "decided; find out who did it, then give the command again that wrote it."
+            f"{', '.join(changed) or 'seal.json'} was changed by something other than dpfda since this site's owner last "
+            "decided; find out who did it, then repeat the command that wrote it."
         )
-    _check_papers(folder)
+    _check_credentials(folder)
 
 
 def read_site_name(folder: SiteFolder) -> str:
@@ -58,7 +58,7 @@ def read_site_name(folder: SiteFolder) -> str:
         ) from None
 
 
-def _check_papers(folder: SiteFolder) -> None:
+def _check_credentials(folder: SiteFolder) -> None:
     certificate, authority = (read_certificate(path.read_bytes()) for path in (folder.certificate, folder.authority))
     if certificate.public_key() != read_rsa_key(folder.site_key).public_key():
         raise InvalidInput("site.key is not the key of site.crt; do not run this site.")

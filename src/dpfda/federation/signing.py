@@ -25,12 +25,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from dpfda.errors import ProtocolError
 
 TERMS, ACCEPTANCE, QUERY, ANSWER = "terms", "acceptance", "query", "answer"
-REQUEST, PAPERS = "request", "papers"  # of enrolment
+REQUEST, CREDENTIALS = "request", "credentials"  # of enrolment
 DECLINE, SEAL = "decline", "seal"  # a site's own records
 APPROVAL, COUNTER = "approval", "counter"  # of a person; of a site that would accept other numbers
 REHEARSAL, REHEARSED = "rehearsal", "rehearsed"  # questions and answers that no silo with data ever opens or signs
 KINDS = (
-    TERMS, ACCEPTANCE, QUERY, ANSWER, REQUEST, PAPERS, DECLINE, SEAL, APPROVAL, COUNTER, REHEARSAL, REHEARSED,
+    TERMS, ACCEPTANCE, QUERY, ANSWER, REQUEST, CREDENTIALS, DECLINE, SEAL, APPROVAL, COUNTER, REHEARSAL, REHEARSED,
 )  # fmt: skip
 VERSION = 1
 MAX_DOCUMENT = 1_000_000
@@ -108,7 +108,7 @@ def open_acceptance(data: bytes, terms: str, site: str, public: Ed25519PublicKey
     """An acceptance of these terms by this site."""
     body = open_document(ACCEPTANCE, data, public)
     if set(body) != {"terms", "site", "ledger", "at", "begins", "ends"}:
-        raise ProtocolError("The acceptance does not hold what one holds.")
+        raise ProtocolError("The acceptance lacks fields or has unknown ones.")
     if (body["terms"], body["site"]) != (terms, site):
         raise ProtocolError("The acceptance is for other terms or of another site.")
     return body
@@ -176,7 +176,7 @@ def _split(data: bytes) -> tuple[bytes, bytes, bytes]:
 def _read_header(kind: str, header: bytes) -> Subject:
     fields = parse_canonically(header, MAX_HEADER)
     if not isinstance(fields, dict) or set(fields) != {"kind", "v", "terms", "run", "round", "site"}:
-        raise ProtocolError("The message's header does not hold what one holds.")
+        raise ProtocolError("The message's header lacks fields or has unknown ones.")
     if fields["kind"] != kind or fields["v"] != VERSION:
         raise ProtocolError(f"This is not a {kind} of version {VERSION}.")
     subject = Subject(fields["terms"], fields["run"], fields["round"], fields["site"])
@@ -205,7 +205,7 @@ def _signed_bytes(kind: str, header: bytes, payload: bytes) -> bytes:
 
 def _tag(kind: str) -> bytes:
     if kind not in KINDS:
-        raise ProtocolError(f"There are no signatures of the kind {kind!r}.")
+        raise ProtocolError(f"There are no signatures of kind {kind!r}.")
     return f"dpfda/{kind}/{VERSION}\n".encode()
 
 

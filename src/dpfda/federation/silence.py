@@ -17,7 +17,7 @@ from dpfda.federation.contact import Contact
 from dpfda.federation.flare.settings import ClientSettings
 from dpfda.federation.folder import SiteFolder
 from dpfda.federation.lock import read_lock
-from dpfda.federation.preflight import Finding, Papers, check_connection
+from dpfda.federation.preflight import Credentials, Finding, check_connection
 
 RECENT = 15.0  # seconds: hellos come every five, and wait four for their answer
 CLOCK_OFF = 60.0  # seconds between two clocks that are worth a sentence
@@ -51,7 +51,7 @@ def look_at_connection(folder: SiteFolder, timeout: float = 3.0) -> Connection:
     last = None if contact is None else contact.last_contact
     if state == "running" and is_fresh(contact):
         assert contact is not None
-        return Connection(True, Finding("ok", "It hears its server."), last, contact.clock_offset)
+        return Connection(True, Finding("ok", "It is in contact with its server."), last, contact.clock_offset)
     if state != "running":
         words = {"killed": "It was killed; start it again", "ended": "It was stopped", "never": "It never ran"}
         known = "" if state != "killed" or holder is None else f" (it was process {holder.pid})"
@@ -84,8 +84,8 @@ def _find_cause(folder: SiteFolder, contact: Contact | None, timeout: float) -> 
         settings = ClientSettings.of(folder)
     except (DpfdaError, OSError) as error:
         return Finding("files", str(error))
-    papers = Papers(settings.authority, settings.certificate, settings.key, settings.identity)
-    found = check_connection(settings.host, settings.port, papers, timeout)
+    credentials = Credentials(settings.authority, settings.certificate, settings.key, settings.identity)
+    found = check_connection(settings.host, settings.port, credentials, timeout)
     if not found.good:
         return found
     if contact is not None and contact.state == "refused":

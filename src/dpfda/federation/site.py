@@ -89,7 +89,7 @@ class Site:
         query = Query.decode(payload)
         facts.update(study=name_study(opened.terms), query=query.digest())
         if (query.run, query.round) != (subject.run, subject.round):
-            raise ProtocolError("The question is about another round than its signature.")
+            raise ProtocolError("The question is about a different round from its signature.")
         before = opened.silo.ledger.position().debits
         release = opened.silo.release(query)
         record = record_position(opened.silo.ledger)
@@ -135,7 +135,7 @@ class Site:
         return self._open[digest]
 
     def _stamp(self, digest: str) -> Stamp:
-        """Changes when the policy, its seal, the terms, the decision or the papers change."""
+        """Changes when the policy, its seal, the terms, the decision or the credentials change."""
         folder, name = self._folder, f"{digest}.json"
         records = (folder.terms / name, folder.acceptances / name, folder.approvals / name)
         return tuple(map(_stamp_file, (folder.policy_path, folder.seal, folder.address_path, *records)))

@@ -76,7 +76,7 @@ def _describe(connection: Connection) -> str:
         clock = f", clocks differ by {abs(connection.clock_offset or 0.0):.1f} s"
         return f"connected to its server{clock}." + (f" {connection.clock}" if connection.clock else "")
     if connection.last_contact is None:
-        return f"it has never heard from its server. {connection.finding.sentence}"
+        return f"it has never had contact with its server. {connection.finding.sentence}"
     ago = time.time() - connection.last_contact
     return f"last contact with its server {ago:.0f} s ago. {connection.finding.sentence}"
 

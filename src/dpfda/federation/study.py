@@ -20,7 +20,7 @@ from dpfda.protocol.plans.registry import default_basis, make_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.terms import OUTCOMES, CovariateTerms, SiloTerms, StudyTerms
 
-DECLARATIONS = ("assume_symmetric", "outcome", "visit_times")
+DECLARATIONS = ("assume_symmetric", "outcome", "visit_times", "robust_sites")
 _TOP = (
     "consortium", "name", "model", "domain", "y_bounds", "x", "y", "basis", "n_basis", "alpha", "method", "constants",
     "variant", "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites", *DECLARATIONS,
@@ -51,7 +51,7 @@ def make_estimator(terms: StudyTerms) -> Any:
         "domain": terms.domain, "y_bounds": terms.y_bounds, "basis": terms.basis, "n_basis": terms.n_basis,
         "alpha": terms.alpha, "method": terms.method, "constants": terms.constants,
         "variant": terms.variant,
-        "assume_symmetric": terms.assume_symmetric, "visit_times": terms.visit_times,
+        "assume_symmetric": terms.assume_symmetric, "visit_times": terms.visit_times, "robust_sites": terms.robust_sites,
         "outcome": None if terms.outcome == OUTCOMES[0] else terms.outcome,
     }  # fmt: skip
     if terms.model == "mean":

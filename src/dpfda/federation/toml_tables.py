@@ -31,7 +31,7 @@ def refuse_unknown_names(where: str, table: Any, names: Collection[str]) -> dict
     for name in table:
         if name not in names:
             near = difflib.get_close_matches(str(name), list(names), n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(names))}."
+            hint = f"did you mean {near[0]!r}?" if near else f"the known ones are {', '.join(sorted(names))}."
             raise InvalidInput(f"{where} has the unknown setting {name!r}; {hint}")
     return dict(table)
 

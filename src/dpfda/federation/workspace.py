@@ -60,7 +60,7 @@ class StudyFolder:
         if found is not None:
             found.done = max(found.done, self.rounds_done())
         if found is not None and found.phase in UNDER_WAY and read_lock(self.lock)[0] != "running":
-            found.end("killed", "The run ended without a word; nothing is lost: run dpfda study resume.")
+            found.end("killed", "The run ended without a message; nothing is lost: run dpfda study resume.")
         return found
 
     def rounds_done(self) -> int:

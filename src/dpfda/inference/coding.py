@@ -119,7 +119,7 @@ class Coding:
     def column(self, name: str) -> int:
         """The place of a column by its name."""
         if name not in self._index:
-            raise InvalidInput(f"{name!r} is no coefficient of this fit; choose from {', '.join(self.columns)}.")
+            raise InvalidInput(f"{name!r} is not a coefficient of this fit; choose from {', '.join(self.columns)}.")
         return self._index[name]
 
     def covariate(self, name: str) -> Covariate:
@@ -128,7 +128,7 @@ class Coding:
             if covariate.name == name:
                 return covariate
         known = ", ".join(each.name for each in self.covariates)
-        raise InvalidInput(f"{name!r} is no covariate of this fit" + (f"; choose from {known}." if known else "."))
+        raise InvalidInput(f"{name!r} is not a covariate of this fit" + (f"; choose from {known}." if known else "."))
 
     def complete(self, profile: Mapping[str, Any]) -> dict[str, float | str]:
         """The profile with references for what it leaves out; an intercept in it must be 1."""

@@ -10,6 +10,7 @@ had (cosines), differences alone decide. Cells between 401 equidistant nodes are
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from scipy.special import erfcinv
 
 from dpfda._typing import Floats, Interval
 from dpfda.inference.critical import KNOWN, solve_one_sided
+from dpfda.inference.hypotheses import write_place
 
 if TYPE_CHECKING:
     from dpfda.inference.curve import ReleasedCurve
@@ -54,8 +56,12 @@ class Extremum:
         return any(low <= x <= high for low, high in self.intervals)
 
     def __repr__(self) -> str:
-        where = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in self.intervals)
-        return f"{self.kind} {self.value:.4g} at {self.x:.4g} ({self.level:.0%} confidence set: {where})"
+        return self.describe(write_place)
+
+    def describe(self, write: Callable[[float], str]) -> str:
+        """In words, places written by `write`."""
+        where = ", ".join(f"{write(low)} to {write(high)}" for low, high in self.intervals)
+        return f"{self.kind} {self.value:.4g} at {write(self.x)} ({self.level:.0%} confidence set: {where})"
 
 
 def find_extremum(curve: ReleasedCurve, level: float, sign: float) -> Extremum:

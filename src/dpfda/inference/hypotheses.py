@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 _HALVINGS = 60
 
 
+def write_place(x: float) -> str:
+    """A place as a number of four digits."""
+    return f"{x:.4g}"
+
+
 @dataclass(frozen=True)
 class Excluded:
     """An interval of x on which the band excludes zero, and on which side the curve lies: 1 above, -1 below."""
@@ -24,8 +30,12 @@ class Excluded:
     high: float
     sign: int
 
+    def describe(self, write: Callable[[float], str]) -> str:
+        """In words, places written by `write`."""
+        return f"({write(self.low)} to {write(self.high)}: {'above' if self.sign > 0 else 'below'})"
+
     def __repr__(self) -> str:
-        return f"({self.low:.4g} to {self.high:.4g}: {'above' if self.sign > 0 else 'below'})"
+        return self.describe(write_place)
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,11 @@ class CurveTest:
         return not self.rejected
 
     def __repr__(self) -> str:
-        where = f" on {', '.join(map(repr, self.intervals))}" if self.intervals else ""
+        return self.describe(write_place)
+
+    def describe(self, write: Callable[[float], str]) -> str:
+        """In words, places written by `write`."""
+        where = f" on {', '.join(each.describe(write) for each in self.intervals)}" if self.intervals else ""
         verdict = f"rejected{where}" if self.rejected else "not rejected"
         return f"{self.hypothesis}: p = {self.p_value:.3g}, {verdict} (level {self.level:g})"
 

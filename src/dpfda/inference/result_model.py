@@ -50,7 +50,7 @@ def _read_law(model: Mapping[str, Any]) -> Law:
     mean = np.asarray(model["coefficients"], dtype=np.float64)
     low, high = (float(end) for end in model["domain"])
     if mean.ndim != 2 or not low < high:
-        raise InvalidInput("the model's coefficients or its domain cannot be.")
+        raise InvalidInput("the model's coefficients or its domain are impossible.")
     functions = _check_functions(StoredFunctions((low, high), model["functions"]))
     return Law(functions, mean, _read_covariance(model["covariance"], mean.size))
 
@@ -59,7 +59,7 @@ def _read_covariance(entries: Any, size: int) -> Floats | None:
     if entries is None:
         return None
     if len(entries) != size * (size + 1) // 2:
-        raise InvalidInput("the model's covariance has another size than its coefficients.")
+        raise InvalidInput("the model's covariance does not have the size of its coefficients.")
     covariance = np.zeros((size, size))
     covariance[np.tril_indices(size)] = entries
     lower = np.tril(covariance, -1)
@@ -77,5 +77,5 @@ def _check_functions(functions: StoredFunctions) -> StoredFunctions:
         right = fields["kind"] == POLYNOMIALS and len(lengths) == len(breaks) - 1 and all(lengths)
         right = right and breaks[0] == 0 and breaks[-1] == 1 and bool((np.diff(breaks) > 0).all())
     if not right:
-        raise InvalidInput("the model's functions are not described as they must be.")
+        raise InvalidInput("the model's functions are not described correctly.")
     return functions

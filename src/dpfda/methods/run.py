@@ -50,7 +50,7 @@ class Outcome:
     """What a study ends with, in the plan's units: coefficients, covariance and errors if known, whether all was private.
 
     `notices` are sentences that a reader of the result must see; `contributing` is the share of subjects who have points in
-    the domain, as releases show it. `heads` holds the head that the last release of each
+    the domain, as releases show it, and its standard deviation. `heads` holds the head that the last release of each
     silo carries: it shows an older ledger later.
     """
 
@@ -61,7 +61,7 @@ class Outcome:
     heads: Mapping[str, str] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     sites: SiteLaw | None = None
-    contributing: float | None = None
+    contributing: tuple[float, float] | None = None
 
 
 def make_coordinator(terms: StudyTerms) -> Coordinator:

@@ -14,8 +14,8 @@ def main(arguments: list[str]) -> int:
     """0 when the objects are there."""
     parser = argparse.ArgumentParser(prog="python -m dpfda.native", description="Compile the kernels ahead of time.")
     parser.add_argument("--checked", action="store_true", help="with a check of every index, for tests")
-    parser.add_argument("--all", action="store_true", help="for every kind of machine, as a release has them")
-    parser.add_argument("--force", action="store_true", help="also if they are current")
+    parser.add_argument("--all", action="store_true", help="for every kind of machine, as in a release")
+    parser.add_argument("--force", action="store_true", help="even if they are current")
     parser.add_argument("--one", nargs=2, metavar=("SET", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.one:
@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
     if not options.force and is_current(options.checked, options.all):
         return 0
     start = time.monotonic()
-    print("Compiling the kernels for each instruction set, half a minute or so ...", flush=True)
+    print("Compiling the kernels for each instruction set, once for this source tree ...", flush=True)
     made = build(options.checked, options.all)
     names = ", ".join(made["objects"])
     print(f"{len(made['entries'])} kernels for {names} in {time.monotonic() - start:.0f} s.")

@@ -223,21 +223,25 @@ def _guess(name: str, value: float | None, plan: Plan) -> float:
 def insufficient_text(expected: ExpectedError) -> str:
     """What somebody reads whose budget is too small."""
     return (
-        f"This budget is too small for so few subjects: the expected squared error {expected.total:.2g} (of which privacy "
-        f"{expected.privacy:.2g}) is of the order of what a plausible curve varies by ({expected.signal:.2g}), judged by "
-        "y_bounds. Expect a level, not a shape; estimator.forecast(n=..., m=...) shows what more subjects or a larger "
-        "epsilon would bring."
+        f"This budget is too small for so few subjects: the expected squared error {_write(expected.total)} (of which "
+        f"privacy {_write(expected.privacy)}) is of the same order as the variation of a plausible curve "
+        f"({_write(expected.signal)}), judged by y_bounds. Expect a level, not a shape; estimator.forecast(n=..., m=...) "
+        "shows what more subjects or a larger epsilon would bring."
     )
 
 
 def found_insufficient_text(expected: ExpectedError) -> str:
     """The same after a fit, judged by what was released."""
     return (
-        "The estimate shows little more than a level: by what was released, its expected squared error is "
-        f"{expected.total:.2g} (of which privacy {expected.privacy:.2g}), and the curve varies by about "
-        f"{expected.signal:.2g}. More subjects or a larger epsilon would help; estimator.forecast(n=..., m=...) shows "
-        "by how much."
+        "The estimate shows little more than a level: judging by what was released, its expected squared error is "
+        f"{_write(expected.total)} (of which privacy {_write(expected.privacy)}), while the curve varies by about "
+        f"{_write(expected.signal)}. More subjects or a larger epsilon would help."
     )
+
+
+def _write(size: float) -> str:
+    """Two digits, no exponent in the everyday range."""
+    return f"{float(f'{size:.2g}'):,.10g}"
 
 
 def required_epsilon(error: float, n: int, m: float, *, delta: float, **terms: Any) -> float:

@@ -80,7 +80,7 @@ class PlannedStudy:
         if S is None or len(self.members) == S:
             return self.forecast_of(_scale_sites(self.members, 1.0, 1.0, times))
         if self.sites:
-            raise InvalidInput("S must be left out where sites differ: nobody promised what other sites would.")
+            raise InvalidInput("S must be left out when sites differ: the budgets of further sites are unknown.")
         return self.forecast_of(_scale_sites(self._equal_sites(S), 1.0, 1.0, times))
 
     def local(self, times: float = 1.0) -> ExpectedError:

@@ -22,9 +22,7 @@ TRUST = {
     "and hundreds of times where ones are rare (5%).",
     "skewed": "Too optimistic in this version: measured squared errors of skewed outcomes were 4 to 9 times the forecast.",
 }
-LOCAL_TRUST = (
-    "The local row is too optimistic: measured squared errors were 5 to 7 times the forecast (few repetitions)."
-)
+LOCAL_TRUST = "The row for local privacy is too optimistic: measured squared errors were 5 to 7 times the forecast."
 
 
 def explain(parts: Mapping[str, float], doubling: Sequence[tuple[str, float]], regime: str | None = None) -> list[str]:
@@ -63,6 +61,6 @@ def _word_regime(regime: str, privacy: float) -> str:
     if private == (privacy >= 0.5):
         return f"{limit} At your size it is the same: privacy is {privacy:.0%} of the squared error."
     return (
-        f"{limit} At your size it is otherwise, since rates leave out constants: privacy is {privacy:.0%} of the squared "
-        "error. Go by the forecast."
+        f"{limit} At your size it is not, since rates leave out constants: privacy is {privacy:.0%} of the squared "
+        "error. Trust the forecast."
     )

@@ -76,7 +76,7 @@ class HistogramsBound:
         return self.histograms * self.bins
 
     def words(self, places: ArrayLike) -> Words:
-        """Counts of bin numbers, one column for each histogram; a number that is no bin is not counted."""
+        """Counts of bin numbers, one column for each histogram; a number outside every bin is not counted."""
         each = [HistogramBound(self.bins).words(column) for column in np.asarray(places).T]
         return np.concatenate(each, axis=1)
 

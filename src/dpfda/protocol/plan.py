@@ -63,11 +63,14 @@ class Projection:
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What the users of a study declare to hold, in public; visit times in [0, 1]. Silos do not depend on it."""
+    """What the users of a study declare to hold, in public, visit times in [0, 1]; and whether sites that are unlike all
+    others count less. Silos do not depend on it.
+    """
 
     symmetric: bool = False
     outcome: str = "any"
     visit_times: tuple[float, ...] = ()
+    robust_sites: bool = True
 
 
 @dataclass(frozen=True)

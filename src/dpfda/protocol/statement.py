@@ -16,10 +16,10 @@ NEIGHBOURS = "replace-one"
 
 @dataclass(frozen=True)
 class SiloPrivacy:
-    """What one silo promised and spent: (epsilon, delta) is the promise, `epsilon_spent` the exact cost at that delta.
+    """What one silo promised and spent: (epsilon, delta) is the promise, `epsilon_spent` the exact cost at the same delta.
 
-    `epsilon_total` is the exact cost, at that delta, of everything released from the same data so far: by the silo's ledger
-    or, for raw curves, by all fits to the same object in this process.
+    `epsilon_total` is the exact cost, at the same delta, of everything released from the same data so far: by the silo's
+    ledger or, for raw curves, by all fits to the same object in this process.
     """
 
     name: str
@@ -62,7 +62,7 @@ class PrivacyStatement:
     >>> print(fit.privacy_)
     Protected unit: one curve (all points of one subject); neighbours: replace-one.
     Mechanism: adaptive mean, 7 rounds of Gaussian noise (exact calibration).
-    silo-1: 1000 curves, (epsilon, delta) = (1, 1e-05) for everything released; exact cost epsilon = 0.99... at that delta.
+    silo-1: 1000 curves, (epsilon, delta) = (1, 1e-05) for everything released; exact cost epsilon = 0.99... at ...
     Taken as public: domain = (0.0, 1.0), y_bounds = (-4.0, 4.0), basis = free-ends (16), number of curves = 1000.
     """
 
@@ -92,7 +92,7 @@ class PrivacyStatement:
         ]
         lines += [
             f"{silo.name}: {silo.n} curves, (epsilon, delta) = ({silo.epsilon:g}, {silo.delta:g}) for everything released; "
-            f"exact cost epsilon = {silo.epsilon_spent:.4g} at that delta." + _describe_total(silo)
+            f"exact cost epsilon = {silo.epsilon_spent:.4g} at delta = {silo.delta:g}." + _describe_total(silo)
             for silo in self.silos
         ]
         if self.public_inputs:
@@ -140,6 +140,8 @@ def _list_declarations(plan: Plan) -> dict[str, Any]:
         declared["outcome"] = said.outcome
     if said.visit_times:
         declared["visit_times"] = tuple(float(f"{low + time * (high - low):.12g}") for time in said.visit_times)
+    if not said.robust_sites and len(plan.silos) > 1:
+        declared["robust_sites"] = False
     return declared
 
 

@@ -40,7 +40,7 @@ from dpfda.protocol.ranges import (
 )
 from dpfda.protocol.scaling import INTERCEPT, Pair
 
-SCHEMA = 3  # of the fields below
+SCHEMA = 4  # of the fields below
 BUILDER = 2  # of the plan builders: terms of another one make another plan
 MOST_BYTES = 2**18
 MOST_CURVES, MOST_COLUMNS, MOST_LEVELS, MOST_BASIS = 2**30, 64, 32, 200
@@ -108,6 +108,8 @@ class StudyTerms:
     `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants`, `projection`, `variant` and
     `y_scale` belong to the published method. `assume_symmetric`, `outcome` and `visit_times` are declarations to the default
     method: what it may take for granted. A wrong one costs accuracy, never privacy.
+    `robust_sites` is its rule for a site that is unlike all others by its releases: such a site counts less (True), or is
+    named only (False).
     A round closes `grace_seconds` after `min_silos` have answered, at the latest `round_seconds` after it was opened: with
     86400 sites may answer within a day.
     """
@@ -128,6 +130,7 @@ class StudyTerms:
     assume_symmetric: bool = limit(Flag(), default=False)
     outcome: str = limit(Word(OUTCOMES), default="any")
     visit_times: tuple[float, ...] = limit(Several(Real(-1e15, 1e15), 0, MOST_VISITS), default=())
+    robust_sites: bool = limit(Flag(), default=True)
     variant: str = limit(Word(VARIANTS), default="sample-splitting")
     levels: tuple[float, ...] = limit(Several(Real(1e-6, 1 - 1e-6), 0, MOST_LEVELS), default=())
     name: str = limit(Text(NARROW, 63), default="study")
@@ -149,7 +152,7 @@ class StudyTerms:
             ("visit_times", list(self.visit_times)),
         ):
             if len(set(names)) != len(names):
-                raise InvalidInput(f"{what} must differ from each other; none may stand there twice.")
+                raise InvalidInput(f"{what} must differ from each other; none may be given twice.")
         if not all(self.domain[0] <= time <= self.domain[1] for time in self.visit_times):
             raise InvalidInput("visit_times must lie in the domain; widen `domain` or leave out those beyond it.")
         if self.min_silos > len(self.silos):

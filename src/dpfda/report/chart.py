@@ -13,6 +13,8 @@ from dpfda.report.formatting import format_number, typical_half_width
 
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 14.0, 50.0
 _WIDE = 5.0
+_BROAD = 600.0  # pixels: a chart that needs larger letters on a phone
+_MONTHS = (1, 2, 3, 6, 12, 24, 60, 120, 240, 600)
 _SPARSE = 2.0  # times the typical half width: where a band is wider, there are few data
 
 
@@ -43,8 +45,9 @@ def draw_chart(document: dict[str, Any], index: int, *, width: float = 880, heig
     frame = Frame(width, height, (grid[0], grid[-1]), choose_y_range(function, with_zero=is_effect))
     y_label = study["y_label"] if not is_effect else f"change of {study['y_label']}"
     label = f"{function['name']} of {study['y']} over {study['x']}"
+    kind = "chart broad" if width > _BROAD else "chart"
     parts = [
-        f'<svg class="chart" data-function="{index}" viewBox="0 0 {width:g} {height:g}" role="img" tabindex="0" '
+        f'<svg class="{kind}" data-function="{index}" viewBox="0 0 {width:g} {height:g}" role="img" tabindex="0" '
         f'aria-label="{escape(label)}" data-left="{LEFT:g}" data-right="{RIGHT:g}" data-top="{TOP:g}" '
         f'data-bottom="{BOTTOM:g}" data-low="{frame.y_range[0]!r}" data-high="{frame.y_range[1]!r}">',
         _axes(frame, study, y_label),
@@ -137,20 +140,28 @@ def _axes(frame: Frame, study: dict[str, Any], y_label: str) -> str:
         parts.append(
             f'<text class="tick" x="{LEFT - 9:g}" y="{row + 4:.1f}" text-anchor="end">{format_number(tick)}</text>'
         )
-    for tick in choose_ticks(*frame.x_range, 9 if frame.width > 600 else 6):
-        column = frame.across(tick)
+    for number, (tick, name) in enumerate(_name_ticks(frame, study["x_origin"])):
+        column, spare = frame.across(tick), " spare" if number % 2 else ""
         parts.append(f'<line class="mark" x1="{column:.1f}" x2="{column:.1f}" y1="{floor:g}" y2="{floor + 5:g}"/>')
-        name = x_name(tick, study["x_origin"])
-        parts.append(f'<text class="tick" x="{column:.1f}" y="{floor + 20:g}" text-anchor="middle">{name}</text>')
+        parts.append(
+            f'<text class="tick{spare}" x="{column:.1f}" y="{floor + 20:g}" text-anchor="middle">{name}</text>'
+        )
     middle, half_up = (LEFT + right) / 2, (TOP + floor) / 2
     parts.append(f'<line class="axis" x1="{LEFT:g}" x2="{right:g}" y1="{floor:g}" y2="{floor:g}"/>')
-    parts.append(_label(f'x="{middle:g}" y="{frame.height - 8:g}"', study["x_label"]))
-    parts.append(_label(f'transform="translate(14 {half_up:g}) rotate(-90)"', y_label))
+    parts.append(_label("along", f'x="{middle:g}" y="{frame.height - 8:g}"', study["x_label"]))
+    parts.append(_label("up", f'transform="translate(14 {half_up:g}) rotate(-90)"', y_label))
     return "".join(parts)
 
 
-def _label(place: str, text: str) -> str:
-    return f'<text class="label" {place} text-anchor="middle">{escape(text)}</text>'
+def _label(side: str, place: str, text: str) -> str:
+    return f'<text class="label {side}" {place} text-anchor="middle">{escape(text)}</text>'
+
+
+def _name_ticks(frame: Frame, origin: str | None) -> list[tuple[float, str]]:
+    about = 9 if frame.width > _BROAD else 6
+    if origin is None:
+        return [(tick, format_number(tick)) for tick in choose_ticks(*frame.x_range, about)]
+    return choose_date_ticks(*frame.x_range, about, origin)
 
 
 def x_name(x: float, origin: str | None) -> str:
@@ -167,3 +178,19 @@ def choose_ticks(low: float, high: float, about: int) -> list[float]:
     step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= rough * 0.999)
     first = math.ceil(low / step - 1e-9)
     return [round(place * step, 12) for place in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def choose_date_ticks(low: float, high: float, about: int, origin: str) -> list[tuple[float, str]]:
+    """First days of months, roughly as many as asked for, with their names; days if there are few months. x counts days."""
+    first = date.fromisoformat(origin)
+    months = next((step for step in _MONTHS if (high - low) / 30.8 / step <= about), _MONTHS[-1])
+    ticks, start = [], first + timedelta(days=math.floor(low))
+    for number in range(start.year * 12 + start.month - 1, 12 * date.max.year):
+        day = float((date(number // 12, number % 12 + 1, 1) - first).days)
+        if day > high:
+            break
+        if number % months == 0 and day >= low:
+            ticks.append((day, f"{number // 12}-{number % 12 + 1:02d}" if months < 12 else f"{number // 12}"))
+    if len(ticks) > 2:
+        return ticks
+    return [(tick, x_name(tick, origin)) for tick in choose_ticks(low, high, min(about, 5)) if tick == round(tick)]

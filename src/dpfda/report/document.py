@@ -23,6 +23,7 @@ from dpfda.errors import InvalidInput
 from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.result_model import ModelAnswers, describe_model
 from dpfda.inference.summary import write_estimand
+from dpfda.report.forest import describe_sites
 from dpfda.report.schema import check_document
 
 SCHEMA = "dpfda-result/2"
@@ -134,6 +135,9 @@ def make_result_document(
             "versions": list_versions(),
         },
     }
+    sites = describe_sites(fitted, study.level)
+    if sites is not None:
+        document["sites"] = sites
     return document
 
 

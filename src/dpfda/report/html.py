@@ -10,6 +10,7 @@ from typing import Any
 
 from dpfda.report.chart import draw_chart, find_sparse, leaves_the_picture, x_name
 from dpfda.report.document import Document
+from dpfda.report.forest import draw_forest
 from dpfda.report.formatting import (
     SOURCES,
     count_subjects,
@@ -51,6 +52,7 @@ def render_report(document: Document) -> str:
         contributing=describe_contributing(document),
         made=datetime.fromisoformat(document["created"]).strftime("%d %B %Y, %H:%M UTC"),
         charts=_charts(document),
+        forest=_trusted(draw_forest(document)) if "sites" in document else None,
         table=_table(document),
         card=write_privacy_card(document),
         budget=_budget(document["budget"]),
@@ -151,7 +153,7 @@ def _accuracy(document: Document) -> dict[str, Any] | None:
     if document["functions"][0]["low"] is not None:
         sentences.append(
             "This estimate assumes that curves are as smooth where few were observed as elsewhere. The band does not: in "
-            "such places it is much wider, and it is the band that holds with the stated probability."
+            "such places it is much wider, and it is the band that has the stated probability."
         )
     return {
         "rows": rows,

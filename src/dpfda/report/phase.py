@@ -64,7 +64,7 @@ def draw_phase_diagram(setting: Setting, against: Against = "m") -> Figure:
 
 
 def draw_phase_panels(setting: Setting) -> Figure:
-    """The rate over epsilon in the three ranges of m that the paper tells apart: sparse, between, dense (its phase figure).
+    """The rate over epsilon in the three ranges of m that the paper distinguishes: sparse, between, dense.
 
     n and S are the study's; m is a typical member of each range, the study's own m where it belongs.
     """

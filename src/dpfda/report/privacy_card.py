@@ -54,7 +54,7 @@ def _write_who(document: dict[str, Any]) -> Section:
             f"Each of the {count_subjects(document):,} subjects, with all of their measurements together"
             + (" and their covariates" if document["model"]["covariates"] else "")
             + ": the whole record counts as one, however many rows it has.",
-            "Two subjects are two units: a pair of relatives has, as a pair, half the protection (twice the epsilon).",
+            "Two subjects are two units: a pair of relatives together has half the protection (twice the epsilon).",
         ),
     )
 
@@ -80,6 +80,8 @@ def _write_public_inputs(document: dict[str, Any]) -> Section:
     public, origin = dict(document["privacy"]["public_inputs"]), document["study"]["x_origin"]
     if origin is not None and "domain" in public:
         public["domain"] = " to ".join(x_name(end, origin) for end in public["domain"])
+    if origin is not None and "visit_times" in public:
+        public["visit_times"] = [x_name(time, origin) for time in public["visit_times"]]
     facts = [_write_fact(name, value) for name, value in public.items() if name != "design_bounds"]
     for covariate in document["model"]["covariates"]:
         known = _format_value(covariate["bounds"]) if covariate["bounds"] else ", ".join(covariate["levels"])
@@ -100,7 +102,7 @@ def _write_not_private(document: dict[str, Any]) -> Section:
         (
             "The number of subjects is stated exactly; how many of them contribute is estimated from what was released.",
             "Notes to the owner while fitting (for instance how many values were clamped): shown on their screen only.",
-            "That the fit went through at all: a table that cannot be used is refused with a reason, to its owner.",
+            "That the fit succeeded at all: a table that cannot be used is refused, and its owner sees the reason.",
             "How long it took and how much memory it used; and the raw data themselves, which stay where they were.",
         ),
     )
@@ -110,10 +112,13 @@ def _write_fact(name: str, value: Any) -> str:
     """A public input in words; declarations are marked as what they are."""
     if name == "assume_symmetric":
         return "declared: curves lie symmetrically around their mean"
+    if name == "robust_sites":
+        return "declared: a site that is unlike all others counts like any other"
     if name == "outcome":
         return f"declared: y is {_OUTCOMES.get(value, value)}"
     if name == "visit_times":
-        return f"declared: visits are scheduled at {', '.join(map(format_number, value))}"
+        times = [each if isinstance(each, str) else format_number(each) for each in value]
+        return f"declared: visits are scheduled at {', '.join(times)}"
     return f"{name.replace('_', ' ')}: {_format_value(value)}"
 
 

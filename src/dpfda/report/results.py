@@ -88,7 +88,9 @@ def load(path: str | Path) -> Result:
         raise InvalidInput(f"{Path(path).name} is damaged: {error}") from None
 
 
-def save(fitted: Any, path: str | Path, *, x: str = "x", y: str = "y", title: str = "", **labels: Any) -> Path:
+def save(
+    fitted: Any, path: str | Path, *, x: str | None = None, y: str | None = None, title: str = "", **labels: Any
+) -> Path:
     """Write a fitted estimator as a result file.
 
     Parameters
@@ -98,7 +100,7 @@ def save(fitted: Any, path: str | Path, *, x: str = "x", y: str = "y", title: st
     path : str or Path
         Of the JSON file; an existing one is replaced.
     x, y, title : str
-        The names of the variables, and of the study.
+        The names of the variables, by default those of the table that was fitted, and of the study.
     labels : optional
         Further fields of `dpfda.report.document.StudyDescription`, such as source, x_label, y_label and level.
 
@@ -116,6 +118,7 @@ def save(fitted: Any, path: str | Path, *, x: str = "x", y: str = "y", title: st
     ...     json.loads(dpfda.save(fit, f"{folder}/result.json").read_text())["schema"]
     'dpfda-result/2'
     """
+    x, y = x or fitted.x_name, y or fitted.y_name
     names = {"title": title or f"{y} over {x}", "x_label": x, "y_label": y, "source": "Python", **labels}
     study = StudyDescription(x=x, y=y, functions=fitted.names_, **names)
     path = Path(path)

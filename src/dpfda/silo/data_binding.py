@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OTHER_DATA = (
     "The data are not those with which this run began, so it gets no further answer here: a subject could otherwise count "
-    "twice. Either end the study here (what was released stays paid for), or put the old data back and go on; for the "
+    "twice. Either end the study here (what was released stays paid for), or put the old data back and continue; for the "
     "new data begin another study. See docs/how-to/data-formats.md, 'When data change'."
 )
 

@@ -55,7 +55,7 @@ class InParts:
 
 
 def mapped(curves: Curves, folder) -> Curves:
-    writer = CurvesWriter(folder, 0)
+    writer = CurvesWriter(folder)
     writer.add(curves[:1])
     writer.add(curves[1:])
     found = writer.curves()

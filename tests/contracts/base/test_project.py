@@ -45,7 +45,7 @@ def test_a_broken_workflow_is_noticed(tmp_path: Path) -> None:
 def test_workflows_run_targets_that_exist_on_the_pythons_that_are_claimed() -> None:
     texts = {path.name: path.read_text() for path in WORKFLOWS}
     named = set(re.findall(r"run: make ([a-z-]+)", "".join(texts.values())))
-    assert {"setup", "test", "check", "docs"} <= named
+    assert {"setup", "test", "check", "docs", "release"} <= named
     assert [target for target in sorted(named) if not re.search(rf"^{target}:", MAKEFILE, re.MULTILINE)] == []
     matrix = yaml.safe_load(texts["ci.yml"])["jobs"]["test"]["strategy"]["matrix"]
     claimed = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))

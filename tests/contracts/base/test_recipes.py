@@ -56,7 +56,8 @@ def test_a_recipe_works_to_the_letter(name: str, tmp_path: Path) -> None:
         [sys.executable, "-c", block], check=False, capture_output=True, text=True, cwd=tmp_path, env=environment
     )
     assert ran.returncode == 0, ran.stderr
-    ruff = [sys.executable, "-m", "ruff", "check", "--config", str(ROOT / "pyproject.toml"), str(tmp_path / "src")]
+    written = {str(tmp_path / step["path"]) for step in STEP.finditer(recipe) if step["path"]}
+    ruff = [sys.executable, "-m", "ruff", "check", "--config", str(ROOT / "pyproject.toml"), *sorted(written)]
     checked = subprocess.run(ruff, check=False, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
 

@@ -54,7 +54,7 @@ def test_averages_slopes_and_effects(result, capsys) -> None:
     ("options", "sentence"),
     [
         (["--curve", "dose"], "--curve must be written NAME=VALUE"),
-        (["--curve", "age=3"], "'age' is no covariate of this fit; choose from dose, male"),
+        (["--curve", "age=3"], "'age' is not a covariate of this fit; choose from dose, male"),
         (["--curve", "dose=7"], "dose must lie within its public bounds -1 to 1"),
         (["--effect", "dose", "--minus", "dose=0"], "leave out --curve and --minus"),
         (["--figure", "c.doc"], "must end in .png"),

@@ -161,7 +161,8 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 def test_one_command_fits_twice_the_rows_in_the_same_memory(tmp_path) -> None:
     """2.5 million more rows are 60 MB more of raw data; the peak of the whole command may grow by 40 and stays below 800."""
     options = ["--id", "pid", "--x", "age", "--y", "hdl", "--domain", "0:1", "--y-bounds=-3:3", "--epsilon", "1"]
-    options += ["--delta", "1e-7", "--quiet", "--json", "r.json", "--overwrite"]
+    options += ["--delta", "1e-7", "--quiet", "--json", "r.json", "--overwrite", "--ledger", "table.ledger"]
+    Ledger.create(tmp_path / "table.ledger", 3.0, 1e-5).close()
     peaks = []
     for rows in (2_500_000, 5_000_000):
         path = write_table(tmp_path / f"{rows}.parquet", rows)

@@ -46,7 +46,7 @@ def enrolled(tmp_path, monkeypatch, capsys):
         ("consortium", "init", "lipids", "--name", "lipids", "--host", "127.0.0.1", *secret),
         ("site", "enrol", "north", "--site", "north"),
         ("consortium", "sign", "lipids", "north.request", "--site", "north", "--organisation", "clinic", *secret),
-        ("site", "take", "north", "north.papers", "--yes"),
+        ("site", "take", "north", "north.credentials", "--yes"),
     ):
         ran = dpfda(capsys, *words)
         assert ran.code == 0, ran.err
@@ -82,7 +82,7 @@ def test_members_are_listed_renewed_and_revoked(enrolled, capsys):
     assert dpfda(capsys, "site", "enrol", "north").code == 0
     ran = dpfda(capsys, "consortium", "renew", "lipids", "north.request", "--passphrase-file", "ca.pass")
     assert ran.code == 0, ran.err
-    assert dpfda(capsys, "site", "take", "north", "north.papers").code == 0
+    assert dpfda(capsys, "site", "take", "north", "north.credentials").code == 0
     assert "clinic" in dpfda(capsys, "consortium", "list", "lipids").out
     assert dpfda(capsys, "consortium", "renew", "lipids", "--passphrase-file", "ca.pass").code == 0
     assert dpfda(capsys, "consortium", "revoke", "lipids", "north").code == 0

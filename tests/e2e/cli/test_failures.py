@@ -95,7 +95,7 @@ def without(option: str, *instead: str) -> tuple[str, ...]:
 SERVER = "postgresql://me:secret@127.0.0.1:9/none"
 CASES = [
     Case("no such file", USER, "did you mean visits.csv", source="visit.csv"),
-    Case("unknown kind of file", USER, "no known kind", lambda t: Path("visits.sav").write_text("x"), source="visits.sav"),
+    Case("unknown kind of file", USER, "of a known kind", lambda t: Path("visits.sav").write_text("x"), source="visits.sav"),
     Case("no workbook", USER, "save it as 'CSV UTF-8'", lambda t: Path("v.xlsx").write_text("x"), source="v.xlsx",
          options=(*ALL, "--ledger", "visits.csv.ledger")),
     Case("wrong column", USER, "did you mean 'age'", options=without("--x", "--x", "agee")),
@@ -113,7 +113,7 @@ CASES = [
     Case("domain is no range", USER, "two ends", options=without("--domain", "--domain", "63")),
     Case("no domain", USER, "--domain must be given", options=without("--domain")),
     Case("no id", USER, "--id must name", options=without("--id")),
-    Case("missing ids", USER, "belong to nobody", edited("p0000", "")),
+    Case("missing ids", USER, "belong to no subject", edited("p0000", "")),
     Case("epsilon is zero", USER, "greater than 0", options=without("--epsilon", "--epsilon", "0")),
     Case("epsilon is negative", USER, "greater than 0", options=without("--epsilon", "--epsilon=-1")),
     Case("epsilon is not a number", USER, "finite", options=without("--epsilon", "--epsilon", "nan")),
@@ -147,7 +147,7 @@ CASES = [
          options=(*ALL, "--figure", "a.png", "--figure", "./a.png")),
     Case("points outside, refused", USER, "--outside drop",
          options=(*without("--domain", "--domain", "46:60"), "--outside", "refuse")),
-    Case("figure of no known kind", USER, "must end in", options=(*ALL, "--figure", "a.bmp")),
+    Case("figure of not of a known kind", USER, "must end in", options=(*ALL, "--figure", "a.bmp")),
     Case("report in a file's place", USER, "may not write to the folder", options=(*ALL, "--report", "visits.csv/r.html")),
     Case("query without a database", USER, "leave it out for a file", options=(*ALL, "--query", "SELECT 1")),
     Case("unreachable database", SYSTEM, "cannot be reached", source=SERVER,
@@ -349,8 +349,8 @@ def test_a_closed_pipe_is_not_a_traceback() -> None:
     [
         (["report", "none.json", "--report", "a.html"], "There is no file"),
         (["report", "visits.csv", "--report", "a.html"], "not a result"),
-        (["report", "visits.csv"], "Say what to draw"),
-        (["export", "visits.csv"], "Say what to export"),
+        (["report", "visits.csv"], "Name what to draw"),
+        (["export", "visits.csv"], "Name what to export"),
         (["export", "visits.csv", "--grid", "g.csv"], "not a result"),
         (["budget", "show"], "There is no ledger in this folder; name the data set"),
         (["budget", "show", "--ledger", "."], "is a folder; a ledger is one file"),
@@ -366,7 +366,7 @@ def test_a_closed_pipe_is_not_a_traceback() -> None:
             "There is no file none.request",
         ),
         (["consortium", "init", "c", "--name", "c", "--host", "h", "--passphrase-file", "no"], "There is no file no"),
-        (["site", "take", ".", "none.papers"], "There is no file none.papers"),
+        (["site", "take", ".", "none.credentials"], "There is no file none.credentials"),
         (["fit", "visits.csv", "--epsilom", "1"], "; see dpfda fit --help."),
         (["budget", "init", "--epsilon", "0", "--delta", "1e-5"], "greater than 0"),
         (

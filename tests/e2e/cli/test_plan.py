@@ -72,7 +72,7 @@ def test_it_says_where_its_forecasts_were_too_optimistic(capsys):
     study = ["--n", 2000, "--m", 5, "--epsilon", 1, "--delta", "1e-6"]
     said = " ".join(dpfda(capsys, "plan", *study, "--outcome", "binary", "--prevalence", 0.2).out.split())
     assert "Too optimistic in this version" in said
-    assert "The local row is too optimistic" in said
+    assert "The row for local privacy is too optimistic" in said
     assert "Too optimistic" not in dpfda(capsys, "plan", *study).out
 
 

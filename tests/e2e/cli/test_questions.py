@@ -72,7 +72,7 @@ def test_without_a_terminal_the_command_to_give_is_named(tmp_path) -> None:
 
 
 NARROW = [*COLUMNS, "--domain", "46:63", "--y-bounds", "54:56", *PROMISE]
-ASKED = "Spend the budget all the same?"
+ASKED = "Spend the budget anyway?"
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n", 1), ("y", 0)])
@@ -82,7 +82,7 @@ def test_the_owner_is_asked_if_nearly_everybody_is_clamped(tmp_path, answer: str
     ended, seen = at_a_terminal(tmp_path, ["fit", table, *NARROW], {ASKED: answer})
     assert ended == code, seen
     assert "NOT PRIVATE" in seen
-    assert "nearly everybody is clamped" in seen
+    assert "nearly everybody would be clamped" in seen
     assert (Ledger.open(f"{table}.ledger").spent().debits > 0) == (answer == "y")
 
 
@@ -91,7 +91,7 @@ def test_a_script_is_not_asked_and_its_end_does_not_depend_on_the_data(tmp_path)
     fund(table)
     ran = dpfda_process(["fit", table, *NARROW, "--json", "a.json"], cwd=tmp_path, stdin=subprocess.DEVNULL)
     assert ran.code == 0, ran.err
-    assert "nearly everybody is clamped" in ran.err
+    assert "nearly everybody would be clamped" in ran.err
     assert "clamped" not in (tmp_path / "a.json").read_text()
 
 

@@ -32,9 +32,10 @@ ELSEWHERE = {  # what another test runs, or what would install or publish someth
     "dpfda budget settle": "tests/redteam/test_ledgers.py",
     "dpfda fit visits.xlsx": "tests/e2e/cli/test_first_time_analyst.py",
 }
-FOLLOWED = {
-    "run-a-study.md": "tests/e2e/federation/test_federation_how_to.py",
+FOLLOWED = {  # pages whose blocks another test runs in its own way
+    "CONTRIBUTING.md": "tests/contracts/base/test_recipes.py",
     "README.md": "tests/contracts/base/test_readme.py",
+    "run-a-study.md": "tests/e2e/federation/test_federation_how_to.py",
 }
 
 
@@ -86,7 +87,9 @@ def substitutes(page: Path, folder: Path) -> Iterator[dict[str, str]]:
         yield {'"tls://head:8786"': repr(client.scheduler.address), "/data/visits": str(folder / "data")}
 
 
-PYTHON = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
+PYTHON = [
+    page for page in PAGES if any(block.language == "python" for block in blocks(page)) and page.name not in FOLLOWED
+]
 SHELL = [page for page in PAGES if any(block.language == "sh" for block in blocks(page)) and page.name not in FOLLOWED]
 
 

@@ -85,12 +85,19 @@ def test_no_page_loads_anything_from_elsewhere(pages: dict[Path, object]) -> Non
         ("tutorials/first-report.html", "first private report"),
         ("guarantee.html", "What is guaranteed"),
         ("contributing.html", "Contributing"),
+        ("examples/index.html", "Gallery"),
     ],
 )
 def test_the_start_page_leads_there_at_once(site: Path, pages: dict[Path, object], page: str, heading: str) -> None:
     links = {tag["href"].split("#")[0] for tag in pages[site / "index.html"].find("article").find_all("a", href=True)}
     assert page in links
     assert heading in pages[site / page].find("h1").get_text()
+
+
+def test_the_start_page_leads_to_how_to_add_a_basis(site: Path, pages: dict[Path, object]) -> None:
+    (link,) = pages[site / "index.html"].find("article").find_all("a", string="How to add a basis")
+    page, _, anchor = link["href"].partition("#")
+    assert "How to add a basis" in pages[site / page].find(id=anchor).find(["h2", "h3"]).get_text()
 
 
 def test_the_reference_shows_every_public_name_with_its_example(site: Path, pages: dict[Path, object]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from dpfda.federation.contact import Contact
-from dpfda.federation.enrolment import EnrolmentRequest, request_enrolment, sign_enrolment, take_papers
+from dpfda.federation.enrolment import EnrolmentRequest, request_enrolment, sign_enrolment, take_credentials
 from dpfda.federation.flare.launch import make_command, make_environment, start_process, stop_process
 from dpfda.federation.flare.settings import ClientSettings, ServerSettings
 from dpfda.federation.flare.supervisor import start_server
@@ -140,11 +140,11 @@ class Consortium:
 
     def add(self, name: str, *, enrol: bool = True) -> Site:
         site = Site(self.root / "sites" / name, name, self)
-        papers = sign_enrolment(
+        credentials = sign_enrolment(
             EnrolmentRequest.read(site.first_request), self.authority, self.register, self.address, self.signing_key,
             site=name, organisation="clinic",
         )  # fmt: skip
-        take_papers(site.folder, papers, lambda fingerprints: True)
+        take_credentials(site.folder, credentials, lambda fingerprints: True)
         if not enrol:
             self.register.revoke(name)
         self.sites[name] = site

@@ -61,7 +61,7 @@ def enrol(root, coordinator, name, seed):
     typed("dpfda site enrol north --site north", steward, change=rename)
     shutil.copy(steward / f"{name}.request", coordinator)
     spelled = typed("dpfda consortium sign", coordinator, change=rename)
-    shutil.copy(coordinator / f"{name}.papers", steward)
+    shutil.copy(coordinator / f"{name}.credentials", steward)
     shown = typed("dpfda site take", steward, "y\n", rename)
     compared = re.findall(r"(?:CA|coordinator):\s+([0-9a-f ]+)", shown)
     assert len(compared) == 2
@@ -84,7 +84,7 @@ def renew(coordinator, steward):
     typed("dpfda site enrol north", steward)
     shutil.copy(steward / "north.request", coordinator)
     typed("dpfda consortium renew", coordinator)
-    shutil.copy(coordinator / "north.papers", steward)
+    shutil.copy(coordinator / "north.credentials", steward)
     typed("dpfda site take", steward)
     assert wait_until(lambda: "There is a new certificate" in (steward / "run.said").read_text(), 60, 0.5)
     assert "1 older certificates of north are retired" in typed("dpfda consortium retire", coordinator)

@@ -75,7 +75,7 @@ def test_two_studies_at_once_a_fourth_site_a_renewal_and_a_revocation(lipids):
     old = lipids.sites()["middle"]["uses"]
     lipids.ran("site", "enrol", "middle")
     lipids.ran("consortium", "renew", "lipids", "middle.request", "--days", "400", *SECRET)
-    lipids.ran("site", "take", "middle", "middle.papers")
+    lipids.ran("site", "take", "middle", "middle.credentials")
     assert wait_until(lambda: lipids.sites()["middle"]["uses"] not in (None, old), 60, 0.5), lipids.said("middle")
     assert "There is a new certificate" in lipids.said("middle")
     assert lipids.json("consortium", "retire", "lipids", "middle")["retired"] == 1

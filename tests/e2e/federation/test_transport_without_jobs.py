@@ -29,7 +29,7 @@ from dpfda.federation.folder import Address
 from dpfda.federation.frames import MAX_MESSAGE
 from dpfda.federation.keys import make_signing_key
 from dpfda.federation.lock import read_lock
-from dpfda.federation.preflight import Papers, check_connection
+from dpfda.federation.preflight import Credentials, check_connection
 from dpfda.federation.rounds import Closing
 from dpfda.federation.signing import ANSWER, QUERY, Subject, open_message, sign_message
 
@@ -338,11 +338,11 @@ def test_a_hostile_server_gets_nothing_from_a_site(world, tmp_path):
 
 
 def test_a_silent_or_greedy_connection_keeps_nobody_waiting(world):
-    papers = Papers(*(getattr(world.sites["alpha"].folder, name) for name in ("authority", "certificate", "site_key")),
-                    "server.test")  # fmt: skip
+    files = (getattr(world.sites["alpha"].folder, name) for name in ("authority", "certificate", "site_key"))
+    credentials = Credentials(*files, "server.test")
     silent = [socket.create_connection(("127.0.0.1", world.port)) for _ in range(5)]
     try:
-        finding = check_connection("127.0.0.1", world.port, papers)
+        finding = check_connection("127.0.0.1", world.port, credentials)
         assert finding.good, finding
     finally:
         for each in silent:
@@ -350,7 +350,7 @@ def test_a_silent_or_greedy_connection_keeps_nobody_waiting(world):
     frame = struct.pack(">IHBBHHHH", 400_000_000, 10, 1, 0, 0, 1, 0, 0)
     memory = psutil.Process(world.server.pid).memory_info().rss
     with pytest.raises((ssl.SSLError, ConnectionError, TimeoutError)):
-        handshake(world.port, papers.authority, papers.certificate, papers.key, frame)
+        handshake(world.port, credentials.authority, credentials.certificate, credentials.key, frame)
     assert psutil.Process(world.server.pid).memory_info().rss - memory < 50_000_000
     assert all_answer(world)
 

@@ -94,30 +94,30 @@ def test_bands_of_coefficient_functions() -> None:
 
 
 def test_a_hopeless_budget_gives_a_smooth_curve_and_says_so() -> None:
-    """The centre of the bounds has error 0.44. Without the assumption of symmetry a budget of n mu = 2 gives 2.0 on average
-    (version 0.1: 0.6); the band is as wide as that, and the warning says what it is worth.
+    """The centre of the bounds has error 0.44. A budget of n mu = 2 gives 0.8 on average (version 0.1: 0.6; 1.9 while sizes
+    grew from round to round); the band is as wide as that, and the warning says what it is worth.
     """
     private, _, fitted = fits(
         lambda g: simulate_mean(50, 10, rng=g), 15, basis="fourier", n_basis=3, epsilon=0.1, delta=1e-5
     )
-    assert private.mean() < 3.5
-    assert private.max() < 9.0
+    assert private.mean() < 1.4
+    assert private.max() < 4.0
     for estimator in fitted:
-        assert np.ptp(estimator.predict(np.linspace(0, 1, 50))) < 5
+        assert np.ptp(estimator.predict(np.linspace(0, 1, 50))) < 3
         low, high = estimator.band(x=[0.5])
         assert high[0] - low[0] > 0.8
 
 
 def test_a_hopeless_budget_of_varying_coefficients_stays_near_nothing() -> None:
-    """The centre has error 0.8. At n mu = 2 effects are not known to a few units of y (17 on average; 0.1 had 1.0)."""
+    """The centre has error 0.8. At n mu = 2 it is 1.7 on average (17 while sizes grew; version 0.1: 1.0)."""
     errors, truth = [], make_vcm_coefficients(2)
     for seed in range(10):
         curves = simulate_vcm(50, 6, 2, rng=np.random.default_rng([8, seed]))
         terms = {"basis": "fourier", "n_basis": 3, "design_bounds": (-1.0, 1.0), "random_state": seed}
         fitted = PrivateVaryingCoefficients(0.1, 1e-5, **TERMS, **terms).fit(curves)
         errors.append(squared_l2_error(fitted.predict_coefficients, lambda x: np.column_stack([f(x) for f in truth])))
-    assert np.mean(errors) < 40
-    assert np.max(errors) < 200
+    assert np.mean(errors) < 2.5
+    assert np.max(errors) < 8
 
 
 def silos(rng, left, right, *terms):
@@ -145,14 +145,14 @@ def test_silos_may_have_designs_of_their_own() -> None:
 
 
 def test_a_tiny_silo_does_no_harm() -> None:
-    """20 curves at eps 0.1 next to 500 at eps 1, paired: -0.1% with standard error 0.25% over 80 runs, at most 2% here."""
+    """20 curves at eps 0.1 next to 500 at eps 1, paired: 2% more with standard error 1.2% over 36 runs, at most 6% here."""
     alone, joined = [], []
     for seed in range(12):
         for found, count in ((alone, 1), (joined, 2)):
             parts = silos(np.random.default_rng([1, seed]), "uniform", "uniform", (1.0, 500), (0.1, 20))
             fitted = PrivateMean(basis="fourier", n_basis=5, random_state=seed, **TERMS).fit(parts[:count])
             found.append(squared_l2_error(fitted.predict, mean_1))
-    assert np.mean(joined) < 1.02 * np.mean(alone)
+    assert np.mean(joined) < 1.06 * np.mean(alone)
 
 
 def without_points(curves, share, rng):

@@ -64,7 +64,7 @@ def test_a_summary_says_who_is_protected_and_what_is_left(capsys: pytest.Capture
     budget = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
     print_summary(make_result_document(fitted, described, budget=budget), Terminal())
     told = capsys.readouterr().out
-    assert "500 subjects, each protected as a whole: epsilon = 1, delta = 1e-05." in told
+    assert "500 subjects, nearly all of whom contribute, each protected as a whole: epsilon = 1, delta = 1e-05." in told
     assert "HDL over age" in told
 
 

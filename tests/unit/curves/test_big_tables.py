@@ -17,7 +17,6 @@ from dpfda.curves.fingerprint import label_numbers
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
 from dpfda.curves.tables.keys import FAN, Ranges, make_keys
 from dpfda.curves.tables.rows import Rows
-from dpfda.curves.tables.scratch import GrowingArray
 from dpfda.curves.tables.shaping import shape_rows
 from dpfda.errors import InvalidInput, SourceError
 
@@ -273,7 +272,7 @@ def test_a_query_that_changes_the_type_of_ids_is_refused(tmp_path) -> None:
         connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
     source = find_source(f"sqlite:///{tmp_path}/clinic.db", "SELECT * FROM visits")
     for rows in (SMALL, 300, 1 << 20):
-        with pytest.raises(InvalidInput, match="one by CAST"):
+        with pytest.raises(InvalidInput, match="one type with CAST"):
             load_curves(source, READING, rows_at_once=rows)
 
 
@@ -317,7 +316,7 @@ def test_a_full_disk_is_one_sentence(tmp_path) -> None:
     file = ScratchFile(tmp_path)
     with full.open("wb", buffering=0) as device:
         file._file = device
-        with pytest.raises(SourceError, match="is full; name one with more space by --scratch"):
+        with pytest.raises(SourceError, match="is full; name one with more space with --scratch"):
             file.append(np.zeros(10))
 
 
@@ -395,16 +394,3 @@ def test_a_copy_among_many_rows_in_order_is_refused() -> None:
     ids, x, y = np.repeat(np.arange(20_000), 4), np.tile(np.arange(4) / 4, 20_000), np.ones(80_000)
     x[401] = x[400]
     assert shape_rows(Rows(pl.Series(ids), x, y, None), READING).tally.copies == 1
-
-
-def test_an_array_that_grows_is_the_same_in_memory_and_on_disk(tmp_path) -> None:
-    parts, found = [np.arange(5.0), np.zeros(0), np.arange(7.0)], []
-    for most in (0, 50, 1000):
-        growing = GrowingArray(tmp_path, most)
-        for part in parts:
-            growing.append(part)
-        found.append(growing.map_array("f8", (12,)))
-        growing.close()
-        assert not found[-1].flags.writeable
-    assert [isinstance(array, np.memmap) for array in found] == [True, True, False]
-    assert all(array.tobytes() == np.concatenate(parts).tobytes() for array in found)

@@ -102,7 +102,7 @@ def test_sqlite(frame, expected, tmp_path) -> None:
         connection.executemany("INSERT INTO visits VALUES (?, ?, ?)", frame.select("pid", "age", "hdl").rows())
     url = f"sqlite:///{tmp_path}/clinic.db"
     assert load(url, query="SELECT * FROM visits").curves == expected
-    with pytest.raises(InvalidInput, match="refused the query"):
+    with pytest.raises(InvalidInput, match="rejected the query"):
         load(url, query="DELETE FROM visits")
     with pytest.raises(InvalidInput, match="--query"):
         load(url)
@@ -114,7 +114,7 @@ def test_duckdb(frame, expected, tmp_path) -> None:
         connection.execute("CREATE TABLE visits AS SELECT * FROM frame")
     url = f"duckdb:///{tmp_path}/clinic.duckdb"
     assert load(url, query="SELECT pid, age, hdl FROM visits").curves == expected
-    with pytest.raises(InvalidInput, match="refused the query"):
+    with pytest.raises(InvalidInput, match="rejected the query"):
         load(url, query="SELECT nothing FROM visits")
 
 
@@ -127,7 +127,7 @@ def test_postgresql(frame, expected, postgres_url) -> None:
         with connection.cursor() as cursor:
             cursor.executemany("INSERT INTO visits VALUES (%s, %s, %s)", frame.select("pid", "age", "hdl").rows())
     assert load(postgres_url, query="SELECT * FROM visits").curves == expected
-    with pytest.raises(InvalidInput, match="refused the query"):
+    with pytest.raises(InvalidInput, match="rejected the query"):
         load(postgres_url, query="DROP TABLE visits")
 
 
@@ -165,9 +165,9 @@ def test_a_type_without_an_arrow_type_is_left_to_the_cursor(postgres_url) -> Non
 @pytest.mark.parametrize(
     ("query", "match"),
     [
-        ("SELECT nothing", "refused the query"), ("SHOW work_mem", "refused the query"),
+        ("SELECT nothing", "rejected the query"), ("SHOW work_mem", "rejected the query"),
         ("SELECT 1 AS a, 2 AS a", "same name"),
-        ("DELETE FROM pg_class", "refused the query"), ("SELECT 1 AS pid, 50 AS age, 1/0 AS hdl", "refused the query"),
+        ("DELETE FROM pg_class", "rejected the query"), ("SELECT 1 AS pid, 50 AS age, 1/0 AS hdl", "rejected the query"),
     ],
 )  # fmt: skip
 def test_postgresql_refusals_are_one_sentence(query, match, postgres_url) -> None:
@@ -262,7 +262,7 @@ def test_copies_of_rows_are_refused_dropped_or_kept(tmp_path) -> None:
         (b"", "is empty"),
         (b"pid,age,hdl\n", "header but no rows"),
         (b"pid,age,hdl\n1,50,high\n", "Row 1 of 'hdl' is 'high', not a number"),
-        (b"pid,age,hdl\n,50,4\n", "belong to nobody"),
+        (b"pid,age,hdl\n,50,4\n", "belong to no subject"),
         (b"pid,age,age,hdl\n1,50,4,4\n", "two columns named 'age'"),
         (b"pid,age,hdl\n1,50,4,7,8\n", "more fields than its header"),
         ("pid,größe,age,hdl\n1,2,50,4\n".encode("latin-1"), "UTF-8"),

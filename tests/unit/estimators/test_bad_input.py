@@ -128,6 +128,7 @@ PARAMETER_CASES = [
 DECLARATION_CASES = [
     ({"assume_symmetric": 1}, "assume_symmetric"),
     ({"assume_symmetric": "yes"}, "assume_symmetric"),
+    ({"robust_sites": 1}, "robust_sites"),
     ({"outcome": "any"}, "outcome"),
     ({"outcome": "ordinal"}, "outcome"),
     ({"outcome": True}, "outcome"),

@@ -92,6 +92,7 @@ def test_products_and_splines_answer_from_a_file(table, tmp_path) -> None:
     model = PrivateVaryingCoefficients(covariates=FACTS, design="male*C(arm) + spline(bmi, 30, degree=2)", **PUBLIC)
     fitted = model.fit(table, id="pid", x="t", y="y")
     result = load(save(fitted, tmp_path / "result.json"))
+    assert (result.x_name, result.y_name) == (fitted.x_name, fitted.y_name) == ("t", "y")
     assert result.names_ == fitted.names_
     profile = {"male": 1, "arm": "B", "bmi": 33}
     for ours, theirs in zip(fitted.curve_at(**profile).band(), result.curve_at(**profile).band(), strict=True):

@@ -41,7 +41,7 @@ def test_parameters_follow_scikit_learn_and_show_what_was_changed() -> None:
     assert isinstance(mean, Parameters)
     assert repr(mean) == "PrivateMean(epsilon=1, domain=(0, 1))"
     assert mean.set_params(epsilon=2).get_params()["epsilon"] == 2
-    with pytest.raises(InvalidInput, match="epsilom is no parameter"):
+    with pytest.raises(InvalidInput, match="epsilom is not a parameter"):
         mean.set_params(epsilom=1)
 
 

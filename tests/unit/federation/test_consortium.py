@@ -8,7 +8,7 @@ import pytest
 
 from dpfda.errors import InvalidInput
 from dpfda.federation.consortium import ConsortiumFolder
-from dpfda.federation.enrolment import request_enrolment, take_papers, write_request
+from dpfda.federation.enrolment import request_enrolment, take_credentials, write_request
 from dpfda.federation.folder import SiteFolder
 from dpfda.federation.keys import read_certificate
 from dpfda.federation.running import running_link
@@ -28,8 +28,8 @@ def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("consortium")
     consortium = ConsortiumFolder.create(root / "lipids", "lipids", "127.0.0.1", 8102, PASSPHRASE)
     request = request_enrolment(root / "alpha", "alpha")
-    papers, _ = consortium.sign(request, "alpha", "clinic", PASSPHRASE)
-    take_papers(SiteFolder(root / "alpha"), papers, lambda found: found == consortium.fingerprints())
+    credentials, _ = consortium.sign(request, "alpha", "clinic", PASSPHRASE)
+    take_credentials(SiteFolder(root / "alpha"), credentials, lambda found: found == consortium.fingerprints())
     shutil.copytree(root, root.with_name("pristine"))
     return root
 
@@ -55,11 +55,11 @@ def test_a_site_is_enrolled_once_and_renewed_with_overlap(root):
     request = write_request(site, "alpha")
     with pytest.raises(InvalidInput, match="enrolled already"):
         consortium.sign(request, "alpha", "clinic", PASSPHRASE)
-    papers, _ = consortium.renew(request, PASSPHRASE, 30)
+    credentials, _ = consortium.renew(request, PASSPHRASE, 30)
     assert len(consortium.register.entries()["alpha"]) == 2
     assert len(consortium.members()["alpha"].ends()) == 2
     before = read_certificate(site.certificate.read_bytes())
-    take_papers(site, papers, lambda _: False)  # a renewal needs no telephone
+    take_credentials(site, credentials, lambda _: False)  # a renewal needs no telephone
     assert read_certificate(site.certificate.read_bytes()) != before
     check_seal(site)
 
@@ -128,7 +128,7 @@ def test_changed_terms_of_a_study_are_noticed(root):
         folder.terms()
 
 
-def test_a_seal_covers_papers_and_policy(root):
+def test_a_seal_covers_credentials_and_policy(root):
     site = SiteFolder(root / "alpha")
     assert read_site_name(site) == "alpha"
     site.policy_path.write_text("{}")

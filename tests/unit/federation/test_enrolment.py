@@ -8,17 +8,17 @@ import pytest
 
 from dpfda.errors import InvalidInput
 from dpfda.federation.enrolment import (
+    Credentials,
     EnrolmentRequest,
-    Papers,
     request_enrolment,
     sign_enrolment,
-    take_papers,
+    take_credentials,
     write_request,
 )  # fmt: skip
 from dpfda.federation.folder import Address, SiteFolder
 from dpfda.federation.keys import common_name, make_signing_key, public_text
 from dpfda.federation.register import Register
-from dpfda.federation.signing import PAPERS, REQUEST, encode_canonically, sign_document
+from dpfda.federation.signing import CREDENTIALS, REQUEST, encode_canonically, sign_document
 
 
 def accept(fingerprints):
@@ -65,23 +65,25 @@ def fresh(made):
 def test_enrol_and_renew(fresh, office):
     folder, request = fresh
     shown = []
-    papers = take_papers(folder, office.sign(request), lambda prints: shown.append(prints) or True)
-    assert shown == [papers.fingerprints()]
+    credentials = take_credentials(folder, office.sign(request), lambda prints: shown.append(prints) or True)
+    assert shown == [credentials.fingerprints()]
     assert set(shown[0]) == {"CA", "coordinator"}
     folder.check()
-    assert common_name(papers.certificate) == "alpha"
+    assert common_name(credentials.certificate) == "alpha"
     assert Address.read(folder.address_path) == office.address
     assert len(office.register.entries()["alpha"]) == 1
-    again = take_papers(folder, office.sign(write_request(folder, "alpha")), lambda prints: pytest.fail("asked again"))
-    assert again.certificate != papers.certificate
+    again = take_credentials(
+        folder, office.sign(write_request(folder, "alpha")), lambda prints: pytest.fail("asked again")
+    )
+    assert again.certificate != credentials.certificate
     assert len(office.register.entries()["alpha"]) == 2, "the old one stays until it is retired"
 
 
 def test_nothing_secret_travels(fresh, office):
     folder, request = fresh
-    papers = office.sign(request)
+    credentials = office.sign(request)
     secrets = [line for path in (folder.site_key, folder.sign_key) for line in path.read_text().splitlines()[1:-1]]
-    for text in (request.decode(), papers.decode()):
+    for text in (request.decode(), credentials.decode()):
         assert "PRIVATE" not in text
         assert not any(line in text for line in secrets)
 
@@ -90,54 +92,54 @@ def test_saying_no_changes_nothing(fresh, office):
     folder, request = fresh
     before = files(folder)
     with pytest.raises(InvalidInput, match="not confirmed; nothing was changed"):
-        take_papers(folder, office.sign(request), lambda prints: False)
+        take_credentials(folder, office.sign(request), lambda prints: False)
     assert files(folder) == before
 
 
 def test_the_coordinator_names_the_site(fresh, office):
     folder, _ = fresh
-    papers = take_papers(folder, office.sign(write_request(folder, "somebody-else"), site="alpha"), accept)
-    assert common_name(papers.certificate) == "alpha"
+    credentials = take_credentials(folder, office.sign(write_request(folder, "somebody-else"), site="alpha"), accept)
+    assert common_name(credentials.certificate) == "alpha"
 
 
-def test_papers_of_another_coordinator_or_consortium_are_refused_later(
+def test_credentials_of_another_coordinator_or_consortium_are_refused_later(
     fresh, office, tmp_path, other_authority, authority
 ):
     folder, request = fresh
-    take_papers(folder, office.sign(request), accept)
+    take_credentials(folder, office.sign(request), accept)
     before = files(folder)
     (tmp_path / "x").mkdir()
     for stranger in (
         Coordinator(tmp_path / "x", other_authority, office.key), Coordinator(tmp_path / "x", authority, make_signing_key()),
     ):  # fmt: skip
         with pytest.raises(InvalidInput, match="another consortium"):
-            take_papers(folder, stranger.sign(request), accept)
+            take_credentials(folder, stranger.sign(request), accept)
     with pytest.raises(InvalidInput, match="another consortium"):
-        take_papers(folder, office.sign(request, site="beta"), accept)
+        take_credentials(folder, office.sign(request, site="beta"), accept)
     assert files(folder) == before
 
 
-def test_papers_that_do_not_fit_are_refused(fresh, office, tmp_path, rsa_key, other_authority):
+def test_credentials_that_do_not_fit_are_refused(fresh, office, tmp_path, rsa_key, other_authority):
     folder, request = fresh
     good = json.loads(office.sign(request))
     foreign = json.loads(Coordinator(tmp_path, other_authority, office.key).sign(request))
 
     def resigned(**changes):
-        return sign_document(PAPERS, {**good["body"], **changes}, office.key)
+        return sign_document(CREDENTIALS, {**good["body"], **changes}, office.key)
 
     unsigned = encode_canonically({**good, "body": {**good["body"], "authority": foreign["body"]["authority"]}})
-    for papers in (
+    for credentials in (
         b"", b"{}", unsigned, resigned(authority=foreign["body"]["authority"]), resigned(certificate="nothing"),
         resigned(address={"host": "x"}), resigned(address={**good["body"]["address"], "coordinator_key": "00" * 32}),
         sign_document(REQUEST, good["body"], office.key),
     ):  # fmt: skip
         with pytest.raises(InvalidInput):
-            take_papers(folder, papers, accept)
+            take_credentials(folder, credentials, accept)
     other = request_enrolment(tmp_path / "other", "alpha")
     with pytest.raises(InvalidInput, match="another key"):
-        take_papers(folder, office.sign(other), accept)
+        take_credentials(folder, office.sign(other), accept)
     assert not folder.certificate.exists()
-    assert Papers.read(office.sign(request))
+    assert Credentials.read(office.sign(request))
 
 
 def test_requests_that_prove_nothing_are_refused(made):

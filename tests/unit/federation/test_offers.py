@@ -215,7 +215,7 @@ def test_a_counter_proposal_changes_epsilon_delta_and_dates_of_one_site_only(nor
     assert Decisions(folder).find(terms.name).decision == "open", "nothing is accepted by it"
     with pytest.raises(InvalidInput, match="exists"):
         rewrite_study(place / "hdl.toml", place / "hdl-2.toml", asked)
-    with pytest.raises(InvalidInput, match="is the proposal"):
+    with pytest.raises(InvalidInput, match="equals the proposal"):
         counter_offer(folder, terms.name, None, None, Window())
     with pytest.raises(InvalidInput, match="epsilon"):
         counter_offer(folder, terms.name, -1.0, None, Window())
@@ -228,7 +228,7 @@ def test_a_counter_proposal_is_believed_by_signature_and_has_no_field_for_anythi
     assert set(json.loads(good)["body"]) == {"terms", "site", "epsilon", "delta", "begins", "ends", "at"}
     other = dataclasses.replace(terms, y_bounds=(0.0, 200.0))
     for data, known in ((good.replace(b"0.5", b"0.9"), terms), (good, other), (b"{}", terms), (b"x", terms)):
-        with pytest.raises(InvalidInput, match="not believed"):
+        with pytest.raises(InvalidInput, match="is rejected"):
             take_counter(data, known, {"north": key.public_key()})
     with pytest.raises(InvalidInput, match="not of an enrolled site"):
         take_counter(good, terms, {})

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from dpfda.federation.keys import Validity, encode_certificate, make_rsa_key, write_key
-from dpfda.federation.preflight import Papers, check_connection
+from dpfda.federation.preflight import Credentials, check_connection
 
 IDENTITY = "server.test"
 DAY = dt.timedelta(days=1)
@@ -26,7 +26,7 @@ class World:
         write_key(root / "site.key", rsa_key)
         write_key(root / "server.key", rsa_key)
         self.key = rsa_key
-        self.papers = Papers(root / "ca.crt", root / "site.crt", root / "site.key", IDENTITY)
+        self.credentials = Credentials(root / "ca.crt", root / "site.crt", root / "site.key", IDENTITY)
         self.sign_site()
 
     def sign_site(self, validity=None, authority=None):
@@ -83,7 +83,7 @@ def world(tmp_path, authority, rsa_key, request_pem):
 
 
 def check(world, port, host="127.0.0.1"):
-    finding = check_connection(host, port, world.papers)
+    finding = check_connection(host, port, world.credentials)
     assert finding.sentence.endswith(".")
     assert finding.sentence[0].isupper() or finding.sentence[0].isdigit()
     return finding
@@ -110,7 +110,7 @@ def test_another_authority_than_ours(world, other_authority):
     with world.server(authority=other_authority) as port:
         finding = check(world, port)
     assert finding.code == "ca"
-    assert "Do not go on" in finding.sentence
+    assert "Do not continue" in finding.sentence
 
 
 def test_another_name_than_expected(world):
@@ -208,5 +208,5 @@ def test_a_service_that_hangs_up(world):
 
 def test_a_service_that_says_nothing(world):
     with listening(lambda plain: threading.Event().wait(2)) as port:
-        finding = check_connection("127.0.0.1", port, world.papers, timeout=0.3)
+        finding = check_connection("127.0.0.1", port, world.credentials, timeout=0.3)
     assert finding.code == "reset"

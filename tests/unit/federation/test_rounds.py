@@ -309,9 +309,9 @@ def test_an_answer_that_is_not_believed_is_none():
     transport.open(["c", "a", "b"], "run")
     link.given = {"a": b"forged", "b": b"1", "c": b"2"}
     assert list(transport.gather("q").items()) == [("c", "2"), ("b", "1")]
-    assert told[-1] == {"c": "ok", "a": "not believed", "b": "ok"}
+    assert told[-1] == {"c": "ok", "a": "answer rejected", "b": "ok"}
     link.given = {"a": b"forged", "b": b"other", "c": b"2"}
-    with pytest.raises(TransportError, match=r"1 of 3 .* missing: a \(not believed\), b \(not believed\)"):
+    with pytest.raises(TransportError, match=r"1 of 3 .* missing: a \(answer rejected\), b \(answer rejected\)"):
         transport.gather("q")
     assert link.asked[0] == (("c", "a", "b"), b"join run")
 
@@ -319,7 +319,7 @@ def test_an_answer_that_is_not_believed_is_none():
 def test_too_few_acceptances_end_before_the_first_question():
     link = FakeLink({"a": b"yes", "b": b"no"})
     transport = CarriedTransport(link, Texts(), Closing(2, 1, 5))
-    with pytest.raises(TransportError, match=r"b \(not believed\), c \(absent\)"):
+    with pytest.raises(TransportError, match=r"b \(answer rejected\), c \(absent\)"):
         transport.open(["a", "b", "c"], "run")
     assert len(link.asked) == 1
 

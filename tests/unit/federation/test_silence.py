@@ -86,10 +86,10 @@ def test_certificates_that_end_soon_are_mentioned_on_both_sides(made):
     assert describe_certificate(site)["days"] in (364, 365)
     status = read_consortium_status(consortium)
     assert (status["server"], status["sentences"], status["sites"][0]["state"]) == ("never", [], "no server runs")
-    from dpfda.federation.enrolment import take_papers, write_request
+    from dpfda.federation.enrolment import take_credentials, write_request
 
-    papers, _ = consortium.renew(write_request(site, "alpha"), PASSPHRASE, days=9)
-    take_papers(site, papers, lambda _: False)
+    credentials, _ = consortium.renew(write_request(site, "alpha"), PASSPHRASE, days=9)
+    take_credentials(site, credentials, lambda _: False)
     assert "ends in 8 days: renew it with dpfda site enrol" in describe_certificate(site)["sentence"]
     (sentence,) = read_consortium_status(consortium)["sentences"]
     assert sentence.startswith("The certificate of the site alpha ends in 8 days")

@@ -25,7 +25,7 @@ def test_columns_and_rows_by_name() -> None:
 @pytest.mark.parametrize(
     ("profile", "sentence"),
     [
-        ({"sex": 1}, "'sex' is no covariate of this fit; choose from male, bmi, arm, age"),
+        ({"sex": 1}, "'sex' is not a covariate of this fit; choose from male, bmi, arm, age"),
         ({"bmi": 500}, "bmi must lie within its public bounds 10 to 70"),
         ({"bmi": "high"}, "bmi must be a finite number"),
         ({"arm": "D"}, "arm must be one of A, B, C"),
@@ -61,5 +61,5 @@ def test_columns_without_names_are_numbered() -> None:
     assert default_coding([(1, 1)]) == Coding()
     with pytest.raises(InvalidInput, match="needs bounds if it is a number"):
         Covariate("a")
-    with pytest.raises(InvalidInput, match="no coefficient of this fit"):
+    with pytest.raises(InvalidInput, match="not a coefficient of this fit"):
         CODING.column("sex")

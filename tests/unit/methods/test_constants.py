@@ -41,7 +41,7 @@ def test_every_constant_is_explained_and_used() -> None:
 def test_rows_that_are_named_are_on_the_pages() -> None:
     text = re.sub(r"\n# ", " ", Path(constants.__file__).read_text())
     docs = ROOM.parents[3] / "docs"
-    pages = "".join((docs / name).read_text() for name in ("utility.md", "coverage.md"))
+    pages = "".join((docs / name).read_text() for name in ("utility.md", "coverage.md", "utility-covariates.md"))
     comments = " ".join(re.findall(r"Cost: .*", text))
     rows = re.findall(r'"([^"]+)"', comments)
     assert len(rows) > 15

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dpfda.basis.basis import make_basis
-from dpfda.methods.adaptive.covariates import Units, assume_no_covariates, evaluate_degrees, fit_products, fit_units
+from dpfda.methods.adaptive.covariate_units import Units
+from dpfda.methods.adaptive.covariates import assume_no_covariates, evaluate_degrees, fit_products, fit_units
 from dpfda.methods.adaptive.design import fit_design
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.protocol.statistics import COVARIATE_CELLS, DEGREES
@@ -140,3 +141,15 @@ def test_a_mean_has_the_constant_alone() -> None:
     law = assume_no_covariates()
     assert (law.columns, law.average.tolist(), law.loose.any(), law.mean_roots.any()) == (1, [[1.0]], False, False)
     assert fit_units(None, 1.0, 1, intercept=True).columns == 1
+
+
+def test_a_histogram_of_noise_gives_no_extreme_scale() -> None:
+    """Uniform covariates under noise of 0.1 a cell: scales are of the right order."""
+    rng = np.random.default_rng(8)
+    exact = np.concatenate([[0.0], np.full(COVARIATE_CELLS - 2, 1 / (COVARIATE_CELLS - 2)), [0.0]])
+    for _ in range(50):
+        noisy = Pooled(exact + 0.1 * rng.normal(size=COVARIATE_CELLS), np.full(COVARIATE_CELLS, 0.1), 500.0)
+        law = fit_units(noisy, 1.0, 2, intercept=True)
+        if not law.longest[1]:
+            assert 0.25 < law.units.scale[1] < 1.0
+            assert abs(law.units.centre[1]) < 0.6

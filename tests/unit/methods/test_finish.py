@@ -21,4 +21,4 @@ def test_a_band_is_wider_than_the_posterior_and_holds_what_the_basis_drops() -> 
 
 def test_a_wider_prior_is_wider_in_every_direction() -> None:
     prior = np.diag([1.0, 0.2, 0.1, 0.01])
-    assert np.linalg.eigvalsh(widen(prior, 0.3) - prior).min() > 0
+    assert np.linalg.eigvalsh(widen(prior, 0.3, 1.1) - prior).min() > 0

@@ -9,7 +9,8 @@ import pytest
 from adaptive_pieces import exact_moments
 
 from dpfda.basis.basis import make_basis
-from dpfda.methods.adaptive.covariates import Units, assume_no_covariates, assume_uncorrelated
+from dpfda.methods.adaptive.covariate_units import Units
+from dpfda.methods.adaptive.covariates import assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import fit_design
 from dpfda.methods.adaptive.information import build_information
 

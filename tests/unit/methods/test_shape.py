@@ -7,7 +7,8 @@ import pytest
 from adaptive_pieces import definite
 
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.covariates import Units, assume_uncorrelated
+from dpfda.methods.adaptive.covariate_units import Units
+from dpfda.methods.adaptive.covariates import assume_uncorrelated
 from dpfda.methods.adaptive.matrices import power
 from dpfda.methods.adaptive.shape import Coordinates, Spread, choose_column_scales, choose_function_shape
 

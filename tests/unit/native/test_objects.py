@@ -409,7 +409,7 @@ def test_the_fallback_says_in_one_line_what_it_does(tmp_path) -> None:
     first = run_python(code, DPFDA_KERNELS="numba", **cache)
     assert first.stdout.strip() == "True"
     assert first.stderr.splitlines() == [
-        "dpfda: numba compiles the kernels, which takes some 10 s once (DPFDA_KERNELS=numba asks for it)."
+        "dpfda: numba compiles the kernels, which takes about 10 s, once (DPFDA_KERNELS=numba asks for it)."
     ]
     assert run_python(code, DPFDA_KERNELS="numba", **cache).stderr == ""  # from the cache: nothing to say
 

@@ -15,7 +15,7 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-from dpfda.report.chart import choose_ticks, choose_y_range, find_sparse, leaves_the_picture
+from dpfda.report.chart import choose_date_ticks, choose_ticks, choose_y_range, find_sparse, leaves_the_picture
 from dpfda.report.document import BudgetChange, StudyDescription, make_result_document, read_document, to_json
 from dpfda.report.formatting import (
     describe_contributing,
@@ -259,3 +259,11 @@ def test_the_typical_half_width_is_the_median_of_the_band(vcm_document) -> None:
     assert typical_half_width(function) == pytest.approx(np.median(widths))
     assert typical_half_width({"low": None, "high": None}) is None
     assert typical_half_width({"low": [None], "high": [None]}) is None
+
+
+def test_ticks_of_dates_are_first_days_of_months_and_years() -> None:
+    assert choose_date_ticks(0, 1095, 6, "2019-01-01") == [
+        (0.0, "2019-01"), (181.0, "2019-07"), (365.0, "2020-01"), (547.0, "2020-07"), (731.0, "2021-01"), (912.0, "2021-07")
+    ]  # fmt: skip
+    assert [name for _, name in choose_date_ticks(0, 3652, 6, "1984-05-10")] == ["1986", "1988", "1990", "1992", "1994"]
+    assert choose_date_ticks(0, 20, 9, "2019-01-05")[1] == (5.0, "2019-01-10")

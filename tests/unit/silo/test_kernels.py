@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import tracemalloc
 from pathlib import Path
 
 import kernel_oracle as oracle
+import numba
 import numpy as np
 import pytest
 from kernel_sums import Sums, pack
@@ -334,6 +336,30 @@ def test_a_change_in_any_source_makes_compiled_copies_stale(tmp_path):
         done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
         printed.append(done.stdout.split())
     assert printed == [["2.0", "0"], ["2.0", "1"], ["3.0", "0"]]
+
+
+def test_a_cache_that_another_tree_left_behind_is_not_opened(tmp_path):
+    """Its index may name classes that are gone: numba would fail while it reads the index, before it looks at its age."""
+    code = "import numpy as np; from dpfda.curves.tables.repeats import has_repeat; print(has_repeat(np.ones(2, np.uint64)))"
+    package, cache = tmp_path / "package", tmp_path / "cache"
+    shutil.copytree(Path(dpfda.__file__).parent, package / "dpfda", ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(package),
+        "NUMBA_CACHE_DIR": str(cache),
+        "DPFDA_KERNELS": "numba",
+    }
+
+    def run():
+        return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment)
+
+    assert run().stdout.strip() == "True"
+    indices = list(cache.rglob("*.nbi"))
+    assert indices
+    for index in indices:
+        index.write_bytes(pickle.dumps(numba.__version__) + b"cdpfda.silo.kernels.simd\n_NoSuchClass\n.")
+    (package / "dpfda" / "silo" / "kernels" / "simd.py").open("a").write("\n# another tree\n")
+    assert run().stdout.strip() == "True"
 
 
 def test_kernels_run_where_nothing_can_be_cached():

@@ -50,7 +50,7 @@ test_that("curves of two fits are joined only if the user says so", {
 
 test_that("what cannot be is refused in a sentence", {
   result <- dp_read(golden("17.json"))
-  expect_error(curve_at(result, sex = 1), "'sex' is no covariate of this fit; choose from arm, age")
+  expect_error(curve_at(result, sex = 1), "'sex' is not a covariate of this fit; choose from arm, age")
   expect_error(curve_at(result, arm = "D"), "arm must be one of A, B, C")
   expect_error(curve_at(result, age = 200), "age must lie within its public bounds 20 to 80")
   expect_error(effect(result, "arm"), "is no coefficient")
@@ -72,11 +72,19 @@ test_that("pictures are drawn", {
 })
 
 test_that("a fit runs the command line and reads its result", {
-  file <- golden("06.json")
-  command <- tempfile()
-  writeLines(c("#!/bin/sh", "while [ $# -gt 1 ]; do shift; done", paste("cp", shQuote(file), "\"$1\"")), command)
-  Sys.chmod(command, "755")
-  expect_s3_class(dp_fit("visits.csv", id = "pid", y_bounds = "0:150", overwrite = TRUE, dpfda = command), "dp_result")
-  writeLines(c("#!/bin/sh", "echo 'dpfda: --epsilon must be given.' >&2", "exit 2"), command)
-  expect_error(dp_fit("visits.csv", dpfda = command), "--epsilon must be given")
+  command <- Sys.getenv("DPFDA")
+  skip_if(command == "", "DPFDA does not name the command dpfda")
+  folder <- tempfile()
+  dir.create(folder)
+  file <- file.path(folder, "visits.csv")
+  rows <- data.frame(pid = rep(1:300, each = 4), age = 20 + (1:1200 * 7) %% 60)
+  rows$hdl <- 50 + rows$age / 10 + (rows$pid * 13) %% 21 - 10
+  write.csv(rows, file, row.names = FALSE)
+  expect_error(dp_fit(file, id = "pid", x = "age", y = "hdl", dpfda = command), "--epsilon, --delta must be given")
+  system2(command, c("budget", "init", shQuote(file), "--epsilon", "3", "--delta", "1e-5"), stdout = FALSE, stderr = FALSE)
+  result <- dp_fit(
+    file, id = "pid", x = "age", y = "hdl", domain = "20:80", y_bounds = "0:150", epsilon = 1, delta = 1e-5, dpfda = command
+  )
+  expect_s3_class(result, "dp_result")
+  expect_true(all(is.finite(predict(result, c(30, 60))$estimate)))
 })

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpfda.cli.axis import Axis
 from dpfda.cli.new_app import example, new_app
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 app = new_app()
 
-_ROWS = 9
+_ROWS, _DATES = 9, 6
 _EXAMPLES = example(
     "dpfda ask result.json --curve male=1,bmi=25 --minus male=0,bmi=25 --level 0.9 --figure men-women.png",
     "dpfda ask result.json --effect bmi --derivative --csv slope.csv",
@@ -37,10 +38,10 @@ def ask(
     derivative: Annotated[bool, typer.Option("--derivative", help="The slope of the curve.")] = False,
     average: Annotated[str | None, typer.Option("--average", help="Its average over LOW:HIGH.")] = None,
     integral: Annotated[str | None, typer.Option("--integral", help="Its integral over LOW:HIGH.")] = None,
-    x: Annotated[str | None, typer.Option("--x", help="Places, as in 30,40,50.")] = None,
+    x: Annotated[str | None, typer.Option("--x", help="Places, as in 30,40,50, or dates.")] = None,
     points: Annotated[int, typer.Option("--points", help="Rows of the CSV file, without --x.")] = 201,
     level: Annotated[
-        float | None, typer.Option("--level", help="Of bands and tests; that of the fit if left out.")
+        float | None, typer.Option("--level", help="Confidence level of bands and tests; that of the fit if left out.")
     ] = None,
     figure: Annotated[str | None, typer.Option("--figure", help="Draw it (.png, .svg, .pdf).")] = None,
     csv: Annotated[str | None, typer.Option("--csv", help="Write x, estimate, standard error and band.")] = None,
@@ -65,12 +66,13 @@ def ask(
     level = _validate.fraction("--level", loaded.document["study"]["level"] if level is None else level)
     asked = _choose_curve(loaded, curve, minus, effect)
     asked = asked.derivative() if derivative else asked
-    places = asked.grid(_parse_places(x)) if x else None
+    axis = Axis(loaded.document["study"]["x_origin"])
+    places = asked.grid([axis.parse("--x", part) for part in x.split(",")]) if x else None
     if average is not None or integral is not None:
-        _print_value(asked, average, integral, level, ctx.obj)
+        _print_value(asked, average, integral, level, axis, ctx.obj)
     else:
-        _print_curve(asked, places, level, ctx.obj)
-    for path in _write_files(asked, places, points, level, figure, csv):
+        _print_curve(asked, places, level, axis, ctx.obj)
+    for path in _write_files(asked, places, points, level, axis, figure, csv):
         ctx.obj.say(f"Wrote {path}")
 
 
@@ -113,30 +115,25 @@ def _profile_curve(result: Result, option: str, text: str | None) -> ReleasedCur
     )
 
 
-def _parse_places(text: str) -> list[float]:
-    from dpfda.curves.tables.reading import parse_number
-
-    return [parse_number("x", part) for part in text.split(",")]
-
-
 def _print_value(
-    curve: ReleasedCurve, average: str | None, integral: str | None, level: float, terminal: Terminal
+    curve: ReleasedCurve, average: str | None, integral: str | None, level: float, axis: Axis, terminal: Terminal
 ) -> None:
-    from dpfda.cli.parsing import parse_interval
     from dpfda.report.formatting import format_number
 
     for name, ends, question in (("average", average, curve.mean_over), ("integral", integral, curve.integral)):
         if ends is None:
             continue
-        value = question(*parse_interval(name, ends))
-        line = f"{value.name[:1].upper()}{value.name[1:]}: {format_number(value.estimate)}"
+        low, high = axis.parse_interval(f"--{name}", ends)
+        value = question(low, high)
+        line = f"{name.capitalize()} of {curve.name} over {axis.write(low)} to {axis.write(high)}: "
+        line += format_number(value.estimate)
         if curve.has_band:
-            low, high = (format_number(side) for side in value.interval(level))
-            line += f" ({level:.0%} interval {low} to {high}; p = {value.p_value:.3g} for zero)"
+            lower, upper = (format_number(side) for side in value.interval(level))
+            line += f" ({level:.0%} interval {lower} to {upper}; p = {value.p_value:.3g} for zero)"
         terminal.out.print(show_plainly(line) + ".", markup=False)
 
 
-def _print_curve(curve: ReleasedCurve, places: Any, level: float, terminal: Terminal) -> None:
+def _print_curve(curve: ReleasedCurve, places: Any, level: float, axis: Axis, terminal: Terminal) -> None:
     import numpy as np
     from rich.table import Table
     from rich.text import Text
@@ -145,29 +142,22 @@ def _print_curve(curve: ReleasedCurve, places: Any, level: float, terminal: Term
     from dpfda.report.formatting import format_number
 
     x = np.linspace(*curve.domain, _ROWS) if places is None else places
-    table = Table(
-        title=Text(show_plainly(curve.name)), title_justify="left", box=None, pad_edge=False, header_style="bold"
-    )
+    table = Table(box=None, pad_edge=False, header_style="bold")
     columns = curve_columns(curve, x, level)
     for name in columns:
-        shown = curve.x_name if name == "x" else name.replace("_", " ")
-        table.add_column(Text(show_plainly(shown)), justify="right")
-    for row in zip(*columns.values(), strict=True):
-        table.add_row(*(format_number(float(value)) for value in row))
+        table.add_column(Text(show_plainly(curve.x_name if name == "x" else name.replace("_", " "))), justify="right")
+    for place, *values in zip(*columns.values(), strict=True):
+        table.add_row(axis.write(place), *(format_number(float(value)) for value in values))
+    terminal.out.print(show_plainly(curve.name), markup=False, style="italic")
     terminal.out.print(table)
     if curve.has_band:
-        lines = (
-            f"Band: {level:.0%}, simultaneous.",
-            curve.is_zero(level),
-            curve.is_constant(level),
-            curve.argmax(level),
-        )
-        for line in (*lines, curve.argmin(level)):
-            terminal.out.print(show_plainly(str(line)), markup=False)
+        terminal.out.print(f"Band: {level:.0%}, simultaneous.", markup=False)
+        for answer in (curve.is_zero(level), curve.is_constant(level), curve.argmax(level), curve.argmin(level)):
+            terminal.out.print(show_plainly(answer.describe(axis.write)), markup=False)
 
 
 def _write_files(
-    curve: ReleasedCurve, places: Any, points: int, level: float, figure: str | None, csv: str | None
+    curve: ReleasedCurve, places: Any, points: int, level: float, axis: Axis, figure: str | None, csv: str | None
 ) -> list[str]:
     import numpy as np
 
@@ -178,23 +168,28 @@ def _write_files(
     if csv is not None:
         x = np.linspace(*curve.domain, points) if places is None else places
         columns = curve_columns(curve, x, level)
+        rows = zip(*columns.values(), strict=True)
         lines = [
             ",".join(columns),
-            *(",".join(repr(float(v)) for v in row) for row in zip(*columns.values(), strict=True)),
+            *(",".join([axis.write_exactly(place), *(repr(float(v)) for v in row)]) for place, *row in rows),
         ]
         written.append(write_whole(csv, ("\n".join(lines) + "\n").encode()))
     if figure is not None:
-        written.append(write_whole(figure, _draw(curve, level, figure)))
+        written.append(write_whole(figure, _draw(curve, level, axis, figure)))
     return written
 
 
-def _draw(curve: ReleasedCurve, level: float, target: str) -> bytes:
+def _draw(curve: ReleasedCurve, level: float, axis: Axis, target: str) -> bytes:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     from dpfda.report.figures import encode_figure
 
     figure = Figure(figsize=(8, 4.8), dpi=120, layout="constrained")
-    curve.plot(figure.add_subplot(), level=level)
+    axes = curve.plot(figure.add_subplot(), level=level)
+    if axis.origin is not None:
+        axes.xaxis.set_major_formatter(lambda x, _: axis.write(x))
+        axes.xaxis.set_major_locator(MaxNLocator(_DATES))
     return encode_figure(figure, target.rpartition(".")[2].lower())
 
 

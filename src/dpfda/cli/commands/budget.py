@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = new_app(group=True)
 
-_WHICH = "The data set whose ledger to use; left out: dpfda.ledger, or the only ledger in this folder."
+_WHICH = "The data set whose ledger to use; if left out, dpfda.ledger or the only ledger in this folder."
 _Data = Annotated[str | None, typer.Argument(help=_WHICH, show_default=False)]
 _Ledger = Annotated[str | None, typer.Option("--ledger", help="Ledger file or PostgreSQL URL.", show_default=False)]
 
@@ -132,7 +132,7 @@ def verify(
 
 @app.command(epilog=example("dpfda budget migrate visits.csv"))
 def migrate(ctx: typer.Context, data: _Data = None, ledger: _Ledger = None) -> None:
-    """Take a ledger of version 0.1 over, with all its debits and answers; the old one is kept beside the new one."""
+    """Convert a ledger of version 0.1, with all its debits and answers; the old one is kept next to the new one."""
     from dpfda.privacy.ledger.takeover import OLD_ENDING
     from dpfda.privacy.ledger.takeover import migrate as take_over
 
@@ -158,7 +158,7 @@ def restore(
     note: Annotated[str, typer.Option("--note", help="What happened, for the record.")] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Make up for a lost ledger: charged what the audit log shows, or everything that is left if there is no log.
+    """Replace a lost ledger: charge what the audit log shows, or everything that was left if there is no log.
 
     A site writes its log before an answer leaves, so the log shows all that was spent. Without it nobody knows, and the
     whole budget counts as spent. Studies that were under way end here.
@@ -170,7 +170,7 @@ def restore(
 
 @app.command(epilog=example("dpfda budget settle visits.csv"))
 def settle(ctx: typer.Context, data: _Data = None, ledger: _Ledger = None) -> None:
-    """Pay for answers that were lost in crashes; opens a ledger, or a study, that they have closed."""
+    """Pay for answers that were lost in crashes; this reopens a ledger or a study that they had closed."""
     choice = _choice(ledger, data)
     opened = choice.open()
     before = opened.spent().epsilon

@@ -22,7 +22,9 @@ _Metrics = Annotated[
 ]
 _Site = Annotated[str, typer.Argument(help="The site's name.", metavar="SITE")]
 _Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
-_Output = Annotated[Path | None, typer.Option("--output", help="Where to write the papers; SITE.papers if left out.")]
+_Output = Annotated[
+    Path | None, typer.Option("--output", help="Where to write the credentials; SITE.credentials if left out.")
+]
 
 
 @app.callback(epilog=example("dpfda consortium init lipids --name lipids --host study.example.org"))
@@ -55,7 +57,7 @@ def init(
     else:
         show_fingerprints(made.fingerprints(), ctx.obj)
     ctx.obj.say(
-        "Read these to each site's owner by telephone when they take their papers. Keep the passphrase and a copy of "
+        "Read these to each site's owner by telephone when they take their credentials. Keep the passphrase and a copy of "
         f"{folder} in a safe place: without them no site can be enrolled or renewed."
     )
 
@@ -73,14 +75,14 @@ def sign(
     rename: Annotated[bool, typer.Option("--rename", help="Enrol it under another name than it gave itself.")] = False,
     json_: _Json = False,
 ) -> None:
-    """Enrol a site: sign its certificate and write the papers to send back. Nothing in them is secret."""
+    """Enrol a site: sign its certificate and write the credentials to send back. Nothing in them is secret."""
     from dpfda.federation.consortium import ConsortiumFolder
 
     made, data = ConsortiumFolder(folder), request.read_bytes()
     secret = _read_passphrase(passphrase_file)
-    papers, fingerprint = made.sign(data, site, organisation, secret, days, rename=rename)
+    credentials, fingerprint = made.sign(data, site, organisation, secret, days, rename=rename)
     known = made.fingerprints() | {f"key of {site}": fingerprint}
-    _write_papers(papers, output or Path(f"{site}.papers"), known, ctx.obj, json_)
+    _write_credentials(credentials, output or Path(f"{site}.credentials"), known, ctx.obj, json_)
 
 
 @app.command(epilog=example("dpfda consortium renew lipids north.request"))
@@ -88,14 +90,15 @@ def renew(
     ctx: typer.Context,
     folder: _Folder,
     request: Annotated[
-        Path | None, typer.Argument(help="The site's new request; left out: the server's own certificate.")
+        Path | None,
+        typer.Argument(help="The site's new request; if left out, the server's own certificate is renewed."),
     ] = None,
     days: Annotated[int, typer.Option("--days", help="How long the certificate lasts.", min=1, max=3650)] = 365,
     output: _Output = None,
     passphrase_file: _Passphrase = None,
     json_: _Json = False,
 ) -> None:
-    """Renew a site's certificate, or the server's own; the old one stays valid until it ends, nobody else is touched."""
+    """Renew a site's certificate, or the server's own; the old one stays valid until it expires."""
     from dpfda.federation.consortium import ConsortiumFolder
     from dpfda.federation.enrolment import EnrolmentRequest
 
@@ -107,10 +110,10 @@ def renew(
             ctx.obj.give_json({"renewed": "server"})
         ctx.obj.say("The server's certificate is renewed; it is used from the server's next start on.")
         return
-    papers, fingerprint = made.renew(data, secret, days)
+    credentials, fingerprint = made.renew(data, secret, days)
     site = EnrolmentRequest.read(data).site
     known = made.fingerprints() | {f"key of {site}": fingerprint}
-    _write_papers(papers, output or Path(f"{site}.papers"), known, ctx.obj, json_)
+    _write_credentials(credentials, output or Path(f"{site}.credentials"), known, ctx.obj, json_)
 
 
 @app.command(epilog=example("dpfda consortium revoke lipids north"))
@@ -120,7 +123,7 @@ def revoke(
     site: _Site,
     json_: _Json = False,
 ) -> None:
-    """Shut a site out at once; the others do not notice."""
+    """Exclude a site immediately; the others are not affected."""
     from dpfda.federation.consortium import ConsortiumFolder
 
     count = ConsortiumFolder(folder).revoke(site)
@@ -186,7 +189,7 @@ def status(ctx: typer.Context, folder: _Folder, json_: _Json = False) -> None:
 
 @app.command(epilog=example("dpfda consortium serve lipids"))
 def serve(ctx: typer.Context, folder: _Folder, metrics: _Metrics = None) -> None:
-    """Keep the server running between studies, until you press Ctrl-C. `study run` starts one by itself if none runs."""
+    """Keep the server running between studies, until you press Ctrl-C. `study run` starts its own if none is running."""
     import contextlib
     import time
 
@@ -249,10 +252,12 @@ def show_fingerprints(fingerprints: dict[str, str], terminal: Terminal) -> None:
         terminal.out.print(f"{name}:\n  {digits}", markup=False)
 
 
-def _write_papers(papers: bytes, path: Path, known: dict[str, str], terminal: Terminal, as_json: bool) -> None:
-    path.write_bytes(papers)
+def _write_credentials(
+    credentials: bytes, path: Path, known: dict[str, str], terminal: Terminal, as_json: bool
+) -> None:
+    path.write_bytes(credentials)
     if as_json:
-        terminal.give_json({"papers": str(path), "fingerprints": known})
+        terminal.give_json({"credentials": str(path), "fingerprints": known})
     else:
         show_fingerprints(known, terminal)
     terminal.say(f"Wrote {path}: send it to the site. Its owner compares the fingerprints with you, then takes it.")

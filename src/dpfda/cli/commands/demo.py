@@ -19,7 +19,7 @@ def demo(
     epsilon: Annotated[float, typer.Option("--epsilon", help="The promise.")] = 1.0,
     delta: Annotated[float, typer.Option("--delta", help="The promise.")] = 1e-5,
 ) -> None:
-    """The private mean of a blood lipid over age from 15,205 real subjects, beside least squares on these public data."""
+    """Fit the private mean of a blood lipid over age from 15,205 real subjects, and compare it with least squares."""
     from dpfda.cli.example_fit import show_example
 
     with ctx.obj.waiting("Loading and fitting"):

@@ -62,10 +62,10 @@ def describe(
     strip_units: options.StripUnits = None,
     yes: options.Yes = False,
 ) -> None:
-    """Which public facts to look up, plausible ranges of common measures and, with --search, private quantiles of y.
+    """Show which public facts to look up, plausible ranges of common measures and, with --search, private quantiles of y.
 
-    Without --search no value of the data is read: of a table only the names of its columns. With --search the 1% and
-    99% quantiles of y are released for the stated epsilon, debited to the ledger like a fit; choose it small. A
+    Without --search no value of the data is read, only the names of a table's columns. With --search the 1% and
+    99% quantiles of y are released for the stated epsilon, debited to the ledger like a fit; choose a small one. A
     stopped search resumes with the same command without spending budget twice.
     """
     if search is not None:

@@ -42,7 +42,7 @@ def export(
     wanted = {"coefficients": coefficients, "grid": grid}
     targets = {name: path for name, path in wanted.items() if path is not None}
     if not targets:
-        raise InvalidInput("Say what to export: --coefficients FILE, --grid FILE, or both.")
+        raise InvalidInput("Name what to export: --coefficients FILE, --grid FILE, or both.")
     _validate.integer("--points", points, minimum=2)
     for target in targets.values():
         check_target(target, overwrite)
@@ -65,8 +65,11 @@ def _grid(result: Result, target: str, points: int) -> bytes:
     """All curves of the summary, with their bands computed at these points."""
     import numpy as np
 
-    x = np.linspace(*result.law_.functions.domain, points)
-    columns: dict[str, Any] = {result.x_name: x.tolist()}
+    from dpfda.cli.axis import Axis
+
+    x, axis = np.linspace(*result.law_.functions.domain, points), Axis(result.document["study"]["x_origin"])
+    places = x.tolist() if axis.origin is None else [axis.write_exactly(place) for place in x]
+    columns: dict[str, Any] = {result.x_name: places}
     for curve in result.list_curves():
         columns[curve.name] = curve(x).tolist()
         if curve.has_band:

@@ -39,7 +39,7 @@ def federate_demo(
     """Three hospitals estimate the mean of a blood lipid over age without showing each other a single row.
 
     Enrols three sites in a consortium, starts the server and the sites as separate processes on 127.0.0.1, runs a study
-    from signed terms to the result, shows it beside the pooled fit without privacy and the private fit of one site alone,
+    from signed terms to the result, compares it with the pooled fit without privacy and the private fit of one site alone,
     and cleans up.
     """
     from dpfda.federation.flare.launch import ended_politely, require_flare
@@ -86,13 +86,13 @@ def run_demo(root: Path, terminal: Terminal, epsilon: float, delta: float) -> An
 
 def _enrol(consortium: Any, name: str, root: Path) -> Any:
     """What `dpfda site enrol`, `dpfda consortium sign` and `dpfda site take` do, for one site."""
-    from dpfda.federation.enrolment import request_enrolment, take_papers
+    from dpfda.federation.enrolment import request_enrolment, take_credentials
     from dpfda.federation.folder import SiteFolder
 
     request = request_enrolment(root / name, name)
-    papers, _ = consortium.sign(request, name, "demo", _PASSPHRASE)
+    credentials, _ = consortium.sign(request, name, "demo", _PASSPHRASE)
     folder = SiteFolder(root / name)
-    take_papers(folder, papers, lambda fingerprints: fingerprints == consortium.fingerprints())
+    take_credentials(folder, credentials, lambda fingerprints: fingerprints == consortium.fingerprints())
     return folder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from typing import TYPE_CHECKING
 
@@ -134,18 +133,13 @@ def run_fit(request: FitRequest, terminal: Terminal, *, yes: bool = False) -> Do
     return document
 
 
-def _for_the_command_line(sentence: str) -> str:
-    """A sentence of the library in the terms of the command line."""
-    said = sentence.replace("estimator.forecast(n=..., m=...)", "dpfda plan")
-    return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
-
-
 def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, terminal: Terminal) -> Document:
     """The fit itself, with the library's warnings as sentences."""
     from dpfda.cli.fit.forecast import forecast
     from dpfda.cli.fit.runs import compute_spent_before, explain_changed_terms, resume_run
     from dpfda.cli.fit.spending import make_budget_change
     from dpfda.cli.settings import write_toml
+    from dpfda.cli.summary import write_for_the_command_line
     from dpfda.curves.tables.source import redact_password
     from dpfda.errors import LargeDeltaWarning, ProtocolError
     from dpfda.protocol.plans import make_plan
@@ -171,8 +165,8 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, termin
     except ProtocolError as error:
         raise explain_changed_terms(run) from error
     said = [warning.message for warning in caught if warning.category is not LargeDeltaWarning]  # asked about before
-    for sentence in dict.fromkeys(map(str, said)):
-        terminal.say(f"Note: {_for_the_command_line(sentence)}")
+    for sentence in dict.fromkeys(str(each) for each in said if str(each) not in estimator.warnings_):
+        terminal.say(f"Note: {write_for_the_command_line(sentence)}")
     return make_result_document(
         estimator,
         study,

@@ -64,7 +64,7 @@ def plan(
     ] = "m",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
 ) -> None:
-    """Which privacy model, which epsilon, how many sites and subjects, for the precision you need. Spends nothing.
+    """Find the privacy model, epsilon, sites and subjects for the precision you need. Spends nothing.
 
     With --verbose also the regimes, rates and bounds of the theory.
     """

@@ -20,17 +20,17 @@ def report(
     report: Annotated[str | None, typer.Option("--report", help="Write the HTML report here.")] = None,
     figure: Annotated[list[str] | None, typer.Option("--figure", help="Write a figure (.png, .svg, .pdf).")] = None,
     title: Annotated[str | None, typer.Option("--title", help="Another title.")] = None,
-    x_label: Annotated[str | None, typer.Option("--x-label", help="Another label of x.")] = None,
-    y_label: Annotated[str | None, typer.Option("--y-label", help="Another label of y.")] = None,
+    x_label: Annotated[str | None, typer.Option("--x-label", help="A new label for x.")] = None,
+    y_label: Annotated[str | None, typer.Option("--y-label", help="A new label for y.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
 ) -> None:
-    """Draw the report or figures of a result again. This is post-processing: nothing is spent."""
+    """Redraw the report or figures of a result. This is post-processing: nothing is spent."""
     from dpfda.cli.outputs import Outputs
     from dpfda.errors import InvalidInput
     from dpfda.report.document import read_document
 
     if report is None and not figure:
-        raise InvalidInput("Say what to draw: --report NAME.html, --figure NAME.png, or both.")
+        raise InvalidInput("Name what to draw: --report NAME.html, --figure NAME.png, or both.")
     outputs = Outputs(report=report, figures=tuple(figure or ()), overwrite=overwrite)
     outputs.check()
     document = read_document(result)

@@ -65,25 +65,25 @@ def enrol(
     ctx.obj.say(f"Wrote {target}: send it to the coordinator. Nothing in it is secret; the keys stay in {folder}.")
 
 
-@app.command(epilog=example("dpfda site take north north.papers"))
+@app.command(epilog=example("dpfda site take north north.credentials"))
 def take(
     ctx: typer.Context,
     folder: _Folder,
-    papers: Annotated[Path, typer.Argument(help="The papers from the coordinator.", metavar="PAPERS")],
+    credentials: Annotated[Path, typer.Argument(help="The credentials from the coordinator.", metavar="CREDENTIALS")],
     yes: _Yes = False,
     json_: _Json = False,
 ) -> None:
-    """Take the coordinator's papers, after you compared the fingerprints by telephone."""
+    """Take the coordinator's credentials, after comparing the fingerprints by telephone."""
     from dpfda.cli.commands.consortium import show_fingerprints
-    from dpfda.federation.enrolment import take_papers
+    from dpfda.federation.enrolment import take_credentials
     from dpfda.federation.folder import SiteFolder
 
     def confirm(fingerprints: dict[str, str]) -> bool:
         if not json_:
             show_fingerprints(fingerprints, ctx.obj)
-        return yes or typer.confirm("Did the coordinator read you the same by telephone?")
+        return yes or typer.confirm("Did the coordinator read you the same fingerprints by telephone?")
 
-    taken = take_papers(SiteFolder(folder), papers.read_bytes(), confirm)
+    taken = take_credentials(SiteFolder(folder), credentials.read_bytes(), confirm)
     address = taken.address
     if json_:
         ctx.obj.give_json({"consortium": address.consortium, "server": f"{address.host}:{address.port}",
@@ -97,12 +97,12 @@ def policy(
     folder: _Folder,
     file: Annotated[Path, typer.Argument(help="The site's policy (TOML).", metavar="SITE.TOML")],
     new_ledger: Annotated[
-        bool, typer.Option("--new-ledger", help="Make the ledger: once for each data set, on purpose.")
+        bool, typer.Option("--new-ledger", help="Create the ledger: once for each data set, on purpose.")
     ] = False,
     simulation: _Simulation = False,
     json_: _Json = False,
 ) -> None:
-    """Set what this site allows: data, promise, total budget, acceptable terms. It holds from the next question on."""
+    """Set what this site allows: data, promise, total budget, acceptable terms. It applies from the next question on."""
     from dpfda.federation.audit_log import AuditLog
     from dpfda.federation.folder import SiteFolder
     from dpfda.federation.policy import read_policy
@@ -210,7 +210,7 @@ def console(
 
 @app.command(epilog=example("dpfda site status north"))
 def status(ctx: typer.Context, folder: _Folder, json_: _Json = False) -> None:
-    """Whether it runs and hears its server, what was promised, spent and answered."""
+    """Show whether it runs and is in contact with its server, and what was promised, spent and answered."""
     from rich.table import Table
 
     from dpfda.federation.folder import SiteFolder
@@ -260,7 +260,7 @@ def log(
         if json_:
             ctx.obj.give_json({"lines": count, "whole": True})
         else:
-            ctx.obj.out.print(f"{count} lines, unbroken from the first to the last; the ledger is whole.")
+            ctx.obj.out.print(f"{count} lines, unbroken from the first to the last; the ledger is intact.")
         return
     if json_:
         ctx.obj.give_json(audit.lines()[-last:])

@@ -36,7 +36,7 @@ def study() -> None:
 
 @app.command(epilog=example("dpfda study propose lipid.toml"))
 def propose(ctx: typer.Context, study: _Study, json_: _Json = False) -> None:
-    """Sign the study's terms. Sites get them as a file or, while a server runs, over the wire; each decides by itself."""
+    """Sign the study's terms. Sites get them as a file or, while a server runs, over the network, and each decides."""
     from dpfda.federation.flare.launch import require_flare
 
     require_flare()
@@ -160,7 +160,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Keep showing until the study is over.")] = False,
     json_: _Json = False,
 ) -> None:
-    """How far the study is: rounds, sites, weights."""
+    """Show how far the study has come: rounds, sites, weights."""
     import time
     from dataclasses import asdict
 

@@ -138,7 +138,7 @@ class CoordinatorPages:
                 command, cwd=folder.root, env=make_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
-        return self._pages.say("Started. It goes on when this page is closed.")
+        return self._pages.say("Started. It continues after this page is closed.")
 
     async def _report(self, request: Request) -> Response:
         folder = self._find(request)

@@ -59,7 +59,7 @@ class Guard:
     def _enter(self, request: Request) -> Response:
         given = request.query_params.get("token", "")
         if request.method != "GET" or self._token is None or not hmac.compare_digest(given, self._token):
-            return PlainTextResponse("This link was used already, or is wrong; start the console again.", 403)
+            return PlainTextResponse("This link was used already or is wrong; start the console again.", 403)
         self._token = None  # once
         response = RedirectResponse("/", 303)
         response.set_cookie(COOKIE, self._session, httponly=True, samesite="strict", path="/")

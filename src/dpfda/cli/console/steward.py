@@ -65,7 +65,7 @@ class StewardPages:
     async def _verify(self, _: Request) -> Response:
         count = await run_in_threadpool(AuditLog(self._folder.audit).verify)
         open_ledger(SitePolicy.load(self._folder.policy_path)).verify()
-        return self._pages.say(f"{count} lines, unbroken from the first to the last; the ledger is whole.")
+        return self._pages.say(f"{count} lines, unbroken from the first to the last; the ledger is intact.")
 
     async def _offer(self, request: Request) -> Response:
         digest = request.path_params["digest"]
@@ -105,7 +105,7 @@ class StewardPages:
         data = counter_offer(self._folder, request.path_params["digest"], epsilon, delta, _read_window(fields))
         target = Path(f"{self._site}.counter").absolute()
         target.write_bytes(data)
-        return self._pages.say(f"Wrote {target}: send it to the coordinator. Nothing is accepted by it.")
+        return self._pages.say(f"Wrote {target}: send it to the coordinator. It accepts nothing.")
 
     def _lines(self) -> list[dict[str, Any]]:
         return AuditLog(self._folder.audit).lines()[: -_LAST - 1 : -1]

@@ -30,8 +30,8 @@ def set_first_budget(request: FitRequest, terminal: Terminal) -> None:
     delta = _validate.fraction("The total delta", _ask("Total delta of all studies", default=request.delta))
     if mu_for(epsilon, delta) < mu_for(request.epsilon, request.delta):
         raise InvalidInput(
-            f"A total of epsilon = {epsilon:g} at delta = {delta:g} does not hold this study, which asks for epsilon = "
-            f"{request.epsilon:g} at delta = {request.delta:g}; nothing was made or spent."
+            f"A total of epsilon = {epsilon:g} at delta = {delta:g} cannot cover this study, which asks for epsilon = "
+            f"{request.epsilon:g} at delta = {request.delta:g}; nothing was created or spent."
         )
     Ledger.create(choice.location, epsilon, delta, "set at the first fit").close()
     terminal.say(describe_new_ledger(choice, epsilon, delta))

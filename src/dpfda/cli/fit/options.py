@@ -17,12 +17,12 @@ _KINDS = "CSV (also .gz), Excel (.xlsx), Parquet file or folder, Arrow, database
 Source = Annotated[str, typer.Argument(help=_KINDS, show_default=False)]
 Id = Annotated[str | None, _option("--id", DATA, "Column that names the subject.")]
 X = Annotated[str | None, _option("--x", DATA, "Column of the argument (age, time, a date).")]
-Y = Annotated[str | None, _option("--y", DATA, "Column of the value; with --wide, how its columns begin.")]
+Y = Annotated[str | None, _option("--y", DATA, "Column of the value; with --wide, how the names of its columns begin.")]
 Wide = Annotated[bool | None, _option("--wide", DATA, "One row per subject (with --id) or one column (with --x).")]
 Query = Annotated[str | None, _option("--query", DATA, "SELECT statement, with a database URL.")]
-Separator = Annotated[str | None, _option("--separator", DATA, "Field separator of a CSV, if it is not found.")]
+Separator = Annotated[str | None, _option("--separator", DATA, "Field separator of a CSV, if it is not recognised.")]
 Decimal = Annotated[str | None, _option("--decimal", DATA, "'point' (default) or 'comma'.")]
-Sheet = Annotated[str | None, _option("--sheet", DATA, "Sheet of a workbook with several.")]
+Sheet = Annotated[str | None, _option("--sheet", DATA, "Sheet to read, if the workbook has several.")]
 DateFormat = Annotated[
     str | None,
     _option(
@@ -30,13 +30,14 @@ DateFormat = Annotated[
     ),
 ]
 Missing = Annotated[
-    str | None, _option("--missing", DATA, "What stands for a missing value beside blank and NA: '-99,k.A.'.")
+    str | None, _option("--missing", DATA, "Codes for a missing value besides blank and NA: '-99,k.A.'.")
 ]
 StripUnits = Annotated[
     bool | None, _option("--strip-units", DATA, "Read '182 cm' as 182; a column must have one unit.")
 ]
 YLevels = Annotated[
-    str | None, _option("--y-levels", DATA, "Both values of a yes/no y, that of 0 first: no,yes; the curve is a share.")
+    str | None,
+    _option("--y-levels", DATA, "Both values of a yes/no y, the one for 0 first: no,yes; the curve is then a share."),
 ]
 Outside = Annotated[
     str | None, _option("--outside", DATA, "Points with x outside the domain: 'drop' (default) or 'refuse'.")
@@ -58,11 +59,11 @@ Levels = Annotated[
 ]
 FillDown = Annotated[
     str | None,
-    _option("--fill-down", MODEL, "Covariates a,b that a blank takes from the subject's last visit before, by x."),
+    _option("--fill-down", MODEL, "Covariates a,b whose blanks take the value of the subject's previous visit."),
 ]
 Method = Annotated[str | None, _option("--method", MODEL, "'adaptive' (default) or 'published'.")]
 Variant = Annotated[
-    str | None, _option("--variant", MODEL, "Of 'published': 'sample-splitting' (as printed) or 'full-batch'.")
+    str | None, _option("--variant", MODEL, "For --method published: 'sample-splitting' (as printed) or 'full-batch'.")
 ]
 Basis = Annotated[
     str | None,
@@ -73,8 +74,8 @@ Basis = Annotated[
         "'fourier' (periodic: hours of a day), 'fourier-extension'.",
     ),
 ]
-NBasis = Annotated[int | None, _option("--n-basis", MODEL, "Number of basis functions; chosen for you.")]
-Alpha = Annotated[float | None, _option("--alpha", MODEL, "Assumed smoothness; the method has a default.")]
+NBasis = Annotated[int | None, _option("--n-basis", MODEL, "Number of basis functions; chosen for you if left out.")]
+Alpha = Annotated[float | None, _option("--alpha", MODEL, "Assumed smoothness; each method has a default.")]
 PointsPerCurve = Annotated[
     float | None, _option("--points-per-curve", MODEL, "PUBLIC typical number of points per subject.")
 ]
@@ -116,5 +117,5 @@ Title = Annotated[str | None, _option("--title", OUT, "Title of the report.")]
 XLabel = Annotated[str | None, _option("--x-label", OUT, "Label of x with its unit.")]
 YLabel = Annotated[str | None, _option("--y-label", OUT, "Label of y with its unit.")]
 _DRY = "Print the settings, the price and the expected error; spend nothing."
-Yes = Annotated[bool, typer.Option("--yes", help="Ask nothing: spend in spite of a large delta or doubtful bounds.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Ask nothing: spend despite a large delta or doubtful bounds.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help=_DRY)]

@@ -63,7 +63,7 @@ class FitRequest:
             y=y,
             functions=loaded.functions,
             title=settings["title"] or what,
-            x_label=settings["x-label"] or (x if origin is None else f"{x} (days since {origin})"),
+            x_label=settings["x-label"] or x,
             y_label=settings["y-label"] or value,
             level=float(settings["level"]),
             x_origin=None if origin is None else origin.isoformat(),

@@ -132,7 +132,7 @@ def explain_changed_terms(run: Run) -> InvalidInput:
         )
     return InvalidInput(
         f"Run {run.name} began with other settings, another number of subjects or another version of dpfda, so it cannot "
-        "go on; nothing was spent now. Begin a new study with another --run name."
+        "be resumed; nothing was spent now. Begin a new study with another --run name."
     )
 
 

@@ -52,9 +52,9 @@ def confirm_large_delta(delta: float, n: int, terminal: Terminal, *, yes: bool =
         terminal.say(f"Warning: {wrong}.")
     elif terminal.can_ask:
         terminal.say(f"Warning: {wrong}.")
-        terminal.confirm("Spend it all the same?")
+        terminal.confirm("Spend it anyway?")
     else:
-        raise InvalidInput(f"{wrong}, or add --yes to spend it all the same; nothing was spent.")
+        raise InvalidInput(f"{wrong}, or add --yes to spend it anyway; nothing was spent.")
 
 
 def confirm_doubts(doubts: Sequence[str], terminal: Terminal, *, yes: bool = False) -> None:
@@ -64,7 +64,7 @@ def confirm_doubts(doubts: Sequence[str], terminal: Terminal, *, yes: bool = Fal
     """
     terminal.owner_notes(doubts)
     if doubts and not yes and terminal.can_ask:
-        terminal.confirm("This may be a mistake in a unit or a column. Spend the budget all the same?")
+        terminal.confirm("This may be a mistake in a unit or a column. Spend the budget anyway?")
 
 
 def make_budget_change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:

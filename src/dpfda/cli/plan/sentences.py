@@ -67,7 +67,7 @@ def _print_decision(found: dict[str, Any], out: Any) -> None:
         table.add_row(_MODELS[row["model"]] + sites + strictest, *cells)
     out.print(table)
     if "target" in found:
-        out.print(f"* reaches the typical distance of {found['target']['typical_distance']:.3g}", style="dim")
+        out.print(f"* meets the typical distance of {found['target']['typical_distance']:.3g}", style="dim")
     price = found["price"]["by_forecast"]
     words = ", ".join(f"{_RATES[name]} {price[name]:.3g}" for name in ("cdp", "fdp", "ldp"))
     out.print(found["trust"]["local"])

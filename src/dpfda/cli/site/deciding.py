@@ -121,7 +121,7 @@ def counter(
     ] = None,
     json_: _Json = False,
 ) -> None:
-    """Propose another epsilon, delta or dates to the coordinator; domain, bounds and levels cannot be countered."""
+    """Propose another epsilon, delta or dates to the coordinator; domain, bounds and levels cannot be changed this way."""
     from dpfda.federation.approvals import Window, parse_day
     from dpfda.federation.folder import SiteFolder
     from dpfda.federation.offers import counter_offer
@@ -133,7 +133,7 @@ def counter(
     target.write_bytes(data)
     if json_:
         ctx.obj.give_json({"counter": str(target)})
-    ctx.obj.say(f"Wrote {target}: send it to the coordinator. Nothing is accepted by it.")
+    ctx.obj.say(f"Wrote {target}: send it to the coordinator. It accepts nothing.")
 
 
 def approver(
@@ -143,7 +143,7 @@ def approver(
     passphrase_file: _Secret = None,
     json_: _Json = False,
 ) -> None:
-    """Make a personal key for somebody who approves studies, and the line for the policy."""
+    """Make a personal key for a person who approves studies, and the line for the policy."""
     from dpfda.federation.keys import make_signing_key, public_text, write_key
     from dpfda.federation.names import check_site_name
 

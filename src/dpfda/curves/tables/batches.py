@@ -39,10 +39,12 @@ def open_batches(
     rows: int = BATCH_ROWS,
     *,
     tolerant: bool = False,
+    narrow: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
 ) -> Iterator[Batches]:
     """Open a source. `choose` gets the names of its columns and says which ones to read.
 
     With `tolerant`, a line of a text file that is no row is blank, and bytes that are no text are replaced.
+    `narrow` may leave out rows of a Parquet file: where its row groups say which values they hold, they are not even read.
     """
     if source.is_database:
         with query_batches(source, rows, any_text=tolerant) as frames:
@@ -63,7 +65,10 @@ def open_batches(
         columns = choose(lazy.collect_schema().names())
         total = _count_rows(lazy) if source.kind == "parquet" else None
         at_once = rows if source.kind == "parquet" else min(rows, _TEXT_ROWS)
-        yield Batches(lazy.select(columns).collect_batches(chunk_size=at_once, lazy=True, engine="streaming"), total)
+        lazy = lazy.select(columns)
+        if narrow is not None and source.kind == "parquet":
+            lazy = narrow(lazy)
+        yield Batches(lazy.collect_batches(chunk_size=at_once, lazy=True, engine="streaming"), total)
 
 
 def read_column_names(source: Source, separator: str | None = None, *, rows_refuse: bool = True) -> list[str]:

@@ -47,7 +47,7 @@ def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Itera
             raise InvalidInput("--query must return rows; begin it with SELECT.")
         names = list(result.keys())
         if len(set(names)) != len(names):
-            raise InvalidInput("--query returns two columns of the same name; name them apart with AS.")
+            raise InvalidInput("--query returns two columns of the same name; rename one with AS.")
         yield _fetch(result, names, min(rows, _FETCHED))
 
 
@@ -154,7 +154,7 @@ def _explain(error: Any, source: Source) -> Exception:
         return SourceError(
             f"The database {source.shown} cannot be reached ({reason}); check address, name and password."
         )
-    return InvalidInput(f"The database refused the query ({reason}); correct --query.")
+    return InvalidInput(f"The database rejected the query ({reason}); correct --query.")
 
 
 def describe_reason(error: Any) -> str:
@@ -176,7 +176,7 @@ def _duckdb_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame
     except duckdb.IOException as error:
         raise SourceError(f"The database {source.shown} cannot be opened ({describe_reason(error)}).") from None
     except duckdb.Error as error:
-        raise InvalidInput(f"The database refused the query ({describe_reason(error)}); correct --query.") from None
+        raise InvalidInput(f"The database rejected the query ({describe_reason(error)}); correct --query.") from None
 
 
 def _read_records(reader: Any) -> Iterator[pl.DataFrame]:

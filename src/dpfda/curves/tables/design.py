@@ -109,8 +109,8 @@ class Design:
         facts = self.facts.get(factor.name)
         if facts is None:
             raise InvalidInput(
-                f"design names {factor.name!r}, of which covariates says nothing; give its public bounds (low, high) or its "
-                "list of levels."
+                f"design names {factor.name!r}, which covariates does not mention; give its public bounds (low, high) or "
+                "its list of levels."
             )
         if factor.kind == "C" and not facts.levels:
             raise InvalidInput(f"C({factor.name}) needs the public levels of {factor.name!r} in covariates, as a list.")

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 _KEPT = 4  # batches that stay in memory before the disk is used
-_POINTS_KEPT = 16 * 8  # bytes of one array of the curves that stay in memory, for each row of a batch: 16 batches
 
 
 class NotSorted(Exception):
@@ -106,8 +105,7 @@ class Collector:
             self._to_disk()
             return
         if self._stream is None:
-            folder = choose_scratch_folder(self._scratch)
-            self._stream = _CurveStream(CurvesWriter(folder, _POINTS_KEPT * self._most), self._reading)
+            self._stream = _CurveStream(choose_scratch_folder(self._scratch), self._reading)
         for rows in ready:
             self._stream.add(rows)
         self._kept, self._kept_rows = [last], len(last)
@@ -125,7 +123,7 @@ class Collector:
         if self._kept_rows:
             self._to_disk()
         assert self._folder is not None
-        writer, done = CurvesWriter(self._folder, _POINTS_KEPT * self._most), 0
+        writer, done = CurvesWriter(self._folder), 0
         for piece, future in _shape_ahead(cut_into_pieces(spool, self._folder, self._most), self._reading):
             if future is None:
                 self._long_curve(piece, writer)
@@ -162,8 +160,8 @@ def _cut_between_ids(parts: list[Rows]) -> tuple[list[Rows], Rows]:
 class _CurveStream:
     """Curves in the order in which they come, written one part after the other while threads shape the next ones."""
 
-    def __init__(self, writer: CurvesWriter, reading: Reading) -> None:
-        self._writer, self._reading, self._tally = writer, reading, Tally()
+    def __init__(self, folder: Path, reading: Reading) -> None:
+        self._writer, self._reading, self._tally = CurvesWriter(folder), reading, Tally()
         self._pool, self._waiting = ThreadPoolExecutor(_THREADS), deque[Future[ShapedRows]]()
 
     def add(self, rows: Rows) -> None:

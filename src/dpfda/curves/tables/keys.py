@@ -61,6 +61,18 @@ class Ranges:
         numbers[keys > self.high] = self.count - 1
         return numbers
 
+    def key_bounds(self, first: int, last: int) -> tuple[int, int]:
+        """All keys of the ranges first..last-1 lie between these two, both included; others may as well."""
+        return self._first_key(first), self._first_key(last) - 1
+
+    def _first_key(self, number: int) -> int:
+        """No key of this range or of a later one is less."""
+        if number == 0:
+            return 0
+        if number >= self.count - 1:
+            return int(self.high) + 1 if number == self.count - 1 else 1 << 64
+        return int(self.low) + (int(np.searchsorted(self.table, number)) << int(self.shift))
+
 
 def make_keys(ids: pl.Series, prefix: bytes = b"") -> NDArray[np.uint64]:
     """Keys that never decrease in the order of the ids. Of a text, the bytes after the prefix; else it is exact."""

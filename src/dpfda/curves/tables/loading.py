@@ -55,8 +55,7 @@ def load_curves(
 
     The number of curves is public, so every subject in the table becomes a curve, if need be an empty one. What is
     refused here is reported to the owner only, before any release. Beyond four times `rows_at_once` rows, a table in long
-    format that is not in the order of ids is put in order on disk, in nameless files of the folder `scratch`; beyond four
-    times that, the curves are maps of such files.
+    format is put in order on disk, in nameless files of the folder `scratch`, and the curves are maps of such files.
     `progress` is told how many steps are done, and of how many as far as is known. With `n`, a public number, there are
     n curves whatever the table holds: the first n, and empty ones if there are fewer.
     """
@@ -103,11 +102,15 @@ def read_curves(
     reading: Reading,
     *,
     keep: Callable[[Rows], Rows] | None = None,
+    narrow: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
     scratch: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     rows_at_once: int = BATCH_ROWS,
 ) -> tuple[Curves, Findings]:
-    """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused if they may."""
+    """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused if they may.
+
+    `narrow` may leave out rows that `keep` would leave out, before they are read (`open_batches`).
+    """
     reader, may_be_sorted = RowReader(reading), True
     while True:
         try:
@@ -117,6 +120,7 @@ def read_curves(
                 reading.separator,
                 rows_at_once,
                 tolerant=reading.never_refuses,
+                narrow=narrow,
             ) as batches:
                 collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)
                 return _collect_curves(batches, reader, collector, source, keep, progress or _ignore)

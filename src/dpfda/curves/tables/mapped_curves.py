@@ -1,4 +1,4 @@
-"""Curves joined piece by piece: many of them in scratch files that are then mapped."""
+"""Curves written piece by piece into scratch files and then mapped."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.scratch import GrowingArray
+from dpfda.curves.tables.scratch import ScratchFile
 
 _AT_ONCE = 1 << 18  # points
 
 
 class CurvesWriter:
-    """Joins pieces, each a `Curves` in order, into one `Curves`, bit by bit the same numbers.
-
-    Arrays of more than `in_memory` bytes are maps of scratch files.
+    """Joins pieces, each a `Curves` in order, into one `Curves` of memory-mapped arrays, bit by bit the same numbers.
 
     A design vector for each point is written once it changes within a curve, then also for the points before.
     """
 
-    def __init__(self, folder: Path, in_memory: int) -> None:
+    def __init__(self, folder: Path) -> None:
         self._x, self._y, self._starts, self._design, self._labels, self._rows = self._files = tuple(
-            GrowingArray(folder, in_memory) for _ in range(6)
+            ScratchFile(folder) for _ in range(6)
         )
         self._n = self._points = 0
         self._columns = 1

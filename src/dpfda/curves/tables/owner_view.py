@@ -138,10 +138,15 @@ def find_doubts(tally: Tally, reading: Reading) -> list[str]:
         doubts.append(
             f"the bounds {low:g}:{high:g} of y change values of {tally.clamped:,} of {_count(filled, 'subject')} "
             f"({tally.points_clamped:,} of {_count(tally.inside, 'point')}): "
-            + ("nearly everybody is clamped" if tally.clamped >= _NEARLY_ALL * filled else "most values are clamped")
+            + (
+                "nearly everybody would be clamped"
+                if tally.clamped >= _NEARLY_ALL * filled
+                else "most values are clamped"
+            )
         )
     doubts += [
-        f"the bounds of {name!r} change the value of {count:,} of {_count(filled, 'subject')}: nearly everybody is clamped"
+        f"the bounds of {name!r} change the value of {count:,} of {_count(filled, 'subject')}: "
+        "nearly everybody would be clamped"
         for name, count in tally.covariates.items()
         if filled and count >= _NEARLY_ALL * filled
     ]
@@ -153,7 +158,7 @@ def find_doubts(tally: Tally, reading: Reading) -> list[str]:
     ]
     if tally.empty >= _NEARLY_ALL * tally.subjects:
         doubts.append(
-            f"{tally.empty:,} of {_count(tally.subjects, 'subject')} have no usable point: hardly anybody counts"
+            f"{tally.empty:,} of {_count(tally.subjects, 'subject')} have no usable point: hardly anybody contributes"
         )
     return doubts
 

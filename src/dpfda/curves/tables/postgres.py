@@ -53,7 +53,7 @@ def _check(schema: Any) -> None:
     if not schema.names:
         raise InvalidInput("--query must return rows; begin it with SELECT.")
     if len(set(schema.names)) != len(schema.names):
-        raise InvalidInput("--query returns two columns of the same name; name them apart with AS.")
+        raise InvalidInput("--query returns two columns of the same name; rename one with AS.")
     for kind in schema.types:
         if isinstance(kind, pa.BaseExtensionType) and not _is_numeric(kind) and kind.extension_name != "arrow.uuid":
             raise NoArrowType
@@ -118,7 +118,7 @@ def _explain(error: Any, source: Source) -> Exception:
         return SourceError(
             f"The database {source.shown} cannot be reached ({reason}); check address, name and password."
         )
-    return InvalidInput(f"The database refused the query ({reason}); correct --query.")
+    return InvalidInput(f"The database rejected the query ({reason}); correct --query.")
 
 
 def _reason(error: Exception) -> str:

@@ -169,7 +169,9 @@ class RowReader:
 
 def explain_missing_ids(count: int, reading: Reading) -> InvalidInput:
     """The error for rows without an id."""
-    return InvalidInput(f"{count:,} rows have no {reading.id!r}: they belong to nobody; drop them or give them an id.")
+    return InvalidInput(
+        f"{count:,} rows have no {reading.id!r}: they belong to no subject; drop them or give them an id."
+    )
 
 
 class MixedIds(InvalidInput):
@@ -177,7 +179,9 @@ class MixedIds(InvalidInput):
 
 
 def _explain_mixed_types(name: str) -> MixedIds:
-    return MixedIds(f"The column {name!r} has ids of several types; make them one by CAST(... AS ...) in --query.")
+    return MixedIds(
+        f"The column {name!r} has ids of several types; make them one type with CAST(... AS ...) in --query."
+    )
 
 
 def write_ids(column: pl.Series) -> pl.Series:

@@ -33,7 +33,7 @@ def choose_scratch_folder(chosen: str | os.PathLike[str] | None = None) -> Path:
     folder = Path(named)
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InvalidInput(
-            f"The scratch folder {folder} is not a folder that can be written to; name one by --scratch."
+            f"The scratch folder {folder} is not a folder that can be written to; name one with --scratch."
         )
     return folder
 
@@ -83,51 +83,11 @@ class ScratchFile:
         self._file.close()
 
 
-class GrowingArray:
-    """Numbers appended part by part: up to `most` bytes in memory, beyond in a scratch file. Parts must not change."""
-
-    def __init__(self, folder: Path, most: int) -> None:
-        self._folder, self._most = folder, most
-        self._parts: list[NDArray[Any]] = []
-        self._file: ScratchFile | None = None
-        self.size = 0
-
-    def append(self, array: NDArray[Any]) -> None:
-        """Add the numbers of an array."""
-        self.size += array.nbytes
-        if self._file is None and self.size <= self._most:
-            self._parts.append(array)
-            return
-        if self._file is None:
-            self._file = ScratchFile(self._folder)
-            for part in self._parts:
-                self._file.append(part)
-            self._parts = []
-        self._file.append(array)
-
-    def map_array(self, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
-        """All of them as a read-only array."""
-        if self._file is not None:
-            return self._file.map_array(dtype, shape)
-        flat = [part.reshape(-1).view(dtype) for part in self._parts]
-        joined = np.concatenate(flat) if flat else np.empty(0, dtype=dtype)
-        self._parts = [joined]
-        found = joined.view()
-        found.flags.writeable = False
-        return found.reshape(shape)
-
-    def close(self) -> None:
-        """Give up the handle; arrays stay."""
-        self._parts = []
-        if self._file is not None:
-            self._file.close()
-
-
 def _opener(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_TEMPORARY", 0), 0o600)
 
 
 def _explain(error: OSError, folder: Path) -> SourceError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return SourceError(f"The scratch folder {folder} is full; name one with more space by --scratch.")
-    return SourceError(f"The scratch folder {folder} cannot be used ({error.strerror}); name another by --scratch.")
+        return SourceError(f"The scratch folder {folder} is full; name one with more space with --scratch.")
+    return SourceError(f"The scratch folder {folder} cannot be used ({error.strerror}); name another with --scratch.")

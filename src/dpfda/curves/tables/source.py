@@ -116,8 +116,8 @@ def _file_kind(path: Path) -> str:
     if not path.exists():
         return "csv"  # the sentence about the missing file is the one that helps
     raise InvalidInput(
-        f"{path.name} is of no known kind; SOURCE is a .csv, .csv.gz, .xlsx, .parquet, .arrow or .feather file, a folder of "
-        "Parquet files, or a database URL."
+        f"{path.name} is not of a known kind; SOURCE is a .csv, .csv.gz, .xlsx, .parquet, .arrow or .feather file, "
+        "a folder of Parquet files, or a database URL."
     )
 
 

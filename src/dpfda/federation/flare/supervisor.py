@@ -39,7 +39,7 @@ from dpfda.federation.frames import connect
 from dpfda.federation.keys import read_certificate
 from dpfda.federation.lock import Lock, read_lock
 from dpfda.federation.metrics import Metric, MetricsServer, seconds_since
-from dpfda.federation.preflight import Finding, Papers, check_connection
+from dpfda.federation.preflight import Credentials, Finding, check_connection
 from dpfda.federation.silence import describe_clock, is_fresh
 
 _PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
@@ -92,7 +92,7 @@ class _Child:
             self.process = None
 
     def renew(self) -> None:
-        """End it, to be started at once with the papers as they are now."""
+        """End it, to be started at once with the credentials as they are now."""
         self.stop()
         self.due, self.failures = 0.0, 0
 
@@ -167,7 +167,7 @@ class Supervisor:
         contact = Contact.read(self.folder.contact)
         ends = read_certificate(self.folder.certificate.read_bytes()).not_valid_after_utc.timestamp()
         found = [
-            Metric("dpfda_site_connected", "1 while the site hears its server.", float(is_fresh(contact))),
+            Metric("dpfda_site_connected", "1 while the site is in contact with its server.", float(is_fresh(contact))),
             Metric("dpfda_site_last_contact_seconds", "Seconds since the site heard from its server.",
                    seconds_since(None if contact is None else contact.last_contact)),
             Metric("dpfda_site_clock_offset_seconds", "The server's clock minus this one's.",
@@ -202,8 +202,8 @@ class Supervisor:
         return start_process(command, self.folder.work, self.folder.log, make_environment(settings.authority))
 
     def _check(self, settings: ClientSettings) -> bool:
-        papers = Papers(settings.authority, settings.certificate, settings.key, settings.identity)
-        finding = check_connection(settings.host, settings.port, papers)
+        credentials = Credentials(settings.authority, settings.certificate, settings.key, settings.identity)
+        finding = check_connection(settings.host, settings.port, credentials)
         self._looked = time.monotonic()
         if self._finding is None or finding.code != self._finding.code:
             self.say(finding.sentence)

@@ -11,7 +11,7 @@ from dpfda._typing import Floats
 from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.error_parts import ErrorParts, split_error
 from dpfda.methods.adaptive.notices import write_notices
-from dpfda.methods.adaptive.sites import SiteLaw, fit_sites
+from dpfda.methods.adaptive.sites import SiteLaw, learn_sites
 from dpfda.methods.adaptive.start import join_blocks
 from dpfda.methods.adaptive.state import Result, State
 from dpfda.protocol.messages import Release
@@ -60,15 +60,13 @@ class AdaptiveCoordinator:
         state, result = self._finished()
         if len(state.measured) == 1:
             return None
-        n = {silo.name: silo.n for silo in self.plan.silos}
-        prior = join_blocks(list(result.posterior.priors))
-        law = fit_sites(state.measured, state.informations, n, state.start, prior, state.unit)
+        law = learn_sites(self.plan, state, join_blocks(list(result.posterior.priors)))
         return law.restored(np.asarray(np.kron(state.law.units.back, np.eye(state.longer.size))))
 
     @property
-    def contributing(self) -> float:
-        """The share of subjects who have points in the domain, as the released histogram of levels has it."""
-        return self._finished()[0].filled
+    def contributing(self) -> tuple[float, float] | None:
+        """The share of subjects who have points in the domain, as the released histogram of levels has it, and its sd."""
+        return None if self.state is None else (self.state.filled, self.state.filled_sd)
 
     @property
     def notices(self) -> tuple[str, ...]:

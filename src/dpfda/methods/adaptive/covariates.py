@@ -1,7 +1,6 @@
 """How covariates are distributed, go together, and change along x: E[g g^T | x] as a polynomial in x.
 
-Covariates are standardised by released centres and scales, so that the first function is the curve of average covariates
-and the others are effects of one standard deviation; `Units` takes coefficients and gradients there and back.
+Covariates are standardised by released centres and scales (`covariate_units.py`).
 """
 
 from __future__ import annotations
@@ -14,41 +13,12 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.covariate_units import Units, fit_column
 from dpfda.methods.adaptive.design import Design
 from dpfda.methods.adaptive.matrices import power, raise_eigenvalues
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.methods.adaptive.prior import normalise
 from dpfda.protocol.statistics import COVARIATE_CELLS, DEGREES
-
-
-@dataclass(frozen=True)
-class Units:
-    """g = (G - centre) / scale; the intercept, where there is one, stays 1."""
-
-    centre: Floats
-    scale: Floats
-    intercept: bool
-
-    @property
-    def matrix(self) -> Floats:
-        """theta* = matrix theta: what coefficient functions become in these units."""
-        matrix = np.diag(self.scale)
-        if self.intercept:
-            matrix[0, 1:] = self.centre[1:]
-        return matrix
-
-    @property
-    def back(self) -> Floats:
-        """theta = back theta*."""
-        return np.asarray(np.linalg.inv(self.matrix))
-
-    def standardise_gradients(self, size: int) -> Floats:
-        """What takes gradients with respect to theta to those with respect to theta*, `size` functions a column."""
-        return np.asarray(np.kron(self.back.T, np.eye(size)))
-
-    def restore(self, coefficients: Floats) -> Floats:
-        """Coefficients theta from theta*, one row a column."""
-        return np.asarray(self.back @ coefficients)
 
 
 @dataclass(frozen=True)
@@ -126,30 +96,12 @@ def fit_units(histograms: Pooled | None, filled: float, columns: int, *, interce
     centre, scale, longest = np.zeros(columns), np.ones(columns), np.zeros(columns)
     sd = float(histograms.sd[0]) / filled
     for k, shares in enumerate(histograms.values.reshape(-1, COVARIATE_CELLS) / filled, start=int(intercept)):
-        mean, spread, two_valued = _fit_column(shares, sd)
+        mean, spread, two_valued = fit_column(shares, sd)
         if not intercept:
             mean, spread = 0.0, math.hypot(mean, spread)
         centre[k], scale[k] = mean, spread
         longest[k] = (1 + abs(mean)) / spread if two_valued else 0.0
     return assume_uncorrelated(Units(centre, scale, intercept), longest)
-
-
-def _fit_column(shares: Floats, sd: float) -> tuple[float, float, bool]:
-    """Centre, scale and whether there are two values: from the ends' shares, or from those of all bins."""
-    low, high = float(shares[0]), float(shares[-1])
-    inside = float(shares[1:-1].sum())
-    noise = sd * math.sqrt(COVARIATE_CELLS - 2)
-    if inside < constants.TWO_VALUED_SDS * noise and inside < constants.MOST_INSIDE:
-        share = min(max((high + 1 - low) / 2, constants.LEAST_GROUP), 1 - constants.LEAST_GROUP)
-        return 2 * share - 1, 2 * math.sqrt(share * (1 - share)), True
-    bins = COVARIATE_CELLS - 2
-    places = np.concatenate([[-1.0], (np.arange(bins) + 0.5) * (2 / bins) - 1, [1.0]])
-    clear = np.maximum(shares - constants.CLEAR_BINS * sd, 0.0)  # noise in empty bins would widen everything
-    clear = clear if clear.sum() > 0 else np.maximum(shares, constants.LEAST_BIN)
-    weights = clear / clear.sum()
-    mean = float(weights @ places)
-    spread = math.sqrt(float(weights @ (places - mean) ** 2) + (constants.WITHIN_BIN / bins) ** 2)
-    return mean, max(spread, constants.LEAST_SCALE), False
 
 
 def fit_products(law: CovariateLaw, moments: Pooled, filled: float, design: Design) -> CovariateLaw:
@@ -183,20 +135,27 @@ def fit_products(law: CovariateLaw, moments: Pooled, filled: float, design: Desi
 
 @dataclass(frozen=True)
 class _Guess:
-    """A Gaussian prior of a function of x: coefficients of T_q, sd of its level, size of its waves; and log odds."""
+    """A Gaussian prior of a function of x: coefficients of T_q, sds of level, slope and bends; and log odds."""
 
     centre: Floats
-    sd: float
-    size: float
-    log_odds: float = 0.0
+    level: float
+    slope: float
+    bend: float
+    log_odds: float
+
+    @property
+    def variances(self) -> Floats:
+        """Of the coefficients of orthonormal polynomials."""
+        bends = self.bend / np.arange(1, DEGREES - 1)
+        return np.asarray(np.concatenate([[self.level, self.slope], bends]) ** 2)
 
 
 def _list_guesses(sd: float, centre: float = 0.0) -> list[_Guess]:
-    """A level with this sd, and waves of any size."""
+    """A level with this sd, slope and bends of any size."""
     level = np.zeros(DEGREES)
     level[0] = centre
-    sizes = zip(constants.WAVE_SIZES, constants.WAVE_LOG_ODDS, strict=True)
-    return [_Guess(level, sd, size, odds) for size, odds in sizes]
+    sizes = list(zip(constants.WAVE_SIZES, constants.WAVE_LOG_ODDS, strict=True))
+    return [_Guess(level, sd, slope, bend, one + other) for slope, one in sizes for bend, other in sizes]
 
 
 def guess_products(
@@ -222,7 +181,7 @@ def guess_products(
     product = square - centre[j] * upper[1] - centre[k] * upper[0] + centre[j] * centre[k]
     told = waves.project(product / (scale[j] * scale[k]) - explained)
     odds = constants.TWO_VALUED_TOLD if j == k else 0.0
-    return [*guesses, _Guess(told, constants.TOLD_SD, constants.WAVE_SIZES[0], odds)]
+    return [*guesses, _Guess(told, constants.TOLD_SD, *constants.WAVE_SIZES[:1] * 2, odds)]
 
 
 @dataclass(frozen=True)
@@ -236,7 +195,7 @@ class _Waves:
 
     @classmethod
     def of(cls, design: Design) -> _Waves:
-        degrees, mass = evaluate_degrees(design.nodes.u), design.mass / design.mass.sum()
+        degrees, mass = evaluate_degrees(design.nodes.u), design.likely
         part = constants.EVEN_PART
         weights = (1 - part) * mass + part * design.nodes.uniform
         factor = np.linalg.cholesky((degrees * weights[:, None]).T @ degrees)
@@ -263,11 +222,10 @@ class _Waves:
     def fit(self, value: Floats, noise: Floats, guesses: Sequence[_Guess]) -> tuple[Floats, Floats]:
         """Coefficients of T_q of a function with these moments, and roots of their covariance: guesses by evidence."""
         gram = (self.degrees * self.mass[:, None]).T @ self.degrees / np.sqrt(noise)[:, None]
-        rows, falls = gram @ self.change, np.maximum(np.arange(DEGREES), 1.0)
+        rows = gram @ self.change
         logs, means, covariances = [], [], []
         for guess in guesses:
-            prior = (guess.size / falls) ** 2
-            prior[0] = guess.sd**2
+            prior = guess.variances
             total = np.eye(DEGREES) + (rows * prior) @ rows.T
             gain = np.linalg.solve(total, rows * prior).T
             y = value / np.sqrt(noise) - gram @ guess.centre

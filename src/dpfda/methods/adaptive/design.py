@@ -55,11 +55,15 @@ def make_nodes(visits: tuple[float, ...] = ()) -> Nodes:
 
 @dataclass(frozen=True)
 class Design:
-    """Masses of the nodes; the truth is `mass` plus N(0, 1) times each of the `directions`."""
+    """Masses of the nodes; the truth is `mass` plus N(0, 1) times each of the `directions`.
+
+    `likely` is the mass with what is not clear of its error: other moments than the design's are read with it.
+    """
 
     nodes: Nodes
     mass: Floats
     directions: Floats
+    likely: Floats
 
     def seen_near(self) -> Floats:
         """The mass of points near each node, in units of what a uniform design has there."""
@@ -71,14 +75,14 @@ def fit_design(basis: Basis, moments: Pooled | None, visits: tuple[float, ...] =
     """The posterior of the masses given released moments; a uniform design if there are none."""
     nodes = make_nodes(visits)
     if moments is None:
-        return Design(nodes, nodes.uniform, np.zeros((0, nodes.u.size)))
+        return Design(nodes, nodes.uniform, np.zeros((0, nodes.u.size)), nodes.uniform)
     variance = moments.sd**2 + constants.SAMPLING_VARIANCE / moments.n / constants.POINTS_GUESS
     mass, left = _average_sizes(nodes, _tabulate_parts(basis, visits), moments.values, variance)
-    mass = _keep_positive(mass, left)
+    likely = _keep_positive(mass, left)
     window = _window(nodes)
-    near, unsure = window @ mass, ((window @ left) * window).sum(axis=1)
-    mass = mass * near**2 / (near**2 + constants.CLEAR**2 * np.maximum(unsure, 0.0) + constants.TINY)
-    return Design(nodes, mass, _choose_directions(basis, nodes, left))
+    near, unsure = window @ likely, ((window @ left) * window).sum(axis=1)
+    mass = likely * near**2 / (near**2 + constants.CLEAR**2 * np.maximum(unsure, 0.0) + constants.TINY)
+    return Design(nodes, mass, _choose_directions(basis, nodes, left), likely)
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ import numpy as np
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.information import Information
-from dpfda.methods.adaptive.matrices import inverse, raise_eigenvalues
+from dpfda.methods.adaptive.matrices import inverse
 from dpfda.methods.adaptive.posterior import Data
 from dpfda.methods.adaptive.shape import Coordinates
 
@@ -73,59 +73,55 @@ def measure_silo(
 ) -> Measured:
     """Weigh the rounds by their own variances; errors that rounds share stay as large as they are."""
     mean, covariance = open_now
-    size = len(information.matrix)
-    weights, values, backs, excesses, doubts = [], [], [], [], []
-    for answer in answers:
-        ask = asked[answer.round]
-        back = ask.coordinates.inverse @ inverse(raise_eigenvalues(ask.jacobian, constants.MIN_JACOBIAN))
-        excess = bias_factor * (ask.band_excess if for_band else ask.excess)
-        displacement = mean - ask.iterate
-        doubt = information.doubt(covariance + np.outer(displacement, displacement))
-        biased = excess**2 * back @ _bias_shape(ask.coordinates, shares) @ back.T
-        total = answer.noise_sd**2 * back @ back.T + doubt + biased
-        weights.append(inverse(total + constants.LEAST_NOISE * np.trace(total) / size * np.eye(size)))
-        values.append(back @ answer.value + information.matrix @ ask.iterate)
-        backs.append(back)
-        excesses.append(excess)
-        doubts.append(doubt)
-    pooled = inverse(np.sum(weights, axis=0))
-    gains = [pooled @ weight for weight in weights]
-    value = np.sum([gain @ each for gain, each in zip(gains, values, strict=True)], axis=0)
-    noise, doubt, apart = np.zeros((size, size)), np.zeros((size, size)), np.zeros((size, size))
-    together = np.zeros((size, size))
-    for answer, gain, back, excess, own in zip(answers, gains, backs, excesses, doubts, strict=True):
-        carried = gain @ back
-        noise += answer.noise_sd**2 * carried @ carried.T
-        doubt += gain @ own @ gain.T
-        root = carried @ _bias_root(asked[answer.round].coordinates, shares) * excess
-        apart += root @ root.T
-        together += root
-    common = constants.COMMON_BIAS
-    bias = (1 - common) * apart + common * together @ together.T
+    size, asks = len(information.matrix), [asked[answer.round] for answer in answers]
+    noise_sds = np.array([answer.noise_sd for answer in answers])[:, None, None]
+    iterates = np.array([ask.iterate for ask in asks])
+    excesses = bias_factor * np.array([ask.band_excess if for_band else ask.excess for ask in asks])
+    backs = _undo_clipping(asks)
+    spreads = backs @ _bias_roots(asks, shares) * excesses[:, None, None]
+    apart = mean - iterates
+    doubts = np.array([information.doubt(covariance + np.outer(each, each)) for each in apart])
+    totals = noise_sds**2 * (backs @ backs.swapaxes(1, 2)) + doubts + spreads @ spreads.swapaxes(1, 2)
+    traces = np.trace(totals, axis1=1, axis2=2)[:, None, None]
+    weights = inverse(totals + constants.LEAST_NOISE * traces / size * np.eye(size))
+    gains = inverse(weights.sum(axis=0)) @ weights
+    values = (backs @ np.array([answer.value for answer in answers])[:, :, None])[:, :, 0]
+    value = (gains @ (values + iterates @ information.matrix.T)[:, :, None]).sum(axis=0)[:, 0]
+    carried, roots = gains @ backs, gains @ spreads
+    noise = (noise_sds**2 * (carried @ carried.swapaxes(1, 2))).sum(axis=0)
+    doubt = (gains @ doubts @ gains.swapaxes(1, 2)).sum(axis=0)
+    together, common = roots.sum(axis=0), constants.COMMON_BIAS
+    bias = (1 - common) * (roots @ roots.swapaxes(1, 2)).sum(axis=0) + common * together @ together.T
     return Measured(value, noise, doubt, bias, sampling)
 
 
-def _bias_shape(coordinates: Coordinates, shares: Floats) -> Floats:
-    root = _bias_root(coordinates, shares)
-    return np.asarray(root @ root.T)
+def _undo_clipping(asks: Sequence[Asked]) -> Floats:
+    """For each round the matrix that takes a clipped mean to the mean gradient in the functions of the basis."""
+    jacobians = np.array([ask.jacobian for ask in asks])
+    values, vectors = np.linalg.eigh((jacobians + jacobians.swapaxes(1, 2)) / 2)
+    inverses = (vectors / np.maximum(values, constants.MIN_JACOBIAN)[:, None, :]) @ vectors.swapaxes(1, 2)
+    return np.asarray(np.array([ask.coordinates.inverse for ask in asks]) @ inverses)
 
 
-def _bias_root(coordinates: Coordinates, shares: Floats) -> Floats:
+def _bias_roots(asks: Sequence[Asked], shares: Floats) -> Floats:
     """How the bias is spread over directions, of trace 1 in the coordinates; `shares` are variances of centred gradients."""
-    root = coordinates.whitener @ shares
-    return np.asarray(root / np.sqrt((root**2).sum()))
+    roots = np.array([ask.coordinates.whitener for ask in asks]) @ shares
+    return np.asarray(roots / np.sqrt((roots**2).sum(axis=(1, 2), keepdims=True)))
 
 
-def pool_silos(measured: Mapping[str, Measured], informations: Mapping[str, Information]) -> tuple[Data, Floats]:
+def pool_silos(
+    measured: Mapping[str, Measured], informations: Mapping[str, Information], trust: Mapping[str, float] | None = None
+) -> tuple[Data, Floats]:
     """One likelihood of theta from all silos; doubt and bias, which they share, do not average out. And its precision."""
+    trusted = {name: (trust or {}).get(name, 1.0) for name in measured}
     plain = {name: each.covariance for name, each in measured.items()}
-    sizes = np.array([1 / np.trace(each) for each in plain.values()])
+    sizes = np.array([trusted[name] / np.trace(each) for name, each in plain.items()])
     alike = float(sizes.sum() ** 2 / (sizes**2).sum())
     size = next(iter(informations.values())).matrix.shape[1]
     precision, score = np.zeros((size, size)), np.zeros(size)
     for name, each in measured.items():
         matrix = informations[name].matrix
-        weight = inverse(each.noise + each.sampling + alike * (each.doubt + each.bias))
+        weight = trusted[name] * inverse(each.noise + each.sampling + alike * (each.doubt + each.bias))
         precision += matrix.T @ weight @ matrix
         score += matrix.T @ weight @ each.value
     return Data.of_information(precision, score), precision

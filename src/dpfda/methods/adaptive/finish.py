@@ -20,8 +20,9 @@ def finish(plan: Plan, state: State) -> Result:
     """
     posterior = state.posterior
     assert posterior is not None
-    data, _ = pool_silos(measure_all(plan, state, for_band=True), state.informations)
-    wider = [widen(prior, state.unit) for prior in posterior.priors]
+    data, _ = pool_silos(measure_all(plan, state, for_band=True), state.informations, state.oddness.trust)
+    factors = [constants.WIDER] + [constants.EFFECT_WIDER] * (len(posterior.priors) - 1)
+    wider = [widen(prior, state.unit, factor) for prior, factor in zip(posterior.priors, factors, strict=True)]
     mean, covariance = fit_wider(data, state.start, wider)
     shift = mean - posterior.mean
     size = plan.basis.size
@@ -32,9 +33,9 @@ def finish(plan: Plan, state: State) -> Result:
     return Result(posterior, total)
 
 
-def widen(prior: Floats, unit: float) -> Floats:
+def widen(prior: Floats, unit: float, factor: float) -> Floats:
     """A prior this many times as wide, and at least a little open in slope and first bend."""
-    wider = prior * constants.WIDER**2
+    wider = prior * factor**2
     few = np.arange(1, min(3, len(prior)))
     wider[few, few] += (constants.LEAST_WIDE * unit) ** 2
     return wider

@@ -19,13 +19,14 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds, uniform_moments
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.covariates import CovariateLaw, Units, assume_no_covariates, assume_uncorrelated
+from dpfda.methods.adaptive.covariate_units import Units
+from dpfda.methods.adaptive.covariates import CovariateLaw, assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import Design, fit_design
 from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, first_weights
 from dpfda.methods.adaptive.level import Level
-from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, find_bias_root
+from dpfda.methods.adaptive.measurements import bias_shares, column_parts, find_asymmetry, find_bias_root
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.methods.adaptive.posterior import Posterior, fit_posterior
 from dpfda.methods.adaptive.prior import ScaledMixture
@@ -157,13 +158,14 @@ class _Setting:
         whitened = coordinates.whitener @ covariance @ coordinates.whitener.T
         dims = float(1 / (whitened**2).sum())
         law = _observe_chi(dims, self.n, math.sqrt(2) / self.precision(LengthHistogram))
-        asymmetry = find_asymmetry(self.plan, self.law)
+        parts = column_parts(self.law)
+        asymmetry = find_asymmetry(self.plan, parts)
         radius = choose_radius(law, last, self.n, weights, dims, asymmetry)
         found = law.attenuation(np.array([radius]))
         jacobian = float(found.kept[0]) * np.eye(len(whitened)) - float(found.clipped[0]) * whitened
         excess = float(law.excess(np.array([radius]), constants.SURE)[0])
         asked = (Asked(truth, coordinates, radius, jacobian, excess, excess),)  # rounds are near the truth at the end
-        root = find_bias_root(self.law, size)
+        root = find_bias_root(self.law, parts, size)
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
         measured: dict[str, Measured] = {}
         posterior, open_now = None, (truth, np.zeros((len(truth), len(truth))))

@@ -32,7 +32,8 @@ class Companions:
 def learn_covariance(state: State, companions: Companions, coordinates: Coordinates, found: Attenuation) -> Floats:
     """Measured second moments, weighed against two parts of known form, freed of clipping, in centred gradients.
 
-    Directions survive clipping, sizes do not: the law of lengths says by how much the second moments shrank.
+    Directions survive clipping, sizes do not: the law of lengths says by how much the second moments shrank. Where counts
+    are mostly noise, so is that size, and the one before this round stands.
     """
     measured = from_triangle(companions.second) - np.outer(companions.mean, companions.mean)
     whitener = coordinates.whitener
@@ -45,8 +46,10 @@ def learn_covariance(state: State, companions: Companions, coordinates: Coordina
     mixed = model + weight * (measured - model)
     mixed = raise_eigenvalues(mixed, constants.MIN_GRADIENT_EIGENVALUE * trace / size)
     grown = max(found.full_square / float(found.square[0]), 1.0)
+    before = float(np.trace(whitener @ state.covariance @ whitener.T) / np.trace(mixed))
+    seen = 1 / (1 + (companions.counts_sd / constants.SEEN_COUNTS) ** 2)
     back = coordinates.inverse
-    return np.asarray(grown * back @ mixed @ back.T)
+    return np.asarray(grown**seen * before ** (1 - seen) * back @ mixed @ back.T)
 
 
 def _fit_two(measured: Floats, alone: Floats, smooth: Floats, square: float, sd: float) -> Floats:

@@ -22,6 +22,8 @@ _SUB = constants.LENGTH_SUBCELLS
 _MEDIANS = np.arange(constants.LOWEST_MEDIAN, constants.HIGHEST_MEDIAN + 0.5, 0.5)
 _SHARES = np.array(constants.SECOND_SHARES)
 _PLACES = np.arange(SHORTEST_OCTAVE, LONGEST_OCTAVE, dtype=np.float64) + 0.5
+_FINE = SHORTEST_OCTAVE - 1 + (np.arange(LENGTH_CELLS * _SUB) + 0.5) / _SUB
+_POINTS = 2.0**_FINE
 _BULKS = len(constants.CHI_BULKS) + len(constants.LOGNORMAL_BULKS) + 2
 
 
@@ -34,6 +36,7 @@ class Laws:
     median: Floats
     second: Floats
     share: Floats
+    log_size: Floats  # log prior weight of the size of its bulk
     log_prior: Floats
     index: Integers  # where a law stands in the dense grid (median, bulk, place or none, share)
 
@@ -48,10 +51,10 @@ def list_laws() -> Laws:
     further = place > median + 0.5
     odds = further[..., None] / (1 + _SHARES * 2.0 ** (place - median)[..., None])
     odds /= odds.sum(axis=(1, 2), keepdims=True)
-    base = -0.5 * (_MEDIANS / constants.MEDIAN_SPREAD) ** 2
+    base = _weigh_sizes(bulks)
     alone = 1 - constants.SECOND_ODDS - constants.AT_BOUND_ODDS
     i, b = (each.ravel() for each in np.meshgrid(np.arange(_MEDIANS.size), np.arange(_BULKS), indexing="ij"))
-    rows, parts = [bulks[i, b]], [(i, b, np.full(i.size, -1), np.zeros(i.size, int), base[i] + math.log(alone))]
+    rows, parts = [bulks[i, b]], [(i, b, np.full(i.size, -1), np.zeros(i.size, int), base[i, b] + math.log(alone))]
     i, b, k, j = (
         each.ravel()
         for each in np.meshgrid(
@@ -62,7 +65,7 @@ def list_laws() -> Laws:
     i, b, k, j = i[keep], b[keep], k[keep], j[keep]
     pi = _SHARES[j][:, None]
     rows.append((1 - pi) * bulks[i, b] + pi * groups[k])
-    parts.append((i, b, k, j, base[i] + np.log(constants.SECOND_ODDS * odds[i, k, j])))
+    parts.append((i, b, k, j, base[i, b] + np.log(constants.SECOND_ODDS * odds[i, k, j])))
     i, b, k, j, log_prior = (np.concatenate(part) for part in zip(*parts, strict=True))
     fine = np.concatenate(rows).astype(np.float64)
     second = np.where(k < 0, -np.inf, _PLACES[np.maximum(k, 0)])
@@ -72,9 +75,16 @@ def list_laws() -> Laws:
         _MEDIANS[i],
         second,
         np.where(k < 0, 0.0, _SHARES[j]),
+        base[i, b],
         log_prior,
         np.stack([i, b, k + 1, j]),
     )
+
+
+def _weigh_sizes(bulks: Floats) -> Floats:
+    """Log prior weights (medians, bulks): lengths are in units of their expected root mean square, so that it is about 1."""
+    octaves = 0.5 * np.log2(bulks @ _POINTS**2)
+    return np.asarray(-0.5 * (octaves / constants.SIZE_SPREAD) ** 2)
 
 
 def _normal_cdf(edges: Floats, centre: Floats, spread: float) -> Floats:
@@ -98,10 +108,6 @@ def _list_bulks(edges: Floats) -> Floats:
     return np.diff(np.stack(cdfs, axis=1), axis=-1)
 
 
-_FINE = SHORTEST_OCTAVE - 1 + (np.arange(LENGTH_CELLS * _SUB) + 0.5) / _SUB
-_POINTS = 2.0**_FINE
-
-
 @dataclass(frozen=True)
 class AtBounds:
     """What is known of curves whose values are all at a bound: log2 of their length, and how likely all values are."""
@@ -117,7 +123,7 @@ def first_weights(at: AtBounds) -> Floats:
     distance = 2.0 ** (laws.second[near] - laws.median[near])
     extra = constants.AT_BOUND_ODDS / (1 + distance / constants.BOUND_REACH)
     extra = extra + constants.TWO_VALUED_ODDS * at.two_valued**4 * (laws.share[near] > constants.CLEAR_SHARE)
-    base = np.exp(-0.5 * (laws.median[near] / constants.MEDIAN_SPREAD) ** 2)
+    base = np.exp(laws.log_size[near])
     weights = np.exp(laws.log_prior)
     weights[near] += base * extra / (constants.BOUND_OCTAVES * _SHARES.size)
     return np.asarray(weights / weights.sum())

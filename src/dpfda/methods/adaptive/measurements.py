@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -15,18 +16,25 @@ from dpfda.methods.adaptive.state import State
 from dpfda.protocol.plan import Plan
 
 
-def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str, Measured]:
-    """Every silo's measurement of B theta."""
+def measure_all(
+    plan: Plan,
+    state: State,
+    *,
+    for_band: bool = False,
+    own: Mapping[str, tuple[Floats, Floats]] | None = None,
+) -> dict[str, Measured]:
+    """Every silo's measurement of B theta; `own` is what is thought of each silo's coefficients, if not the same of all."""
     size = plan.basis.size
-    factor = find_asymmetry(plan, state.law) * (constants.BAND_ASYMMETRY / constants.ASYMMETRY if for_band else 1.0)
-    root = find_bias_root(state.law, size)
+    parts = np.ones(state.law.columns) if for_band else column_parts(state.law)
+    factor = find_asymmetry(plan, parts) * (constants.BAND_ASYMMETRY / constants.ASYMMETRY if for_band else 1.0)
+    root = find_bias_root(state.law, parts, size)
     return {
         name: measure_silo(
             state.asked,
             answers,
             state.informations[name],
             state.covariance / plan.silo(name).n,
-            state.open_now,
+            state.open_now if own is None else own[name],
             root,
             factor,
             for_band=for_band,
@@ -35,15 +43,15 @@ def measure_all(plan: Plan, state: State, *, for_band: bool = False) -> dict[str
     }
 
 
-def find_asymmetry(plan: Plan, law: CovariateLaw) -> float:
-    """How large the bias of clipping is taken to be, as a part of its bound."""
+def find_asymmetry(plan: Plan, parts: Floats) -> float:
+    """How large the bias of clipping is taken to be, as a part of its bound; `parts` of it are along the columns."""
     part = constants.SYMMETRIC if plan.assumptions.symmetric else constants.ASYMMETRY
-    return part * math.sqrt(float(column_parts(law).mean()))
+    return part * math.sqrt(float(parts.mean()))
 
 
-def find_bias_root(law: CovariateLaw, size: int) -> Floats:
+def find_bias_root(law: CovariateLaw, parts: Floats, size: int) -> Floats:
     """Where the bias of clipping points, over columns and functions; its length does not matter."""
-    columns = power(law.average, 0.5) * np.sqrt(column_parts(law))
+    columns = power(law.average, 0.5) * np.sqrt(parts)
     return np.kron(columns, np.diag(np.sqrt(bias_shares(size))))
 
 
@@ -51,7 +59,8 @@ def column_parts(law: CovariateLaw) -> Floats:
     """Variance of the bias along every column, as a part of what its bound allows one of d columns.
 
     A skewed outcome pulls the first function. For an effect, curves with positive and negative g would have to be clipped
-    differently: so are those of a small group, which are longer than others.
+    differently: so are those of a small group, which are longer than others. A band allows for all of it: groups may
+    differ in how skewed they are.
     """
     parts = np.minimum(constants.BIAS_EFFECT * np.maximum(law.longest, 1.0) ** 2, 1.0)
     parts[0] = 1.0

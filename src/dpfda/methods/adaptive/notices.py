@@ -16,6 +16,7 @@ from dpfda.protocol.plan import Plan
 def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
     """What holds of this result, the gravest first."""
     found = [
+        _notice_odd_sites(plan, state),
         _notice_skewness(plan, state),
         _notice_rare_events(plan, state),
         _notice_declarations(plan, state),
@@ -23,6 +24,22 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
         _notice_gaps(plan, state),
     ]
     return tuple(sentence for sentence in found if sentence is not None)
+
+
+def _notice_odd_sites(plan: Plan, state: State) -> str | None:
+    flagged = state.oddness.flagged
+    if not flagged:
+        return None
+    named = ", ".join(repr(name) for name in flagged)
+    said = f"Unlike all other sites, by their releases: {named}. "
+    if state.oddness.trust:
+        kept = ", ".join(f"{weight:.1%}" for weight in state.oddness.trust.values())
+        said += f"The terms have robust_sites, so what they count for is reduced to {kept}. "
+    elif plan.assumptions.robust_sites:
+        said += "With so few sites they count like any other. "
+    else:
+        said += "The terms have robust_sites = false, so they count like any other. "
+    return said + "Check the unit of y, the columns and the codes for missing values there."
 
 
 def _notice_skewness(plan: Plan, state: State) -> str | None:
@@ -36,7 +53,7 @@ def _notice_skewness(plan: Plan, state: State) -> str | None:
         return None
     return (
         "The band is wide because outcomes may be skewed and the budget is small: long deviations were clipped to keep the "
-        "noise down, and what that took cannot be measured. More subjects, a larger epsilon, or a true declaration "
+        "noise down, and the effect of that cannot be measured. More subjects, a larger epsilon, or a true declaration "
         "(assume_symmetric=True) would narrow it."
     )
 
@@ -92,12 +109,11 @@ def _notice_gaps(plan: Plan, state: State) -> str | None:
     edges = np.flatnonzero(np.diff(np.concatenate([[0], thin.astype(int), [0]])))
     for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
         if u[last] - u[first] >= constants.LEAST_GAP:
-            spans.append(f"{low + (high - low) * u[first]:.3g} to {low + (high - low) * u[last]:.3g}")
+            ends = (low + (high - low) * u[first], low + (high - low) * u[last])
+            spans.append(" to ".join(f"{float(f'{end:.3g}'):.10g}" for end in ends))
     if not spans:
         return None
-    return (
-        f"Few points lie where x is {' and '.join(spans)}: the curve there is an extrapolation, and its band is wide."
-    )
+    return f"Few points lie where x is {' and '.join(spans)}: the curve there is an extrapolation with a wide band."
 
 
 def _round_up(number: float) -> int:

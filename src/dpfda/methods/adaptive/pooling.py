@@ -33,17 +33,37 @@ def weigh_silos(noise_variance: Floats, n: Floats) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def pool(plan: Plan, index: int, kind: type[Statistic], releases: Mapping[str, Release]) -> Pooled:
-    """Combine one statistic of a round over the silos that answered."""
+def pool(
+    plan: Plan,
+    index: int,
+    kind: type[Statistic],
+    releases: Mapping[str, Release],
+    trust: Mapping[str, float] | None = None,
+) -> Pooled:
+    """Combine one statistic of a round over the silos that answered; those that are not trusted weigh less."""
     place = plan.slice_of(index, kind)
     values = np.stack([release.values[place] for release in releases.values()])
     sd = np.stack([release.noise_sd[place] for release in releases.values()])
     n = np.array([plan.silo(name).n for name in releases], dtype=np.float64)
     weights = weigh_silos((sd**2).mean(axis=1), n)
+    if trust:
+        weights *= [trust.get(name, 1.0) for name in releases]
+        weights /= weights.sum()
     noise = np.sqrt((weights[:, None] ** 2 * sd**2).sum(axis=0))
     return Pooled(weights @ values, noise, float(1 / (weights**2 / n).sum()))
 
 
-def pool_if_released(plan: Plan, index: int, kind: type[Statistic], releases: Mapping[str, Release]) -> Pooled | None:
+def pool_if_released(
+    plan: Plan,
+    index: int,
+    kind: type[Statistic],
+    releases: Mapping[str, Release],
+    trust: Mapping[str, float] | None = None,
+) -> Pooled | None:
     """The same, or None where the round has no such statistic."""
-    return None if plan.slice_of(index, kind) is None else pool(plan, index, kind, releases)
+    return None if plan.slice_of(index, kind) is None else pool(plan, index, kind, releases, trust)
+
+
+def pool_each(plan: Plan, index: int, kind: type[Statistic], releases: Mapping[str, Release]) -> dict[str, Pooled]:
+    """One statistic of a round, of each silo by itself."""
+    return {name: pool(plan, index, kind, {name: releases[name]}) for name in releases}

@@ -17,9 +17,10 @@ from dpfda.methods.adaptive.evidence import Answer, Asked, pool_silos
 from dpfda.methods.adaptive.finish import finish
 from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covariance, learn_products, learn_unit
 from dpfda.methods.adaptive.information import build_information
+from dpfda.methods.adaptive.judging import count_clipped, count_long, judge
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, carry_weights, first_weights, free_counts
 from dpfda.methods.adaptive.matrices import fit_two
-from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, measure_all
+from dpfda.methods.adaptive.measurements import bias_shares, column_parts, find_asymmetry, measure_all
 from dpfda.methods.adaptive.pooling import pool
 from dpfda.methods.adaptive.posterior import fit_posterior
 from dpfda.methods.adaptive.radius import choose_radius, weigh_errors
@@ -120,7 +121,9 @@ def pooled_precision(plan: Plan, index: int) -> float:
 
 def learn_covariates(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
     """How covariates go together and change along x, and the information with it."""
-    law = fit_products(state.law, pool(plan, index, CovariateMoments, releases), state.filled, state.design)
+    law = fit_products(
+        state.law, pool(plan, index, CovariateMoments, releases, state.oddness.trust), state.filled, state.design
+    )
     state = change_law(plan, state, law)
     return dataclasses.replace(state, covariance=assume_covariance(state.pooled, state.unit))
 
@@ -133,8 +136,21 @@ def change_law(plan: Plan, state: State, law: CovariateLaw) -> State:
 
 
 def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
-    """The law of lengths, and the radius that it suggests."""
-    asked, histogram = state.question, pool(plan, index, LengthHistogram, releases)
+    """The law of lengths, and the radius that it suggests; twice if the lengths show that a site is odd."""
+    found = find_radius(plan, state, index, releases)
+    asked = found.question
+    assert asked is not None
+    assert asked.radius is not None
+    state = dataclasses.replace(state, long=count_long(plan, state.long, index, releases, asked))
+    judged = dataclasses.replace(state, oddness=judge(plan, state))
+    if judged.oddness.trust == state.oddness.trust:
+        return dataclasses.replace(found, long=state.long)
+    return find_radius(plan, judged, index, releases)
+
+
+def find_radius(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
+    """The law of lengths from a histogram, and the radius."""
+    asked, histogram = state.question, pool(plan, index, LengthHistogram, releases, state.oddness.trust)
     assert asked is not None
     weights = first_weights(asked.at_bounds)
     if state.carried is not None:
@@ -144,7 +160,7 @@ def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, R
     law = LengthLaw.start(weights, histogram.n, asked.longest)
     law = law.observe(shares / state.filled, float(histogram.sd[0]) / state.filled)
     precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
-    dims, asymmetry = effective_dims(state, asked.coordinates), find_asymmetry(plan, state.law)
+    dims, asymmetry = effective_dims(state, asked.coordinates), find_asymmetry(plan, column_parts(state.law))
     radius = choose_radius(law, precision * state.filled, n, asked.weights, dims, asymmetry)
     return dataclasses.replace(state, lengths=law, question=dataclasses.replace(asked, radius=radius))
 
@@ -172,8 +188,10 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
     asked = state.question
     assert asked is not None
     assert asked.radius is not None
+    state = dataclasses.replace(state, clipped=count_clipped(plan, state.clipped, index, releases, asked.radius))
+    state = dataclasses.replace(state, oddness=judge(plan, state))
     assert state.lengths is not None
-    companions = read_companions(plan, index, releases, asked.radius, state.filled)
+    companions = read_companions(plan, index, releases, asked.radius, state)
     law = state.lengths.observe(companions.counts, companions.counts_sd, free_counts(asked.radius))
     found = law.attenuation(np.array([asked.radius]))
     shares = direction_shares(state, asked.coordinates)
@@ -216,11 +234,10 @@ def recall_excess(state: State, covariance: Floats, law: LengthLaw, asked: tuple
     )
 
 
-def read_companions(
-    plan: Plan, index: int, releases: Mapping[str, Release], radius: float, filled: float
-) -> Companions:
+def read_companions(plan: Plan, index: int, releases: Mapping[str, Release], radius: float, state: State) -> Companions:
     """Second moments and counts by length of all silos together."""
-    pooled, size = pool(plan, index, ClippedGradient, releases), plan.n_coefficients * plan.basis.size
+    pooled = pool(plan, index, ClippedGradient, releases, state.oddness.trust)
+    size, filled = plan.n_coefficients * plan.basis.size, state.filled
     triangle = slice(size, pooled.values.size - LENGTH_CELLS)
     counts = pooled.values[triangle.stop :] / radius
     counts[0] -= 1 - filled
@@ -237,9 +254,11 @@ def estimate(plan: Plan, state: State) -> State:
     """The posterior, twice: what B's errors do depends on how far the iterates were from it."""
     mixtures = scale_mixtures(plan, state.longer, state.level, state.law, state.unit)
     posterior = None
-    for _ in range(constants.ESTIMATE_PASSES):
+    for again in range(constants.ESTIMATE_PASSES):
         measured = measure_all(plan, state)
-        data, _ = pool_silos(measured, state.informations)
+        if again:
+            state = dataclasses.replace(state, oddness=judge(plan, state))
+        data, _ = pool_silos(measured, state.informations, state.oddness.trust)
         posterior = fit_posterior(data, state.start, mixtures, posterior)
         state = dataclasses.replace(
             state,

@@ -18,9 +18,12 @@ import numpy as np
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.evidence import Measured
-from dpfda.methods.adaptive.information import Information
 from dpfda.methods.adaptive.matrices import inverse
+from dpfda.methods.adaptive.measurements import measure_all
+from dpfda.methods.adaptive.odd_sites import Oddness
 from dpfda.methods.adaptive.prior import normalise
+from dpfda.methods.adaptive.state import State
+from dpfda.protocol.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class SiteLaw:
     level_sd: tuple[float, float]  # between-site sd of the level: posterior mean and sd
     different: float  # probability that sites differ at all
     shrinkage: Mapping[str, float]  # how much of its own deviation a site keeps
+    heterogeneity: tuple[float, float, float]  # I^2 of the level, and its interval
+    oddness: Oddness  # how likely a site is unlike all others, and what it counts for if so
 
     def restored(self, matrix: Floats) -> SiteLaw:
         """In other coefficients, `matrix` times these."""
@@ -55,49 +60,96 @@ class SiteLaw:
         return replace(self, subjects=subjects, sites=sites, new_site=new_site, each=each)
 
 
-def fit_sites(
-    measured: Mapping[str, Measured],
-    informations: Mapping[str, Information],
-    n: Mapping[str, int],
-    start: Floats,
-    prior: Floats,
-    unit: float,
-) -> SiteLaw:
-    """The posterior over all sites, averaged over the sizes of their differences."""
-    names = tuple(measured)
-    columns = next(iter(informations.values())).law.columns
-    shapes = _list_shapes(len(start) // columns, columns)
-    sizes = np.array(
-        list(itertools.product(constants.SITE_SIZES, constants.SITE_SIZES[::2], constants.SITE_SIZES[::3]))
-    )
-    matrices = [informations[name].matrix for name in names]
-    values = [measured[name].value - matrix @ start for name, matrix in zip(names, matrices, strict=True)]
-    noises = [measured[name].covariance for name in names]
-    shares = np.array([n[name] for name in names], dtype=np.float64)
-    shares /= shares.sum()
-    parts = [_fit(unit * size, shapes, matrices, values, noises, prior, shares) for size in sizes]
+@dataclass(frozen=True)
+class Releases:
+    """Every site's measurement around the prior mean, what it counts for, and where it may be."""
+
+    names: tuple[str, ...]
+    matrices: Sequence[Floats]
+    values: Sequence[Floats]
+    noises: Sequence[Floats]
+    shares: Floats  # of subjects; add up to 1
+    anywhere: Sequence[float]  # variance of an odd site's deviations, besides those of all sites
+    shared: Floats  # covariance of errors that all sites have alike
+
+    @classmethod
+    def of(cls, measured: Mapping[str, Measured], state: State, n: Mapping[str, int], shared: float) -> Releases:
+        """Odd sites count for less among subjects, and may be anywhere."""
+        names, trust = tuple(measured), state.oddness.trust
+        matrices = [state.informations[name].matrix for name in names]
+        shares = np.array([n[name] * trust.get(name, 1.0) for name in names], dtype=np.float64)
+        shares /= shares.sum()
+        common = np.tensordot(shares, [state.measured[name].doubt + state.measured[name].bias for name in names], 1)
+        return cls(
+            names,
+            matrices,
+            [measured[name].value - matrix @ state.start for name, matrix in zip(names, matrices, strict=True)],
+            [measured[name].covariance for name in names],
+            shares,
+            [(constants.ANYWHERE * state.unit) ** 2 if name in trust else 0.0 for name in names],
+            shared * common,
+        )
+
+
+def learn_sites(plan: Plan, state: State, prior: Floats) -> SiteLaw:
+    """The law of all sites, twice: what B's errors do to a site depends on how far it is from the iterates."""
+    n = {silo.name: silo.n for silo in plan.silos}
+    step = constants.ROUGH_STEP
+    rough = fit_sites(Releases.of(state.measured, state, n, 0.0), state, prior, step)
+    own = {name: (each.mean, each.covariance) for name, each in rough.each.items()}
+    measured = measure_all(plan, state, own=own)
+    return fit_sites(Releases.of(measured, state, n, constants.SHARED_ERROR), state, prior)
+
+
+def fit_sites(releases: Releases, state: State, prior: Floats, step: int = 1) -> SiteLaw:
+    """The posterior over all sites, averaged over the sizes of their differences, or over every `step`th of these."""
+    columns, unit = state.law.columns, state.unit
+    shapes = _list_shapes(len(prior) // columns, columns)
+    grid = [constants.SITE_SIZES[:: step * every] for every in (1, 2, 3)]
+    sizes = np.array(list(itertools.product(*grid)))
+    parts = [fit_part(unit * size, shapes, releases, prior) for size in sizes]
     odds = -np.log1p((sizes / constants.SITE_SCALE) ** 2).sum(axis=1)
     same = (sizes == 0).all(axis=1)
-    weights = normalise(
-        np.array([part.log_evidence for part in parts]) + odds + np.where(same, constants.ALIKE_ODDS, 0.0)
-    )
+    evidence = np.array([part.log_evidence for part in parts])
+    weights = normalise(evidence + odds + np.where(same, constants.ALIKE_ODDS, 0.0))
     keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
     kept = weights[keep] / weights[keep].sum()
     chosen = [parts[index] for index in keep]
     level = unit * sizes[keep, 0]
     mean_level = float(kept @ level)
-    each = {name: _mix(kept, [part.each[s] for part in chosen], start) for s, name in enumerate(names)}
-    shrinkage = {name: float(kept @ [part.kept[s] for part in chosen]) for s, name in enumerate(names)}
+    names, start = releases.names, state.start
     return SiteLaw(
         names,
         _mix(kept, [part.subjects for part in chosen], start),
         _mix(kept, [part.sites for part in chosen], start),
         _mix(kept, [part.new_site for part in chosen], start),
-        each,
+        {name: _mix(kept, [part.each[s] for part in chosen], start) for s, name in enumerate(names)},
         (mean_level, math.sqrt(max(float(kept @ level**2) - mean_level**2, 0.0))),
         float(1 - weights[same].sum()),
-        shrinkage,
+        {name: float(kept @ [part.kept[s] for part in chosen]) for s, name in enumerate(names)},
+        _find_heterogeneity(kept, level, releases),
+        state.oddness,
     )
+
+
+def _find_heterogeneity(weights: Floats, level: Floats, releases: Releases) -> tuple[float, float, float]:
+    """I^2 of the level: median and 95% interval of tau^2 / (tau^2 + typical variance of a site's own level)."""
+    used = [s for s, extra in enumerate(releases.anywhere) if extra == 0.0]
+    own = 1 / np.array([_find_precision(releases.matrices[s], releases.noises[s]) for s in used])
+    precision = 1 / own
+    count = len(used)
+    typical = (count - 1) * precision.sum() / (precision.sum() ** 2 - (precision**2).sum()) if count > 1 else own[0]
+    shares = level**2 / (level**2 + typical)
+    order = shares.argsort()
+    total = np.cumsum(weights[order])
+    places = [min(int(np.searchsorted(total, q)), len(order) - 1) for q in constants.LOW_MIDDLE_HIGH]
+    low, middle, high = (float(shares[order][place]) for place in places)
+    return middle, low, high
+
+
+def _find_precision(matrix: Floats, noise: Floats) -> float:
+    """Of the level of the first function, the other coefficients given."""
+    return float(matrix[:, 0] @ np.linalg.solve(noise, matrix[:, 0]))
 
 
 @dataclass(frozen=True)
@@ -125,45 +177,60 @@ def _list_shapes(size: int, columns: int) -> Floats:
     return np.stack([np.kron(np.eye(columns), shape) for shape in shapes])
 
 
-def _fit(
-    size: Floats,
-    shapes: Floats,
-    matrices: Sequence[Floats],
-    values: Sequence[Floats],
-    noises: Sequence[Floats],
-    prior: Floats,
-    shares: Floats,
-) -> _Part:
-    between = np.tensordot(size**2, shapes, 1)
+def fit_part(size: Floats, shapes: Floats, releases: Releases, prior: Floats) -> _Part:
+    """The posterior if levels, slopes and bends of sites differ by these sds."""
+    between, loose = np.tensordot(size**2, shapes, 1), shapes.sum(axis=0)
     precision, score, log_evidence = np.zeros_like(prior), np.zeros(len(prior)), 0.0
-    gains, weights = [], []
-    for matrix, value, noise in zip(matrices, values, noises, strict=True):
-        total = noise + matrix @ between @ matrix.T
+    apart = [between + extra * loose for extra in releases.anywhere]
+    weighted = []
+    for matrix, value, noise, own in zip(releases.matrices, releases.values, releases.noises, apart, strict=True):
+        total = noise + matrix @ own @ matrix.T
         weight = inverse(total)
-        precision += matrix.T @ weight @ matrix
-        score += matrix.T @ weight @ value
+        reach = matrix.T @ weight
+        precision += reach @ matrix
+        score += reach @ value
         log_evidence -= 0.5 * float(np.linalg.slogdet(total)[1]) + 0.5 * float(value @ weight @ value)
-        gains.append(between @ matrix.T @ weight)
-        weights.append(weight)
+        weighted.append(reach)
     inner = np.eye(len(prior)) + prior @ precision
     covariance = np.linalg.solve(inner, prior)
     covariance = (covariance + covariance.T) / 2
     mean = covariance @ score
     log_evidence += 0.5 * float(score @ mean) - 0.5 * float(np.linalg.slogdet(inner)[1])
+    response = covariance @ np.sum(weighted, axis=0)
+    common = Gaussian(mean, covariance)
+    subjects, each, kept = _follow_sites(releases, common, response, apart, weighted)
+    wider = covariance + response @ releases.shared @ response.T
+    return _Part(log_evidence, subjects, Gaussian(mean, wider), Gaussian(mean, wider + between), each, kept)
+
+
+def _follow_sites(
+    releases: Releases, common: Gaussian, response: Floats, apart: Sequence[Floats], weighted: Sequence[Floats]
+) -> tuple[Gaussian, list[Gaussian], list[float]]:
+    """From what sites have in common to each of them, and to the mean over their subjects.
+
+    `response` is what an error that all sites share moves the common mean by.
+    """
+    size, shared = len(common.mean), releases.shared
     each, kept = [], []
-    common, own = np.zeros_like(prior), np.zeros_like(prior)
-    total_mean = np.zeros(len(prior))
-    for share, matrix, value, gain in zip(shares, matrices, values, gains, strict=True):
-        rest = np.eye(len(prior)) - gain @ matrix  # what a site takes from the others
+    total, own = np.zeros(size), np.zeros((size, size))
+    from_common, moved = np.zeros((size, size)), np.zeros_like(response)
+    for share, matrix, value, between, reach in zip(
+        releases.shares, releases.matrices, releases.values, apart, weighted, strict=True
+    ):
+        gain = between @ reach
+        rest = np.eye(size) - gain @ matrix  # what a site takes from the others
         site = between - gain @ matrix @ between
-        mean_s = mean + gain @ (value - matrix @ mean)
-        each.append(Gaussian(mean_s, rest @ covariance @ rest.T + (site + site.T) / 2))
+        site = (site + site.T) / 2
+        mean = common.mean + gain @ (value - matrix @ common.mean)
+        along = gain + rest @ response
+        each.append(Gaussian(mean, rest @ common.covariance @ rest.T + site + along @ shared @ along.T))
         kept.append(float((gain @ matrix)[0, 0]))
-        common += share * rest
-        own += share**2 * (site + site.T) / 2
-        total_mean += share * mean_s
-    subjects = Gaussian(total_mean, common @ covariance @ common.T + own)
-    return _Part(log_evidence, subjects, Gaussian(mean, covariance), Gaussian(mean, covariance + between), each, kept)
+        from_common += share * rest
+        moved += share * along
+        own += share**2 * site
+        total += share * mean
+    covariance = from_common @ common.covariance @ from_common.T + own + moved @ shared @ moved.T
+    return Gaussian(total, covariance), each, kept
 
 
 def _mix(weights: Floats, parts: Sequence[Gaussian], start: Floats) -> Gaussian:

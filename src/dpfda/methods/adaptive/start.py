@@ -14,6 +14,7 @@ from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariates import CovariateLaw, fit_units
 from dpfda.methods.adaptive.design import Design, fit_design
 from dpfda.methods.adaptive.information import Information, build_information
+from dpfda.methods.adaptive.judging import judge_first
 from dpfda.methods.adaptive.level import Level, fit_filled, fit_level
 from dpfda.methods.adaptive.pooling import Pooled, pool, pool_if_released
 from dpfda.methods.adaptive.prior import ScaledMixture, make_mixture
@@ -28,15 +29,17 @@ from dpfda.protocol.statistics import CovariateHistograms, DesignMoments, LevelH
 
 def start(plan: Plan, releases: Mapping[str, Release]) -> State:
     """What is known after round 0; the first iterate is the level."""
-    histogram = pool(plan, 0, LevelHistogram, releases)
+    first, oddness = judge_first(plan, releases)
+    trust = oddness.trust
+    histogram = pool(plan, 0, LevelHistogram, releases, trust)
     filled = fit_filled(histogram)
     level = fit_level(histogram, filled)
-    inside = find_inside(pool(plan, 0, SharesAtBounds, releases), filled.share)
+    inside = find_inside(pool(plan, 0, SharesAtBounds, releases, trust), filled.share)
     longer = lengthen(plan.basis)
-    histograms = pool_if_released(plan, 0, CovariateHistograms, releases)
+    histograms = pool_if_released(plan, 0, CovariateHistograms, releases, trust)
     has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
     law = fit_units(histograms, filled.share, plan.n_coefficients, intercept=has_intercept)
-    design, own_designs = learn_designs(plan, filled.share, releases)
+    design, own_designs = learn_designs(plan, filled.share, releases, trust)
     pooled = build_information(plan.basis, longer, design, law, filled.share)
     prior_mean = np.zeros(plan.n_coefficients * longer.size)
     prior_mean[0] = level.value
@@ -46,6 +49,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         longer=longer,
         level=level,
         filled=filled.share,
+        filled_sd=filled.sd,
         two_valued=1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(*inside),
         inside=inside,
         design=design,
@@ -58,6 +62,8 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         covariance=assume_covariance(pooled, unit),
         iterate=prior_mean.copy(),
         open_now=(prior_mean, join_blocks([mixture.average(mixture.odds()) for mixture in mixtures])),
+        first_traits=first,
+        oddness=oddness,
     )
 
 
@@ -105,9 +111,11 @@ def covariance_parts(information: Information) -> tuple[Floats, Floats]:
     return information.covariance_parts
 
 
-def learn_designs(plan: Plan, filled: float, releases: Mapping[str, Release]) -> tuple[Design, dict[str, Design]]:
+def learn_designs(
+    plan: Plan, filled: float, releases: Mapping[str, Release], trust: Mapping[str, float]
+) -> tuple[Design, dict[str, Design]]:
     """The pooled design, and those of silos where designs clearly differ; curves without points gave zero."""
-    moments = pool_if_released(plan, 0, DesignMoments, releases)
+    moments = pool_if_released(plan, 0, DesignMoments, releases, trust)
     if moments is None:
         return fit_design(plan.basis, None), {}
     moments = moments.scaled(1 / filled)

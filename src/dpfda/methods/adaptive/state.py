@@ -13,6 +13,7 @@ from dpfda.methods.adaptive.evidence import Answer, Asked, Measured
 from dpfda.methods.adaptive.information import Information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw
 from dpfda.methods.adaptive.level import Level
+from dpfda.methods.adaptive.odd_sites import FirstTraits, LongShares, Oddness
 from dpfda.methods.adaptive.posterior import Posterior
 from dpfda.methods.adaptive.shape import Coordinates
 
@@ -42,7 +43,8 @@ class State:
 
     longer: Basis  # the functions that estimates live in
     level: Level
-    filled: float
+    filled: float  # share of curves that have points in the domain
+    filled_sd: float
     two_valued: float
     inside: tuple[float, float]  # share of values between the bounds, and its sd
     design: Design
@@ -63,3 +65,7 @@ class State:
     measured: Mapping[str, Measured] = field(default_factory=dict)
     posterior: Posterior | None = None
     result: Result | None = None
+    first_traits: FirstTraits | None = None
+    long: LongShares = field(default_factory=LongShares)  # by histograms of lengths
+    clipped: LongShares = field(default_factory=LongShares)  # by the companions of gradients
+    oddness: Oddness = field(default_factory=Oddness)

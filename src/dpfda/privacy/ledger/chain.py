@@ -45,7 +45,9 @@ def parse_head(head: str) -> tuple[int, str]:
     """Number of answers and hash of a run's head."""
     found = _HEAD.fullmatch(head) if isinstance(head, str) else None
     if found is None:
-        raise LedgerError(f"{head!r} is no head of a run; give it as a release, a result or the audit log shows it.")
+        raise LedgerError(
+            f"{head!r} is not the head of a run; give it as a release, a result or the audit log shows it."
+        )
     return int(found[1]), found[2]
 
 

@@ -45,7 +45,7 @@ def _look(path: Path) -> os.stat_result | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise LedgerError(f"The ledger {path} cannot be looked at: {error.strerror}.") from None
+        raise LedgerError(f"The ledger {path} cannot be inspected: {error.strerror}.") from None
 
 
 def _refuse_foreign(path: Path, found: os.stat_result, owner: int | None) -> None:

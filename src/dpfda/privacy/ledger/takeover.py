@@ -97,7 +97,7 @@ def restore(
     """
     source = None if copy is None else Ledger.open(copy)
     if source is None and total is None:
-        raise InvalidInput("Without a copy, say which total was set: --epsilon and --delta.")
+        raise InvalidInput("Without a copy, state the total that was set: --epsilon and --delta.")
     epsilon, delta = total if source is None and total is not None else (source.epsilon, source.delta)  # type: ignore[union-attr]
 
     def fill(session: Session) -> None:

@@ -34,7 +34,8 @@ MIN_LOG_BINS, MAX_LOG_BINS, BIN_PRECISION = 3, 8, 4  # log2 of the histogram's b
 # A helper costs (needed / precision)^2 of the budget: just enough for noise of sd 1/needed, within a least and a most share.
 HISTOGRAM_NEEDED, MIN_HISTOGRAM_SHARE, MAX_HISTOGRAM_SHARE = 30, 0.005, 0.06
 BOUNDS_NEEDED, MIN_BOUNDS_SHARE, MAX_BOUNDS_SHARE = 18, 0.003, 0.03
-MOMENTS_NEEDED, MIN_MOMENTS_SHARE, MAX_MOMENTS_SHARE = 300, 0.01, 0.06
+MOMENTS_NEEDED, MIN_MOMENTS_SHARE, MAX_MOMENTS_SHARE = 300, 0.01, 0.2
+MAX_MOMENTS_SHARE_WITH_COVARIATES = 0.06  # their products need budget, too
 UNITS_NEEDED, MIN_UNITS_SHARE, MAX_UNITS_SHARE = 60, 0.005, 0.04  # needed times the root of the number of columns
 PRODUCTS_NEEDED, MIN_PRODUCTS_SHARE, MAX_PRODUCTS_SHARE = 200, 0.02, 0.06  # needed times the number of columns
 LENGTH_SHARES = (0.02, 0.02, 0.05)  # of the histograms of lengths
@@ -107,10 +108,11 @@ def _with_shares(terms: SiloTerms, rounds: Sequence[Round], columns: int) -> Sil
     def enough(most: float, needed: float, least: float = 0.0) -> float:
         return max(least, min(most, (needed / precision) ** 2))
 
+    most_moments = MAX_MOMENTS_SHARE if columns == 1 else MAX_MOMENTS_SHARE_WITH_COVARIATES
     helpers: dict[type[Statistic], float] = {
         LevelHistogram: enough(MAX_HISTOGRAM_SHARE, HISTOGRAM_NEEDED, MIN_HISTOGRAM_SHARE),
         SharesAtBounds: enough(MAX_BOUNDS_SHARE, BOUNDS_NEEDED, MIN_BOUNDS_SHARE),
-        DesignMoments: enough(MAX_MOMENTS_SHARE, MOMENTS_NEEDED, MIN_MOMENTS_SHARE),
+        DesignMoments: enough(most_moments, MOMENTS_NEEDED, MIN_MOMENTS_SHARE),
         CovariateHistograms: enough(MAX_UNITS_SHARE, UNITS_NEEDED * columns**0.5, MIN_UNITS_SHARE),
         CovariateMoments: enough(MAX_PRODUCTS_SHARE, PRODUCTS_NEEDED * columns, MIN_PRODUCTS_SHARE),
     }

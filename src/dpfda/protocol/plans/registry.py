@@ -44,7 +44,7 @@ def _adaptive(terms: StudyTerms) -> Plan:
 def _read_assumptions(terms: StudyTerms) -> Assumptions:
     low, high = terms.domain
     times = tuple((time - low) / (high - low) for time in terms.visit_times)
-    return Assumptions(terms.assume_symmetric, terms.outcome, times)
+    return Assumptions(terms.assume_symmetric, terms.outcome, times, terms.robust_sites)
 
 
 def _published(terms: StudyTerms) -> Plan:

@@ -5,7 +5,7 @@
   if (!section) return;
   const result = JSON.parse(document.getElementById("dpfda-result").textContent), answers = dpfdaQuestions.open(result);
   const study = result.study, origin = study.x_origin, form = section.querySelector("form"), field = (name) => form.elements.namedItem(name);
-  const GRID = 201, WIDTH = 880, HEIGHT = 380, LEFT = 64, RIGHT = 14, TOP = 14, BOTTOM = 50, ROWS = 21;
+  const isNarrow = section.clientWidth < 600, GRID = 201, WIDTH = isNarrow ? 420 : 880, HEIGHT = isNarrow ? 300 : 380, LEFT = 64, RIGHT = 14, TOP = 14, BOTTOM = 50, ROWS = 21;
 
   const shown = (value) => {
     const size = Math.abs(value);
@@ -13,6 +13,7 @@
     return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
   };
   const placeName = (x) => origin === null ? shown(x) : new Date(Date.parse(`${origin}T00:00:00Z`) + Math.round(x) * 864e5).toISOString().slice(0, 10);
+  const momentName = (x) => new Date(Date.parse(`${origin}T00:00:00Z`) + Math.round(x * 86400) * 1000).toISOString().slice(0, 19).replace("T00:00:00", "");
   const span = ([low, high]) => `${placeName(low)} to ${placeName(high)}`;
 
   const profileOf = (side) => {
@@ -39,6 +40,17 @@
     for (let place = Math.ceil(low / step - 1e-9); place <= high / step + 1e-9; place++) found.push(Number((place * step).toPrecision(12)));
     return found;
   };
+  const placeTicks = (low, high, about) => {
+    if (origin === null) return ticks(low, high, about).map((tick) => [tick, shown(tick)]);
+    const start = new Date(`${origin}T00:00:00Z`), months = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600].find((step) => (high - low) / 30.8 / step <= about) || 600;
+    const found = [], begin = new Date(start.getTime() + Math.floor(low) * 864e5);
+    for (let number = begin.getUTCFullYear() * 12 + begin.getUTCMonth(); ; number++) {
+      const day = (Date.UTC(Math.floor(number / 12), number % 12, 1) - start) / 864e5, year = Math.floor(number / 12);
+      if (day > high) break;
+      if (number % months === 0 && day >= low) found.push([day, months < 12 ? `${year}-${String(number % 12 + 1).padStart(2, "0")}` : String(year)]);
+    }
+    return found.length > 2 ? found : ticks(low, high, Math.min(about, 5)).filter(Number.isInteger).map((tick) => [tick, placeName(tick)]);
+  };
   const make = (name, attributes, text) => {
     const node = document.createElementNS(section.querySelector("svg").namespaceURI, name);
     for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -49,6 +61,7 @@
     const svg = section.querySelector("svg");
     svg.replaceChildren();
     svg.setAttribute("aria-label", curve.name);
+    svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
     const halves = band ? band.map(([low, high]) => (high - low) / 2).sort((a, b) => a - b) : [0], typical = halves[Math.floor(halves.length / 2)];
     const sides = band ? band.flatMap(([low, high], k) => [Math.max(low, values[k] - 5 * typical), Math.min(high, values[k] + 5 * typical)]) : [];
     const all = [...values, ...sides, ...(isLevelShown ? [] : [0])], room = 0.06 * (Math.max(...all) - Math.min(...all)) || 0.1;
@@ -60,8 +73,8 @@
       svg.append(make("line", { class: "rule", x1: LEFT, x2: WIDTH - RIGHT, y1: up(tick), y2: up(tick) }));
       svg.append(make("text", { class: "tick", x: LEFT - 9, y: up(tick) + 4, "text-anchor": "end" }, shown(tick)));
     }
-    for (const tick of ticks(first, last, origin === null ? 9 : 6)) {
-      svg.append(make("text", { class: "tick", x: across(tick), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle" }, placeName(tick)));
+    for (const [tick, name] of placeTicks(first, last, isNarrow ? 4 : 9)) {
+      svg.append(make("text", { class: "tick", x: across(tick), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle" }, name));
     }
     if (bottom < 0 && top > 0 && !isLevelShown) svg.append(make("line", { class: "zero", x1: LEFT, x2: WIDTH - RIGHT, y1: up(0), y2: up(0) }));
     if (band) svg.append(make("path", { class: "band", d: path([...x.map((each, k) => [each, band[k][1]]), ...x.map((each, k) => [each, band[k][0]]).reverse()]) + "Z" }));
@@ -113,7 +126,7 @@
   section.querySelector("#save-csv").addEventListener("click", () => {
     const head = ["x", "estimate", "lower", "upper"].slice(0, table[0].length).join(",");
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([[head, ...table.map((row) => row.join(","))].join("\n") + "\n"], { type: "text/csv" }));
+    link.href = URL.createObjectURL(new Blob([[head, ...table.map(([x, ...row]) => [origin === null ? x : momentName(x), ...row].join(","))].join("\n") + "\n"], { type: "text/csv" }));
     link.download = "curve.csv";
     link.click();
   });

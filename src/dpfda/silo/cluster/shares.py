@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from dpfda.curves.tables.source import Source
 
 _SAMPLED = 256  # ids of every batch
+_SIGN = 1 << 63  # what makes the key of a signed number
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,27 @@ class Share:
         """The rows of the part."""
         numbers = self.ranges.of(rows.ids)
         return rows[(numbers >= self.first) & (numbers < self.last)]
+
+    def narrow(self, lazy: pl.LazyFrame, reading: Reading) -> pl.LazyFrame:
+        """Without most rows of other parts, where columns are numbers and ids whole ones; rows without an id stay.
+
+        What a text in a column means is said with its row, and levels are judged from all rows: such tables are read whole.
+        """
+        import polars as pl
+
+        schema = lazy.collect_schema()
+        kind = schema[str(reading.id)]
+        whole = kind.is_integer() and kind not in (pl.Int128, pl.UInt128)
+        if not whole or not all(each.is_numeric() for each in schema.values()) or not _all_bounded(reading):
+            return lazy
+        shift = 0 if kind == pl.UInt64 else _SIGN
+        low, high = (key - shift for key in self.ranges.key_bounds(self.first, self.last))
+        ids = pl.col(str(reading.id)).cast(pl.UInt64 if kind == pl.UInt64 else pl.Int64)
+        return lazy.filter(ids.is_null() | ((ids >= low) & (ids <= high)))
+
+
+def _all_bounded(reading: Reading) -> bool:
+    return not reading.y_levels and all(covariate.bounds is not None for covariate in reading.covariates)
 
 
 def shares_of(source: Source, reading: Reading, parts: int) -> list[Share]:
@@ -73,7 +96,8 @@ class Recipe:
     scratch: str | None
 
     def __call__(self) -> tuple[Curves, Findings]:
-        return read_curves(self.source, self.reading, keep=self.share.of, scratch=self.scratch)
+        narrow = partial(self.share.narrow, reading=self.reading)
+        return read_curves(self.source, self.reading, keep=self.share.of, narrow=narrow, scratch=self.scratch)
 
 
 def recipe(source: Source, reading: Reading, shares: list[Share], number: int, scratch: str | None) -> Recipe:
