@@ -10,6 +10,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -115,3 +116,14 @@ def numeric(name: str, value: ArrayLike) -> NDArray[np.float64]:
         return array.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidInput(f"{name} must be numeric, got text or objects; convert it to numbers first.") from None
+
+
+def url_without_password_option(name: str, value: str) -> str:
+    """The URL of a database; a password among its options is refused, since options stand in logs and messages."""
+    options = value.partition("?")[2].replace(";", "&")
+    if any("pass" in unquote(option.partition("=")[0]).lower() for option in options.split("&")):
+        raise InvalidInput(
+            f"{name} must not hold a password behind the question mark; put it into ~/.pgpass or PGPASSWORD, or write "
+            "user:password@ before the host."
+        )
+    return value

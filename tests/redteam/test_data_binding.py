@@ -220,3 +220,17 @@ def test_workers_that_read_other_rows_are_refused(tmp_path) -> None:
         with pytest.raises(SourceError, match="not those that were loaded first"):
             silo.release(ask(ROUNDS - 1))
         assert silo.ledger.spent().debits == 1
+
+
+def test_the_order_of_rows_does_not_end_a_run() -> None:
+    """Third review, F7: an index that was added between two starts changed the order of rows, and the run was over."""
+    rng, key = np.random.default_rng(5), b"k" * 32
+    ids, x, y = np.repeat(np.arange(20), 4), rng.random(80).round(1), rng.normal(size=80)
+    design = np.column_stack([np.ones(80), rng.normal(size=80)])
+    for table in ((ids, x, y), (ids, x, y, design)):
+        whole = Curves.from_long(*table)
+        shuffled = rng.permutation(80)
+        assert Curves.from_long(*(column[shuffled] for column in table)).fingerprint(key) == whole.fingerprint(key)
+        changed = [column.copy() for column in table]
+        changed[2][3], changed[2][7] = changed[2][7], changed[2][3]
+        assert Curves.from_long(*changed).fingerprint(key) != whole.fingerprint(key), "of two subjects"

@@ -383,15 +383,34 @@ class Curves:
         return emptied
 
     def fingerprint(self, key: bytes) -> bytes:
-        """32 bytes that change with any row, design, id (where a table gave it) or position. Private, as is the key."""
+        """32 bytes that change with any row, design, id (where a table gave it) or position. Private, as is the key.
+
+        They do not change with the order of a curve's rows.
+        """
         return self.lanes(key).digest(key)
 
     def lanes(self, key: bytes, position: int = 0) -> Lanes:
         """What these curves, the first of them at `position`, add to the fingerprint of a whole."""
-        from dpfda.curves.fingerprint import sum_lanes
+        from dpfda.curves.point_order import cut_curves
 
-        design = self.design if self.rows is None else (self.design, self.rows, self.changes)
-        return sum_lanes(self.x, self.y, self.offsets, design, self.labels, key, position)
+        parts = [self._part_lanes(first, last, key, position) for first, last in cut_curves(self.offsets)]
+        return sum(parts[1:], parts[0])
+
+    def _part_lanes(self, first: int, last: int, key: bytes, position: int) -> Lanes:
+        """Of the curves from `first` to before `last`, with the points of each in the order of their bits."""
+        from dpfda.curves.fingerprint import sum_lanes
+        from dpfda.curves.point_order import order_points
+
+        offsets, points = self.offsets[first : last + 1], slice(self.offsets[first], self.offsets[last])
+        x, y, rows = self.x[points], self.y[points], None if self.rows is None else self.rows[points]
+        offsets = offsets - offsets[0]
+        order = order_points(x, y, rows, offsets)
+        if order is not None:
+            x, y, rows = x[order], y[order], None if rows is None else rows[order]
+        own = self.design[first:last]
+        design = own if rows is None else (own, rows, self.changes[first:last])
+        labels = None if self.labels is None else self.labels[first:last]
+        return sum_lanes(x, y, offsets, design, labels, key, position + first)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Curves):

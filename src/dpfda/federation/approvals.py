@@ -25,6 +25,7 @@ from dpfda.protocol.terms import StudyTerms
 
 _FIELDS = {"terms", "site", "person", "begins", "ends", "at"}
 MOST_APPROVALS = 100
+_LAST = 253_402_300_799  # the last second of the year 9999
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Window:
     ends: int | None = None
 
     def __post_init__(self) -> None:
+        for moment in (self.begins, self.ends):
+            if moment is not None and (type(moment) is not int or not 0 <= moment <= _LAST):
+                raise InvalidInput(
+                    "The dates of an approval must be days from 1970 to 9999; correct --from and --until."
+                )
         if self.begins is not None and self.ends is not None and self.begins >= self.ends:
             raise InvalidInput("The approval must end after it begins; correct --from and --until.")
 
@@ -60,6 +66,9 @@ class Window:
         if self.ends is not None:
             words.append(f"through {show_day(self.ends - 1)}")
         return " ".join(words)
+
+
+WITHOUT_LIMIT = Window()
 
 
 @dataclass(frozen=True)
@@ -159,9 +168,9 @@ def parse_day(option: str, text: str | None, *, end: bool = False) -> int | None
         return None
     try:
         day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError:
+        return int((day + timedelta(days=int(end))).timestamp())
+    except (ValueError, OverflowError):
         raise InvalidInput(f"{option} must be a day such as 2027-01-31, got {text!r}.") from None
-    return int((day + timedelta(days=int(end))).timestamp())
 
 
 def show_day(seconds: int) -> str:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.federation.approvals import WITHOUT_LIMIT, Approvals, Window
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.files import write_atomically
 from dpfda.federation.folder import Address, SiteFolder
 from dpfda.federation.keys import read_public_text, read_signing_key
-from dpfda.federation.ledger_record import record_position
+from dpfda.federation.ledger_record import Pledge, record_position
+from dpfda.federation.policy import SitePolicy
 from dpfda.federation.proposal import open_terms
 from dpfda.federation.seal import read_site_name
 from dpfda.federation.signing import (
@@ -124,13 +126,14 @@ class Decisions:
         open_acceptance(data, digest, self.site, self._key.public_key())
         return data
 
-    def accept(self, terms: StudyTerms, ledger: Ledger) -> None:
-        """The owner said yes: note it with the state of the ledger, then sign it, durably.
+    def accept(self, terms: StudyTerms, ledger: Ledger, window: Window = WITHOUT_LIMIT) -> None:
+        """The owner said yes, from when to when: note it with the state of the ledger, then sign it, durably.
 
         An acceptance is therefore never without its line in the log. What leaves names the ledger by its identity only.
         """
-        self._note(terms, "accepted", **record_position(ledger))
-        self._write(terms, sign_acceptance(terms.digest(), self.site, ledger.id, int(time.time()), self._key))
+        dates = (window.begins, window.ends)
+        self._note(terms, "accepted", begins=dates[0], ends=dates[1], **record_position(ledger))
+        self._write(terms, sign_acceptance(terms.digest(), self.site, ledger.id, int(time.time()), self._key, dates))
 
     def decline(self, terms: StudyTerms) -> None:
         """The owner said no, or no longer yes: nothing more is answered, and then it is noted."""
@@ -138,8 +141,8 @@ class Decisions:
         self._write(terms, sign_document(DECLINE, body, self._key))
         self._note(terms, "declined")
 
-    def pledged(self) -> dict[str, str]:
-        """The identities of the ledgers that pay for accepted terms, by digest."""
+    def pledged(self) -> dict[str, Pledge]:
+        """What each acceptance that holds binds, by the digest of its terms."""
         found = {}
         for offer in self.offers():
             if offer.decision == "accepted":
@@ -147,9 +150,18 @@ class Decisions:
                 found[digest] = self.pledged_for(digest)
         return found
 
-    def pledged_for(self, digest: str) -> str:
-        """The identity of the ledger that pays for these terms, which are accepted."""
-        return str(open_acceptance(self.acceptance(digest), digest, self.site, self._key.public_key())["ledger"])
+    def pledged_for(self, digest: str) -> Pledge:
+        """The ledger that pays for these terms, which are accepted, and the dates with which they were accepted."""
+        body = open_acceptance(self.acceptance(digest), digest, self.site, self._key.public_key())
+        return Pledge(str(body["ledger"]), body["begins"], body["ends"])
+
+    def find_window(self, digest: str, policy: SitePolicy) -> Window:
+        """When these terms, which are accepted, are answered: where the acceptance holds and the approvals do.
+
+        The dates of the acceptance hold whatever becomes of the approvals, and of the people in the policy.
+        """
+        pledge = self.pledged_for(digest)
+        return Approvals(self._folder).find_window(digest, policy).meet(Window(pledge.begins, pledge.ends))
 
     def check(self) -> None:
         """Refuse to go on, by name, if an offer or a decision is not what its signature says."""

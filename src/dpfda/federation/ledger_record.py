@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpfda.errors import InvalidInput, LedgerError
 from dpfda.federation.audit_log import AuditLog
@@ -40,19 +40,28 @@ def check_against_log(ledger: Ledger, audit: AuditLog) -> None:
         ledger.check_position(max(own, key=lambda known: known.debits) if own else positions[-1])
 
 
-def check_pledges(audit: AuditLog, pledges: Mapping[str, str]) -> None:
+class Pledge(NamedTuple):
+    """What an acceptance binds: the ledger that pays, by its identity, and from when to when."""
+
+    ledger: str
+    begins: int | None
+    ends: int | None
+
+
+def check_pledges(audit: AuditLog, pledges: Mapping[str, Pledge]) -> None:
     """Raise `LedgerError` unless each acceptance is the last decision on its terms that the log knows of.
 
     A log that does not know it is an older one, or a new one; an acceptance that was withdrawn since may have been put back,
-    for instance by who got it when it held. `pledges` are the ledgers of accepted terms, by digest. An acceptance is noted
-    before it is signed.
+    for instance by who got it when it held, or when it had other dates. `pledges` are those of accepted terms, by digest. An
+    acceptance is noted before it is signed.
     """
     known: dict[Any, Any] = {}
     for line in audit.lines():
         if line["event"] == "decision":
-            known[line.get("terms")] = line.get("ledger") if line.get("outcome") == "accepted" else None
-    for terms, ledger in pledges.items():
-        if known.get(terms) != ledger:
+            pledge = Pledge(line.get("ledger", ""), line.get("begins"), line.get("ends"))
+            known[line.get("terms")] = pledge if line.get("outcome") == "accepted" else None
+    for terms, pledge in pledges.items():
+        if known.get(terms) != pledge:
             raise LedgerError(
                 f"The audit log does not show that the terms {terms[:16]} were accepted and not declined since, so it is "
                 "not this site's latest, or the acceptance is an older one: put the latest copy of both back; without one, "
@@ -60,9 +69,9 @@ def check_pledges(audit: AuditLog, pledges: Mapping[str, str]) -> None:
             )
 
 
-def check_pledge(ledger: Ledger, terms: str, pledged: str) -> None:
+def check_pledge(ledger: Ledger, terms: str, pledge: Pledge) -> None:
     """Raise `LedgerError` if these terms were accepted at the expense of another ledger than the one at hand."""
-    if pledged != ledger.id:
+    if pledge.ledger != ledger.id:
         raise LedgerError(
             f"The terms {terms[:16]} were accepted with another ledger than the policy's: name that one in the policy, or "
             "let the owner accept or decline them again with dpfda site accept or dpfda site decline."

@@ -37,11 +37,11 @@ def describe_offers(folder: SiteFolder) -> list[dict[str, Any]]:
         policy: SitePolicy | None = SitePolicy.load(folder.policy_path)
     except DpfdaError:
         policy = None
-    return [_describe(offer, decisions.site, approvals, policy) for offer in decisions.offers()]
+    return [_describe(offer, decisions, approvals, policy) for offer in decisions.offers()]
 
 
-def _describe(offer: Offer, site: str, approvals: Approvals, policy: SitePolicy | None) -> dict[str, Any]:
-    terms, mine = offer.terms, offer.terms.silo(site)
+def _describe(offer: Offer, decisions: Decisions, approvals: Approvals, policy: SitePolicy | None) -> dict[str, Any]:
+    terms, mine = offer.terms, offer.terms.silo(decisions.site)
     dates, waits = "", ""
     if policy is not None and offer.decision != "declined":
         try:
@@ -49,7 +49,7 @@ def _describe(offer: Offer, site: str, approvals: Approvals, policy: SitePolicy 
             if policy.persons:
                 waits = f"({len(signed)} of {policy.persons} signed)"
             if offer.decision == "accepted":
-                dates = approvals.find_window(terms.digest(), policy).describe()
+                dates = decisions.find_window(terms.digest(), policy).describe()
         except DpfdaError as error:
             waits = str(error)
     return {
@@ -80,8 +80,7 @@ def approve_offer(folder: SiteFolder, offer: Offer, policy: SitePolicy, window: 
         approvals.withdraw(terms)  # dates of an earlier acceptance no longer hold
     missing = approvals.count_missing(terms.digest(), policy)
     if not missing:
-        approvals.find_window(terms.digest(), policy)
-        decisions.accept(terms, open_ledger(policy))
+        decisions.accept(terms, open_ledger(policy), approvals.find_window(terms.digest(), policy))
     return missing
 
 

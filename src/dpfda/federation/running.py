@@ -205,13 +205,18 @@ class StudyRun:
             status.advance(done)
             self._tell(status)
 
+        def found_older(sites: Sequence[str]) -> None:
+            status.note(dict.fromkeys(sites, "older ledger"), asked=True)
+            self._tell(status)
+
         self._tell(status)
         if status.done == status.rounds:
             return
         with Server(consortium) as server:
             self.server = server
             transport = PatientTransport(server, wire, self._options, answered)
-            run_study(terms, CheckpointTransport(transport, folder.transcript), name_study(terms), advanced)
+            recorded = CheckpointTransport(transport, folder.transcript, found_older)
+            run_study(terms, recorded, name_study(terms), advanced)
 
     def _tell(self, status: Status) -> None:
         """Write the status: at once if anything but the number of rounds has changed, else a few times a second."""

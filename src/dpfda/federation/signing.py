@@ -91,16 +91,23 @@ def open_document(kind: str, data: bytes, public: Ed25519PublicKey) -> dict[str,
     return body
 
 
-def sign_acceptance(terms: str, site: str, ledger: str, at: int, key: Ed25519PrivateKey) -> bytes:
-    """A site accepts the terms with this digest; called after a person said yes."""
+def sign_acceptance(
+    terms: str,
+    site: str,
+    ledger: str,
+    at: int,
+    key: Ed25519PrivateKey,
+    dates: tuple[int | None, int | None] = (None, None),
+) -> bytes:
+    """A site accepts the terms with this digest, from when to when; called after a person said yes."""
     body = {"terms": _checked_digest(terms), "site": site, "ledger": ledger, "at": at}
-    return sign_document(ACCEPTANCE, body, key)
+    return sign_document(ACCEPTANCE, body | {"begins": dates[0], "ends": dates[1]}, key)
 
 
 def open_acceptance(data: bytes, terms: str, site: str, public: Ed25519PublicKey) -> dict[str, Any]:
     """An acceptance of these terms by this site."""
     body = open_document(ACCEPTANCE, data, public)
-    if set(body) != {"terms", "site", "ledger", "at"}:
+    if set(body) != {"terms", "site", "ledger", "at", "begins", "ends"}:
         raise ProtocolError("The acceptance lacks fields or has unknown ones.")
     if (body["terms"], body["site"]) != (terms, site):
         raise ProtocolError("The acceptance is for other terms or of another site.")

@@ -90,7 +90,7 @@ class SiloService:
             if not isinstance(payload, bytes) or len(payload) > MAX_MESSAGE - 1:
                 raise TransportError("The handler's answer is not bytes of an allowed length.")
             return Reply(True, payload)
-        except Exception as error:
+        except BaseException as error:  # a panic of compiled code is no Exception
             with contextlib.suppress(Exception):  # a log that cannot be written must not change the answer
                 self._on_refusal(f"{type(error).__name__}: {error}")
             return Reply(False)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfda.errors import InvalidInput, ProtocolError
-from dpfda.federation.approvals import Approvals, Window
+from dpfda.federation.approvals import Window
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.folder import SiteFolder
@@ -69,7 +69,7 @@ class Site:
             if event == "invitation":
                 return self._invite(subject, payload, facts)
             return self._answer(subject, payload, facts)
-        except Exception as error:
+        except BaseException as error:  # a panic of compiled code is no Exception
             self._note(event, **facts, outcome="refused", reason=f"{type(error).__name__}: {error}")
             raise
 
@@ -117,7 +117,7 @@ class Site:
         objections = policy.objections(terms, decisions.site)
         if objections:
             raise ProtocolError(" ".join(objections))
-        window = Approvals(self._folder).find_window(digest, policy)
+        window = decisions.find_window(digest, policy)
         window.check(time.time())
 
         def note(found: str) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from dpfda.errors import ProtocolError
+from dpfda.federation.plausible import Plausible
 from dpfda.federation.proposal import sign_terms
 from dpfda.federation.signed import INVITATION, SignedQuestions
 from dpfda.federation.signing import Subject, open_acceptance
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import StudyTerms
-
-LARGEST_NUMBER = 1e60  # of a release: squares and their sums stay finite
 
 
 @dataclass
@@ -25,6 +22,10 @@ class StudyWire:
     questions: SignedQuestions
     terms: StudyTerms
     acceptances: dict[str, bytes] = field(default_factory=dict)
+
+    @functools.cached_property
+    def _plausible(self) -> Plausible:
+        return Plausible(self.terms)
 
     def name_sites(self, plan: StudyTerms) -> Sequence[str]:
         """In the order of the terms."""
@@ -50,15 +51,9 @@ class StudyWire:
         release = Release.decode(self.questions.read(self._subject(question), site, answer))
         if (release.run, release.round, release.silo) != (question.run, question.round, site):
             raise ProtocolError(f"The release of {site!r} is about another round.")
-        if not self._is_usable(release):
+        if not self._plausible.is_plausible(question, release):
             raise ProtocolError(f"The release of {site!r} holds numbers that no silo of this study releases.")
         return release
-
-    def _is_usable(self, release: Release) -> bool:
-        """Whether the method can take it in: as many numbers as the plan says, finite, with noise that is there."""
-        size, sd = np.abs(release.values), release.noise_sd
-        wide = release.values.size == make_plan(self.terms).release_width(release.round)
-        return bool(wide and (size <= LARGEST_NUMBER).all() and (sd > 0).all() and (sd <= LARGEST_NUMBER).all())
 
     def _subject(self, question: Query) -> Subject:
         return Subject(self.terms.digest(), question.run, question.round)

@@ -199,6 +199,10 @@ def to_json(document: Document) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
 def read_document(path: str | Path) -> Document:
     """A result from a JSON file, or from the JSON inside a report."""
     path = Path(path)
@@ -210,7 +214,7 @@ def read_document(path: str | Path) -> Document:
         raise InvalidInput(f"{path.name} is not a result of dpfda; name its JSON or HTML file.") from None
     inside = EMBEDDED.search(text)
     try:
-        document: Document = json.loads(inside.group(1) if inside else text)
+        document: Document = json.loads(inside.group(1) if inside else text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise InvalidInput(f"{path.name} is not a result of dpfda; name its JSON or HTML file.") from None
     schema = document.get("schema") if isinstance(document, dict) else None

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from dpfda.errors import ProtocolError, TransportError
@@ -69,10 +69,14 @@ class Transcript:
 
 
 class CheckpointTransport:
-    """Wraps a transport: rounds on record are replayed, new ones are asked and recorded before anybody sees them."""
+    """Wraps a transport: rounds on record are replayed, new ones are asked and recorded before anybody sees them.
 
-    def __init__(self, inner: Transport, folder: Path) -> None:
-        self._inner = inner
+    A silo whose ledger is older than the record counts as absent, so that it cannot end the study of the others; `on_older`
+    is told its name.
+    """
+
+    def __init__(self, inner: Transport, folder: Path, on_older: Callable[[Sequence[str]], None] | None = None) -> None:
+        self._inner, self._on_older, self._least = inner, on_older, 1
         self._folder = folder
         self._transcript = Transcript(folder)
         self._latest: dict[str, Release] = {}  # of each silo, as far as this process has seen
@@ -81,6 +85,7 @@ class CheckpointTransport:
         """Bind the folder to these terms; ask the silos only if rounds are left."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         bind(self._folder, terms, run)
+        self._least = terms.min_silos
         if self._transcript.rounds() < len(make_plan(terms).rounds):
             self._inner.open(terms, run)
 
@@ -90,17 +95,27 @@ class CheckpointTransport:
         if known is not None:
             self._latest.update(known)
             return known
-        releases = self._inner.gather(query)
-        for name, release in releases.items():
-            earlier = self._latest.get(name)
-            if earlier is not None and release.private and not release.follows(earlier):  # a simulation may begin anew
-                raise TransportError(
-                    f"The ledger of silo {name!r} is older than the record of this study; its owner must find the right one "
-                    "or use `dpfda budget restore`. The answer was not recorded."
-                )
+        releases = self._leave_out_older(self._inner.gather(query))
         self._transcript.record(query, releases)
         self._latest.update(releases)
         return releases
+
+    def _leave_out_older(self, releases: Mapping[str, Release]) -> dict[str, Release]:
+        """The releases of silos whose ledgers follow the record; the others are absent, unless too few are left then."""
+        older = [name for name, release in releases.items() if not self._follows(name, release)]
+        kept = {name: release for name, release in releases.items() if name not in older}
+        if older and len(kept) < max(1, self._least):
+            raise TransportError(
+                f"The ledger of silo {older[0]!r} is older than the record of this study; its owner must find the right one "
+                "or use `dpfda budget restore`. The answer was not recorded."
+            )
+        if older and self._on_older is not None:
+            self._on_older(older)
+        return kept
+
+    def _follows(self, name: str, release: Release) -> bool:
+        earlier = self._latest.get(name)
+        return earlier is None or not release.private or release.follows(earlier)  # a simulation may begin anew
 
 
 class ReplayTransport:

@@ -11,10 +11,13 @@ import polars as pl
 import pytest
 
 from dpfda.curves.known_ranges import KNOWN, find_measures
+from dpfda.curves.point_order import cut_curves, order_points
+from dpfda.curves.tables import postgres_cells
 from dpfda.curves.tables.batches import open_batches, read_column_names
 from dpfda.curves.tables.cells import Cells
 from dpfda.curves.tables.database import import_optional, postgres_url, query_batches
-from dpfda.curves.tables.files import explain_errors, scan_file
+from dpfda.curves.tables.failures import is_made_by_rows
+from dpfda.curves.tables.files import explain_errors
 from dpfda.curves.tables.gathering import Collector
 from dpfda.curves.tables.grouping import may_hold_copies, order_rows
 from dpfda.curves.tables.numbers import parse_numbers, parse_positions
@@ -113,9 +116,10 @@ def test_a_file_is_scanned_in_batches_with_the_columns_that_were_chosen(tmp_path
     file.write_text("id,x,y,name\n1,2,3,ann\n1,3,4,ann\n2,5,6,bob\n")
     source = find_source(str(file))
     assert read_column_names(source) == ["id", "x", "y", "name"]
-    assert scan_file(file, source.kind).collect().height == 3
     with open_batches(source, lambda names: names[:3], None, rows=2) as batches:
-        assert pl.concat(list(batches.frames)).columns == ["id", "x", "y"]
+        frames = list(batches.frames)
+    assert [frame.height for frame in frames] == [2, 1]
+    assert pl.concat(frames).columns == ["id", "x", "y"]
 
 
 def test_an_empty_file_is_explained_in_one_sentence(tmp_path: Path) -> None:
@@ -133,3 +137,27 @@ def test_a_query_comes_in_batches_and_cannot_change_the_database(tmp_path: Path)
     assert postgres_url("postgresql://me@server/clinic") == "postgresql+psycopg://me@server/clinic"
     with pytest.raises(InvalidInput, match=r"dpfda\[duckdb\]"):
         import_optional("a_module_that_is_not_there", "duckdb")
+
+
+def test_what_rows_make_fail_is_told_from_what_the_source_is(tmp_path: Path) -> None:
+    file = tmp_path / "visits.csv"
+    file.write_text("id,x,y\n1,2,3\n")
+    source = find_source(str(file))
+    assert is_made_by_rows(RuntimeError("a cell"), source, None, lambda names: names)
+    assert not is_made_by_rows(OSError("the disk"), source, None, lambda names: names)
+    file.unlink()
+    assert not is_made_by_rows(RuntimeError("a cell"), source, None, lambda names: names)
+
+
+def test_types_of_which_every_value_can_be_read_stay_as_they_are() -> None:
+    assert "float8" in postgres_cells._PLAIN
+    assert not {"numeric", "date", "timestamp", "json"} & set(postgres_cells._PLAIN)
+
+
+def test_points_are_put_in_order_within_their_curves() -> None:
+    x, y, offsets = np.array([2.0, 1.0, 1.0, 0.5]), np.array([0.0, 2.0, 1.0, 0.0]), np.array([0, 3, 4])
+    order = order_points(x, y, None, offsets)
+    assert order is not None
+    assert order.tolist() == [2, 1, 0, 3]
+    assert order_points(x[order], np.arange(4.0), None, np.array([0, 1, 3, 4])) is None
+    assert list(cut_curves(offsets)) == [(0, 2)]

@@ -307,6 +307,10 @@ def test_an_unreachable_database_is_the_systems_fault() -> None:
 def test_passwords_are_redacted() -> None:
     shown = redact_password("dpfda fit postgresql://me:s3cr:t@host/db --ledger postgresql://you:p@h/l")
     assert shown == "dpfda fit postgresql://me:***@host/db --ledger postgresql://you:***@h/l"
+    assert redact_password("postgresql://me:a/b@host/db") == "postgresql://me:***@host/db"
+    options = "postgresql://h:5432/db?user=me&options=-cx%3Dy&ledger=trials"
+    assert redact_password(f'source = "{options}"') == f'source = "{options}"'.replace("-cx%3Dy", "***")
+    assert redact_password("postgresql://h/db?user=me&password=s3cret x") == "postgresql://h/db?user=me&password=*** x"
 
 
 @pytest.mark.parametrize(

@@ -8,21 +8,22 @@ import pytest
 from dpfda.errors import ProtocolError, TransportError
 from dpfda.federation.carried import ANSWERED
 from dpfda.federation.keys import make_signing_key
+from dpfda.federation.plausible import Plausible
 from dpfda.federation.running import PatientTransport, RunOptions
 from dpfda.federation.server_link import Answers
 from dpfda.federation.signed import INVITATION, SignedHandler, SignedQuestions
 from dpfda.federation.signing import sign_acceptance
 from dpfda.federation.study import name_study
 from dpfda.federation.wire import StudyWire
+from dpfda.methods.run import make_coordinator
 from dpfda.protocol.messages import Query, Release
-from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import SiloTerms, StudyTerms
 
 COORDINATOR, KEYS = make_signing_key(), {name: make_signing_key() for name in ("a", "b")}
 TERMS = StudyTerms("adaptive", (0, 1), (-5, 5), tuple(SiloTerms(name, 100, 1.0, 1e-3) for name in "ab"), min_silos=1)
 RUN = name_study(TERMS)
-WIDTH = make_plan(TERMS).release_width(3)
-QUERY = Query(RUN, 3, {"iterate": np.zeros(2)})
+QUERY = Query(RUN, 0, {name: np.asarray(array) for name, array in make_coordinator(TERMS).question(0).items()})
+CENTRE, SD, REACH = Plausible(TERMS).expect(QUERY, "a")
 
 
 @pytest.fixture
@@ -35,14 +36,15 @@ def answer(message, payload, site="a", key=None):
     return handler(message)
 
 
-def release(run=RUN, round_=3, silo="a", values=0.0, sd=1.0, extra=0):
-    width = WIDTH + extra
-    return Release(run, round_, silo, np.full(width, values), np.full(width, sd), True).encode()
+def release(run=RUN, round_=0, silo="a", values=0.0, sd=1.0, extra=0):
+    """Of an empty silo, moved by some of its noise's sd, with its sd or a multiple of it, and some numbers too many."""
+    numbers, noise = np.append(CENTRE + values * SD, [0.0] * extra), np.append(sd * SD, [1.0] * extra)
+    return Release(run, round_, silo, numbers, noise, True).encode()
 
 
 def test_a_release_is_believed(wire):
     found = wire.read_answer(QUERY, "a", answer(wire.write_question(QUERY), release()))
-    assert (found.run, found.round, found.silo) == (RUN, 3, "a")
+    assert (found.run, found.round, found.silo) == (RUN, 0, "a")
 
 
 @pytest.mark.parametrize(
@@ -59,6 +61,12 @@ def test_a_release_about_something_else_is_not(wire, payload):
         {"values": np.nan},
         {"values": np.inf},
         {"values": 1e300},
+        {"values": 1e60},
+        {"values": 2 * REACH},
+        {"values": -2 * REACH},
+        {"sd": 1e-60},
+        {"sd": 1.001},
+        {"sd": 1e60},
         {"sd": 0.0},
         {"sd": -1.0},
         {"sd": np.nan},
@@ -74,7 +82,7 @@ def test_a_member_cannot_end_a_study_by_numbers_that_no_silo_releases(wire, numb
 
 def test_nor_is_one_that_another_has_signed_or_of_another_round(wire):
     question = wire.write_question(QUERY)
-    later = wire.write_question(Query(RUN, 4, QUERY.arrays))
+    later = wire.write_question(Query(RUN, 1, QUERY.arrays))
     for reply in (answer(question, release(), key=KEYS["b"]), answer(later, release()), b""):
         with pytest.raises(ProtocolError):
             wire.read_answer(QUERY, "a", reply)

@@ -130,12 +130,13 @@ def _print_value(
         if curve.has_band:
             lower, upper = (format_number(side) for side in value.interval(level))
             line += f" ({level:.0%} interval {lower} to {upper}; p = {value.p_value:.3g} for zero)"
-        terminal.out.print(line + ".", markup=False)
+        terminal.out.print(show_plainly(line) + ".", markup=False)
 
 
 def _print_curve(curve: ReleasedCurve, places: Any, level: float, axis: Axis, terminal: Terminal) -> None:
     import numpy as np
     from rich.table import Table
+    from rich.text import Text
 
     from dpfda.inference.showing import curve_columns
     from dpfda.report.formatting import format_number
@@ -144,15 +145,15 @@ def _print_curve(curve: ReleasedCurve, places: Any, level: float, axis: Axis, te
     table = Table(box=None, pad_edge=False, header_style="bold")
     columns = curve_columns(curve, x, level)
     for name in columns:
-        table.add_column(curve.x_name if name == "x" else name.replace("_", " "), justify="right")
+        table.add_column(Text(show_plainly(curve.x_name if name == "x" else name.replace("_", " "))), justify="right")
     for place, *values in zip(*columns.values(), strict=True):
         table.add_row(axis.write(place), *(format_number(float(value)) for value in values))
-    terminal.out.print(curve.name, markup=False, style="italic")
+    terminal.out.print(show_plainly(curve.name), markup=False, style="italic")
     terminal.out.print(table)
     if curve.has_band:
         terminal.out.print(f"Band: {level:.0%}, simultaneous.", markup=False)
         for answer in (curve.is_zero(level), curve.is_constant(level), curve.argmax(level), curve.argmin(level)):
-            terminal.out.print(answer.describe(axis.write), markup=False)
+            terminal.out.print(show_plainly(answer.describe(axis.write)), markup=False)
 
 
 def _write_files(
@@ -190,3 +191,8 @@ def _draw(curve: ReleasedCurve, level: float, axis: Axis, target: str) -> bytes:
         axes.xaxis.set_major_formatter(lambda x, _: axis.write(x))
         axes.xaxis.set_major_locator(MaxNLocator(_DATES))
     return encode_figure(figure, target.rpartition(".")[2].lower())
+
+
+def show_plainly(text: str) -> str:
+    """A name from a result file as it may stand on a screen: nothing that a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

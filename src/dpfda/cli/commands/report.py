@@ -36,5 +36,13 @@ def report(
     document = read_document(result)
     changes = {"title": title, "x_label": x_label, "y_label": y_label}
     document["study"].update({name: value for name, value in changes.items() if value is not None})
-    for path in outputs.write(document):
+    try:
+        written = list(outputs.write(document))
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(
+            f"{result} holds values that cannot be drawn ({type(error).__name__}); name a file that `dpfda fit` wrote."
+        ) from None
+    for path in written:
         ctx.obj.say(f"Wrote {path}")

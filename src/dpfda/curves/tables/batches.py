@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfda.curves.tables.database import query_batches
-from dpfda.curves.tables.files import STRICT, Tolerance, arrow_batches, explain_errors, scan_file
+from dpfda.curves.tables.database import query_batches, read_query_columns
+from dpfda.curves.tables.files import arrow_batches, explain_errors, scan_file
+from dpfda.curves.tables.text_files import open_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,15 +37,17 @@ def open_batches(
     choose: Callable[[list[str]], list[str]],
     separator: str | None,
     rows: int = BATCH_ROWS,
-    tolerance: Tolerance = STRICT,
+    *,
+    tolerant: bool = False,
     narrow: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
 ) -> Iterator[Batches]:
     """Open a source. `choose` gets the names of its columns and says which ones to read.
 
+    With `tolerant`, a line of a text file that is no row is blank, and bytes that are no text are replaced.
     `narrow` may leave out rows of a Parquet file: where its row groups say which values they hold, they are not even read.
     """
     if source.is_database:
-        with query_batches(source, rows, any_text=tolerance != STRICT) as frames:
+        with query_batches(source, rows, any_text=tolerant) as frames:
             yield Batches(_select_columns(frames, choose), None)
         return
     path = Path(source.location)
@@ -54,7 +57,11 @@ def open_batches(
                 columns = choose(names)
                 yield Batches((frame.select(columns) for frame in frames), None)
             return
-        lazy = scan_file(path, source.kind, separator, tolerance, source.sheet)
+        if source.kind == "csv":
+            with open_text(path, separator, tolerant=tolerant) as text:
+                yield Batches(text.frames(choose(text.names), min(rows, _TEXT_ROWS)), None)
+            return
+        lazy = scan_file(path, source.kind, source.sheet)
         columns = choose(lazy.collect_schema().names())
         total = _count_rows(lazy) if source.kind == "parquet" else None
         at_once = rows if source.kind == "parquet" else min(rows, _TEXT_ROWS)
@@ -64,14 +71,19 @@ def open_batches(
         yield Batches(lazy.collect_batches(chunk_size=at_once, lazy=True, engine="streaming"), total)
 
 
-def read_column_names(source: Source, separator: str | None = None) -> list[str]:
-    """The names of the columns; of a file, no row is kept."""
+def read_column_names(source: Source, separator: str | None = None, *, rows_refuse: bool = True) -> list[str]:
+    """The names of the columns; no row is kept."""
     if source.is_database:
-        with query_batches(source, 1) as frames:
-            return next(frames).columns
+        return read_query_columns(source)
     path = Path(source.location)
     with explain_errors(path):
-        return scan_file(path, source.kind, separator, sheet=source.sheet).collect_schema().names()
+        if source.kind == "arrow":
+            with arrow_batches(path, 1) as (names, _):
+                return names
+        if source.kind == "csv":
+            with open_text(path, separator, tolerant=not rows_refuse) as text:
+                return text.names
+        return scan_file(path, source.kind, source.sheet).collect_schema().names()
 
 
 def _select_columns(frames: Iterator[pl.DataFrame], choose: Callable[[list[str]], list[str]]) -> Iterator[pl.DataFrame]:

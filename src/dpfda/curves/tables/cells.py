@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 MISSING = ("", "na", "n/a", "nan", "null", "none", ".", "-", "missing")
 DECIMALS = ("point", "comma")
 DATE_ORDERS = ("dmy", "mdy", "ymd")
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _UNIT_WORD = r"[\p{L}%‰°µμΩ'\"^²³*·/.-]"  # a digit stands in a unit as an exponent only: kg/m2, ml/min/1.73m2
 _UNIT = rf"(?:[\p{{L}}%‰°µμΩ]{_UNIT_WORD}*(?:1\.73\s?m)?[23]?)(?:\s(?:[\p{{L}}%‰°µμΩ]{_UNIT_WORD}*[23]?))*"
 _WITH_UNIT = rf"^({_NUMBER})\s*({_UNIT})$"
-_THOUSANDS = r"^[+-]?\d{1,3}(?:,\d{3})+\.\d+$"  # beside a decimal point commas can only be thousands
+_THOUSANDS = r"^[+-]?[0-9]{1,3}(?:,[0-9]{3})+\.[0-9]+$"  # beside a decimal point commas can only be thousands
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,9 @@ class Cells:
     def _with_points(self, text: pl.Series) -> pl.Series:
         if self.decimal == "point":
             return text
-        mixed = text.str.contains(r"\d\.\d{3}(\.\d{3})*,\d").fill_null(False)  # 1.234,5: points are thousands
+        mixed = text.str.contains(r"[0-9]\.[0-9]{3}(\.[0-9]{3})*,[0-9]").fill_null(
+            False
+        )  # 1.234,5: points are thousands
         plain = text.str.replace_all(".", "", literal=True).zip_with(mixed, text) if mixed.any() else text
         return plain.str.replace(",", ".", literal=True)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
 from dpfda.curves.tables.postgres import NoArrowType, arrow_result
+from dpfda.curves.tables.postgres_cells import CLIENT_ENCODING, read_as_text
 from dpfda.curves.tables.source import Source, redact_password
 from dpfda.errors import InvalidInput, SourceError
 
@@ -49,6 +51,16 @@ def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Itera
         yield _fetch(result, names, min(rows, _FETCHED))
 
 
+def read_query_columns(source: Source) -> list[str]:
+    """The names of the query's columns; the database looks at the query and fetches no row."""
+    query = f"SELECT * FROM ({str(source.query).rstrip().rstrip(';')}\n) AS dpfda_rows LIMIT 0"
+    if source.kind == "duckdb":
+        with _duckdb_batches(replace(source, query=query), 1) as frames:
+            return next(frames).columns
+    with _connect(source) as connection:
+        return list(connection.exec_driver_sql(query).keys())
+
+
 def _open_arrow_result(source: Source, rows: int, held: ExitStack) -> Iterator[pl.DataFrame] | None:
     """None without the driver, or if a column has no Arrow type: then a cursor reads."""
     try:
@@ -77,7 +89,7 @@ def _frame(names: list[str], rows: Any) -> pl.DataFrame:
     values = [tuple(row) for row in rows]
     try:
         frame = pl.DataFrame(values, schema=names, orient="row", infer_schema_length=None)
-    except (pl.exceptions.PolarsError, TypeError, OverflowError):  # numbers beside bytes
+    except (Exception, pl.exceptions.PanicException):  # numbers beside bytes, and what else polars cannot put together
         return pl.DataFrame([_column(name, [row[place] for row in values]) for place, name in enumerate(names)])
     for place, (name, kind) in enumerate(frame.schema.items()):
         own = {pl.String: str, pl.Binary: bytes}.get(kind.base_type())
@@ -91,7 +103,7 @@ def _column(name: str, values: list[Any]) -> pl.Series:
 
     try:
         return pl.DataFrame({name: values}, strict=True, infer_schema_length=None)[name]
-    except (pl.exceptions.PolarsError, TypeError, OverflowError):
+    except (Exception, pl.exceptions.PanicException):
         return pl.Series(name, values, dtype=pl.Object)
 
 
@@ -105,6 +117,7 @@ def _connect(source: Source) -> Iterator[Any]:
         with engine.connect() as connection:
             if source.kind == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+                read_as_text(connection)
             yield connection
     except ModuleNotFoundError as error:
         raise explain_missing_driver(error) from None
@@ -124,7 +137,9 @@ def _engine_url(source: Source) -> str:
 
 
 def _connect_args(source: Source) -> dict[str, Any]:
-    return {"connect_timeout": _CONNECT_SECONDS} if source.kind == "postgresql" else {}
+    if source.kind != "postgresql":
+        return {}
+    return {"connect_timeout": _CONNECT_SECONDS, "client_encoding": CLIENT_ENCODING}
 
 
 def postgres_url(url: str) -> str:

@@ -10,17 +10,19 @@ if TYPE_CHECKING:
 
     from dpfda.curves.tables.cells import Cells
 
-ISO = r"^\d{4}-\d{2}-\d{2}"
-DOTTED = r"^\d{1,2}\.\d{1,2}\.\d{4}"
-SLASHED = r"^\d{1,4}[/.]\d{1,2}[/.]\d{1,4}"
-_TIME = r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s*([AaPp])?\.?(?:[Mm]\.?)?\s*(?:Z|[+-]\d{2}:?\d{2})?)?$"
+# Digits are [0-9]: \d would be those of every script, of which most cannot be read as numbers.
+ISO = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+DOTTED = r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}"
+SLASHED = r"^[0-9]{1,4}[/.][0-9]{1,2}[/.][0-9]{1,4}"
+_CLOCK = r"([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.[0-9]+)?)?"
+_TIME = rf"(?:[T ]+{_CLOCK}\s*([AaPp])?\.?(?:[Mm]\.?)?\s*(?:Z|[+-][0-9]{{2}}:?[0-9]{{2}})?)?$"
 _ORDERS = {"dmy": "%d-%m-%Y", "mdy": "%m-%d-%Y", "ymd": "%Y-%m-%d", "iso": "%Y-%m-%d", "dotted": "%d-%m-%Y"}
 _PATTERNS = {
-    "iso": r"^(\d{4}-\d{2}-\d{2})",
-    "dotted": r"^(\d{1,2}\.\d{1,2}\.\d{4})",
-    "dmy": r"^(\d{1,2}[-./]\d{1,2}[-./]\d{4})",
-    "mdy": r"^(\d{1,2}[-./]\d{1,2}[-./]\d{4})",
-    "ymd": r"^(\d{4}[-./]\d{1,2}[-./]\d{1,2})",
+    "iso": r"^([0-9]{4}-[0-9]{2}-[0-9]{2})",
+    "dotted": r"^([0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4})",
+    "dmy": r"^([0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4})",
+    "mdy": r"^([0-9]{1,2}[-./][0-9]{1,2}[-./][0-9]{4})",
+    "ymd": r"^([0-9]{4}[-./][0-9]{1,2}[-./][0-9]{1,2})",
 }
 
 
@@ -29,7 +31,7 @@ def parse_dates(column: pl.Series, cells: Cells) -> pl.Series | None:
     import polars as pl
 
     if column.dtype in (pl.Date, pl.Datetime):
-        return column.cast(pl.Datetime("us"))
+        return column.cast(pl.Datetime("us"), strict=False)
     if column.dtype != pl.String:
         return None
     text = cells.text(column)
@@ -60,9 +62,10 @@ def _parse_order(text: pl.Series, order: str) -> pl.Series:
     days = day.str.replace_all(r"[./]", "-").str.to_datetime(form, time_unit="us", strict=False)
     if hour.null_count() == len(hour):
         return days
-    hours = hour.cast(pl.Int64).fill_null(0)
+    hours = hour.cast(pl.Int64, strict=False).fill_null(0)
     hours = (hours % 12 + 12 * (half.str.to_lowercase() == "p").cast(pl.Int64)).zip_with(half.is_not_null(), hours)
-    seconds = 3600 * hours + 60 * minute.cast(pl.Int64).fill_null(0) + second.cast(pl.Int64).fill_null(0)
+    minutes, rest = (part.cast(pl.Int64, strict=False).fill_null(0) for part in (minute, second))
+    seconds = 3600 * hours + 60 * minutes + rest
     possible = (hours < 24) & (seconds < 86_400)
     frame = pl.DataFrame({"days": days.set(~possible, None), "seconds": seconds})
     return frame.select(pl.col("days") + pl.duration(seconds="seconds", time_unit="us")).to_series()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
 from dpfda.curves.tables.covariates import Covariate
-from dpfda.curves.tables.files import PLAIN_LINES, STRICT, TOLERANT, BrokenRows
+from dpfda.curves.tables.failures import describe_error, explain_panic, is_made_by_rows
 from dpfda.curves.tables.gathering import Collector, NotSorted
 from dpfda.curves.tables.owner_view import Tally, find_doubts, refuse_copies, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
@@ -21,7 +21,7 @@ from dpfda.curves.tables.shaping import shape_without_copies_check
 from dpfda.curves.tables.source import Source, find_source
 from dpfda.curves.tables.spoiling import fit_to_number, no_curve
 from dpfda.curves.tables.wide import find_value_columns, unpivot
-from dpfda.errors import InvalidInput
+from dpfda.errors import InvalidInput, SourceError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,12 +59,34 @@ def load_curves(
     `progress` is told how many steps are done, and of how many as far as is known. With `n`, a public number, there are
     n curves whatever the table holds: the first n, and empty ones if there are fewer.
     """
-    curves, findings = read_curves(source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
-    notes = refuse_or_note([findings], reading)
+    read = partial(read_curves, source, reading, scratch=scratch, progress=progress, rows_at_once=rows_at_once)
+    try:
+        curves, findings = _read_twice_if_lost(read) if source.is_database and reading.never_refuses else read()
+        notes = refuse_or_note([findings], reading)
+    except BaseException as error:  # a panic of a compiled reader is no Exception
+        return _stand_in(error, source, reading, n)
     if n is not None and findings.tally.subjects != n:
         notes = (f"the table holds {findings.tally.subjects:,} subjects where the study states {n:,}", *notes)
         curves = fit_to_number(curves, n)
     return Loaded(curves, name_functions(reading), notes, doubt([findings], reading))
+
+
+def _read_twice_if_lost(read: Callable[[], tuple[Curves, Findings]]) -> tuple[Curves, Findings]:
+    """A connection that broke is tried once more: what rows do to a reader they do again."""
+    try:
+        return read()
+    except SourceError:
+        return read()
+
+
+def _stand_in(error: BaseException, source: Source, reading: Reading, n: int | None) -> Loaded:
+    """n empty curves and a note where rows have made an error that they may not make; else the error is raised."""
+    choose = partial(choose_columns, source=source, reading=reading)
+    if n is None or not reading.never_refuses or not is_made_by_rows(error, source, reading.separator, choose):
+        raise explain_panic(error, source) from None
+    empty = fit_to_number(no_curve(1 + len(_design_names(reading))), n)
+    note = f"the rows could not be read, so that all {n:,} curves are empty ({describe_error(error)})"
+    return Loaded(empty, name_functions(reading), (note,))
 
 
 @dataclass(frozen=True)
@@ -89,8 +111,7 @@ def read_curves(
 
     `narrow` may leave out rows that `keep` would leave out, before they are read (`open_batches`).
     """
-    tolerance, reader = TOLERANT if reading.never_refuses else STRICT, RowReader(reading)
-    may_be_sorted = True
+    reader, may_be_sorted = RowReader(reading), True
     while True:
         try:
             with open_batches(
@@ -98,19 +119,15 @@ def read_curves(
                 partial(choose_columns, source=source, reading=reading),
                 reading.separator,
                 rows_at_once,
-                tolerance,
-                narrow,
+                tolerant=reading.never_refuses,
+                narrow=narrow,
             ) as batches:
                 collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)
                 return _collect_curves(batches, reader, collector, source, keep, progress or _ignore)
-        except BrokenRows:
-            if tolerance != TOLERANT or source.kind != "csv":
-                raise
-            tolerance, reader = PLAIN_LINES, RowReader(reading, reader.text_ids)
         except NotSorted:
             may_be_sorted, reader = False, RowReader(reading, reader.text_ids)
         except MixedIds:
-            if tolerance == STRICT or reader.text_ids:
+            if not reading.never_refuses or reader.text_ids:
                 raise
             reader = RowReader(reading, text_ids=True)
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from dpfda.curves.tables.reading import Domain
 
-_DECIMAL_COMMA = r"^[+-]?\d+,\d+$"
-_SOME_UNIT = r"^[+-]?\d+(?:[.,]\d+)?\s*[^\W\d_]"
+_DECIMAL_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
+_SOME_UNIT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?\s*[^\W\d_]"
 _DAY_LENGTH = 86_400_000_000  # microseconds
 _PLAIN = Cells()
 
@@ -100,7 +100,7 @@ def parse_positions(
     if moments is None:
         if domain.origin is not None and not _all_missing(column, cells):
             complain(_describe_no_dates(column, cells, rows_before))
-            return _unreadable(column)
+            return _unreadable(cells.text(column))
         return parse_numbers(column, cells, rows_before=rows_before, complain=complain)
     text = cells.text(column)
     bad = moments.is_null() & text.is_not_null()

@@ -34,7 +34,7 @@ def arrow_result(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
             cursor.execute(source.query)
             reader = cursor.fetch_record_batch()
             _check(reader.schema)
-            yield _frames(reader, rows)
+            yield _frames(_explain_breaks(reader, source), reader.schema, rows)
     except driver.Error as error:
         raise _explain(error, source) from None
 
@@ -65,14 +65,26 @@ def _is_numeric(kind: Any) -> bool:
     return kind.extension_name == "arrow.opaque" and getattr(kind, "type_name", "") == "numeric"
 
 
-def _frames(reader: Any, rows: int) -> Iterator[pl.DataFrame]:
+def _explain_breaks(reader: Any, source: Source) -> Iterator[Any]:
+    """The batches; what breaks between two of them is the server's word about a row, or a lost connection."""
+    import pyarrow as pa
+
+    try:
+        yield from reader
+    except (OSError, pa.ArrowException) as error:
+        raise SourceError(
+            f"The database {source.shown} stopped among the rows ({_reason(error)}); correct --query, or try again."
+        ) from None
+
+
+def _frames(batches: Iterator[Any], schema: Any, rows: int) -> Iterator[pl.DataFrame]:
     empty = True
-    for batch in reader:
+    for batch in batches:
         for start in range(0, batch.num_rows, rows):
             empty = False
             yield _frame(batch.slice(start, rows))
     if empty:
-        yield _frame(reader.schema.empty_table())
+        yield _frame(schema.empty_table())
 
 
 def _frame(records: Any) -> pl.DataFrame:
@@ -101,10 +113,14 @@ def _write_uuids(column: pl.Series) -> pl.Series:
 
 
 def _explain(error: Any, source: Source) -> Exception:
-    lines = [line for line in str(error).split("ERROR:")[-1].strip().splitlines() if line.strip()]
-    reason = redact_password(lines[0].strip() if lines else type(error).__name__).rstrip(".")
+    reason = _reason(error)
     if getattr(error, "sqlstate", None) is None:
         return SourceError(
             f"The database {source.shown} cannot be reached ({reason}); check address, name and password."
         )
     return InvalidInput(f"The database rejected the query ({reason}); correct --query.")
+
+
+def _reason(error: Exception) -> str:
+    lines = [line for line in str(error).split("ERROR:")[-1].strip().splitlines() if line.strip()]
+    return redact_password(lines[0].strip() if lines else type(error).__name__).rstrip(".")

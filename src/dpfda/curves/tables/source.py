@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from dpfda import _validate
 from dpfda.errors import InvalidInput
 
 _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -13,6 +15,8 @@ _ARROW_ENDINGS = (".arrow", ".feather", ".ipc", ".arrows")
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _EXCEL_ENDINGS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _URL = re.compile(r"^(?P<scheme>[a-z][a-z0-9+]*)://", re.IGNORECASE)
+_OPTION = re.compile(r"([?&;])([^=&;]+)=([^&;]*)")
+_PUBLIC_OPTIONS = ("ledger", "mode", "uri", "sslmode", "connect_timeout", "dbname", "user")
 DATABASES = ("sqlite", "duckdb", "postgresql")
 
 
@@ -47,7 +51,8 @@ class Source:
         """A short name of the data set."""
         if self.path is not None:
             return self.path.name
-        return self.location.split("?")[0].rstrip("/").rsplit("/", 1)[-1]
+        address = urlsplit(self.location)
+        return address.path.strip("/").rsplit("/", 1)[-1] or address.hostname or "database"
 
     @property
     def default_ledger(self) -> Path:
@@ -65,6 +70,9 @@ def find_source(location: str, query: str | None = None, sheet: str | None = Non
         raise InvalidInput("--sheet goes with a workbook (.xlsx); leave it out for other tables.")
     if url:
         kind = _database_kind(url["scheme"].lower())
+        _validate.url_without_password_option("SOURCE", location)
+        if re.search(r"[\s'\"]", location.partition("?")[0]) and kind == "postgresql":
+            raise InvalidInput("SOURCE must be a URL without spaces and quotes; write %20, %22 or %27 for them.")
         if not query:
             raise InvalidInput("A database needs --query, for instance --query 'SELECT id, age, value FROM visits'.")
         return _check_exists(Source(location, kind, query))
@@ -76,8 +84,13 @@ def find_source(location: str, query: str | None = None, sheet: str | None = Non
 
 
 def redact_password(text: str) -> str:
-    """The text with the password of any URL in it redacted."""
-    return re.sub(r"(://[^/\s:@]*):[^/\s]*@", r"\1:***@", text)
+    """The text with the password of any URL in it redacted, and the values of options that are not known to be public."""
+    text = re.sub(r"""(://[^/\s:@'"?]*):[^\s'"?]*@""", r"\1:***@", text)
+    return re.sub(r"""://[^\s'"]*""", lambda url: _OPTION.sub(_redact_option, url[0]), text)
+
+
+def _redact_option(option: re.Match[str]) -> str:
+    return option[0] if option[2] in _PUBLIC_OPTIONS else f"{option[1]}{option[2]}=***"
 
 
 def _database_kind(scheme: str) -> str:
@@ -134,6 +147,6 @@ def _parse_file_url(url: str) -> str:
     rest = url.split("://", 1)[1].split("?", maxsplit=1)[0]
     if not rest.startswith("/"):
         raise InvalidInput(
-            f"The database URL {url} has no path; write it with three slashes, as in sqlite:///study.db."
+            f"The database URL {redact_password(url)} has no path; write it with three slashes, as in sqlite:///study.db."
         )
     return rest[1:]

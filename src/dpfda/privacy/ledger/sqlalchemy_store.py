@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
+from dpfda import _validate
 from dpfda.errors import InvalidInput, LedgerError
 from dpfda.privacy.ledger.rows import ROW_FIELDS, RUN_FIELDS, WHOLE, Release, Row, RunRecord
 
@@ -285,6 +286,7 @@ def _columns(names: tuple[str, ...], *keys: str) -> list[sa.Column[Any]]:
 
 
 def _parsed(url: str) -> sa.URL:
+    _validate.url_without_password_option("ledger", url)
     try:
         address = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):

@@ -19,7 +19,7 @@ from dpfda.curves.tables.loading import doubt, refuse_or_note
 from dpfda.curves.tables.source import find_source
 from dpfda.errors import DpfdaError, InvalidInput, SourceError
 from dpfda.privacy.exact import no_words
-from dpfda.silo.cluster.engine import open_client
+from dpfda.silo.cluster.engine import check_reach, open_client
 from dpfda.silo.cluster.part import Part, Seal, facts_of, lanes_of, words_of
 from dpfda.silo.cluster.shares import recipe, shares_of
 from dpfda.silo.sums import SumRequest
@@ -107,6 +107,7 @@ class DaskCurves:
 
     def fingerprint(self, key: bytes) -> bytes:
         """What `Curves.fingerprint` gives for the same curves in one process."""
+        check_reach(self._client)
         first, *others = _asked(self._client, self._submit_lanes(key, self._seals))
         whole: Lanes = sum(others, first)
         return whole.digest(key)
@@ -121,6 +122,7 @@ class DaskCurves:
 
     def words(self, study: str, basis: Basis, scaling: Scaling, request: SumRequest, positions: range) -> Words:
         """Ask every part for its share of the positions, and add."""
+        check_reach(self._client)
         asked = []
         for part, seal, first, last in zip(self._parts, self._seals, self._bounds[:-1], self._bounds[1:], strict=True):
             low, high = max(first, positions.start), min(last, positions.stop)

@@ -45,7 +45,7 @@ def open_client(engine: Any) -> Any:
 
 
 def _check_client(client: Any) -> None:
-    """Refuse a client whose scheduler others can reach, unless both sides show certificates."""
+    """Refuse a client whose cluster others can reach, unless all sides show certificates."""
     scheduler = getattr(client, "scheduler", None)
     if scheduler is None:
         raise InvalidInput(f"engine must be a URL or a Dask client, got {type(client).__name__}.")
@@ -54,12 +54,43 @@ def _check_client(client: Any) -> None:
     security = client.security
     if address.startswith("tls://") and not (security.tls_client_cert and security.tls_ca_file):
         raise InvalidInput(f"The client of {address} has no certificates of its own: {_HOW}.")
+    check_reach(client)
+
+
+def check_reach(client: Any) -> None:
+    """Refuse a cluster of which any process listens to other machines without TLS, by whatever name it was found.
+
+    The scheduler and the workers are asked where they listen, since the name that a client dials says nothing about it; and
+    again before each question, since a worker may join at any time.
+    """
+
+    def on_scheduler(dask_scheduler: Any) -> list[str]:
+        found = [str(listener.listen_address) for listener in dask_scheduler.listeners]
+        for worker in dask_scheduler.workers.values():
+            found += [str(worker.address), *([str(worker.nanny)] if worker.nanny else [])]
+        return found
+
+    def on_worker(dask_worker: Any) -> list[str]:
+        return [str(listener.listen_address) for listener in dask_worker.listeners]
+
+    try:
+        addresses = list(client.run_on_scheduler(on_scheduler))
+        by_worker = client.run(on_worker, on_error="ignore")
+    except Exception as error:
+        raise SourceError(
+            f"The Dask cluster does not say where it listens ({type(error).__name__}); look at its log. Nothing was spent."
+        ) from None
+    for address in [*addresses, *(each for found in by_worker.values() for each in found)]:
+        _refuse_open_address(address)
 
 
 def _refuse_open_address(address: str) -> None:
     parts = urlsplit(address)
     if parts.scheme not in ("tls", "inproc") and not _is_this_machine(parts.hostname or ""):
-        raise InvalidInput(f"The Dask scheduler {address} can be reached by other machines without TLS: {_HOW}.")
+        raise InvalidInput(
+            f"The Dask process at {address} can be reached by other machines without TLS: {_HOW}; or let all listen on this "
+            "machine alone (--host 127.0.0.1)."
+        )
 
 
 def _is_this_machine(host: str) -> bool:

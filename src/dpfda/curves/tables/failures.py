@@ -1,0 +1,56 @@
+"""Errors while a table is read: whether its rows made them, or the source as a whole.
+
+At a site, rows never refuse: what they make fail gives empty curves and a note to the owner. So anything that is raised
+counts as made by rows if the source can be opened and has the columns, panics of compiled readers included. Not counted are
+the machine (memory, the disk), the user's own interruption, and a server that cannot be reached.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpfda.curves.tables.batches import read_column_names
+from dpfda.errors import InvalidInput, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dpfda.curves.tables.source import Source
+
+_OF_THE_MACHINE = (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, OSError)
+_LONGEST = 200  # letters of a reason
+
+
+def is_made_by_rows(
+    error: BaseException, source: Source, separator: str | None, choose: Callable[[list[str]], object]
+) -> bool:
+    """Whether the source opens and has the columns, so that only its rows can have raised this."""
+    if isinstance(error, _OF_THE_MACHINE) or (isinstance(error, SourceError) and not source.is_database):
+        return False
+    try:
+        if source.kind == "excel":
+            from dpfda.curves.tables.workbook import find_sheet
+
+            find_sheet(Path(source.location), source.sheet)
+        else:
+            choose(read_column_names(source, separator, rows_refuse=False))
+    except Exception:
+        return False
+    return True
+
+
+def explain_panic(error: BaseException, source: Source) -> BaseException:
+    """The sentence for the owner where a compiled reader gave up on a value; any other error as it is."""
+    if isinstance(error, Exception) or not type(error).__name__.startswith("Panic"):
+        return error
+    reason = describe_error(error)
+    return InvalidInput(
+        f"{source.name} holds a value that cannot be read ({reason}); correct or empty it, or export the table as CSV."
+    )
+
+
+def describe_error(error: BaseException) -> str:
+    """One line about an error."""
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words[:_LONGEST]}".rstrip(".: ")

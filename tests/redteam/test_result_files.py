@@ -1,0 +1,57 @@
+"""Third review, F8: result files that somebody else wrote move no terminal and end in one sentence."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import pytest
+from typer.testing import CliRunner
+
+import dpfda
+from dpfda.cli.main import app
+from dpfda.curves.simulated import simulate_mean
+
+ESCAPE = "t\x1b]0;pwned\x07\x1b[31m[bold]z[/x]"
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory) -> dict:
+    model = dpfda.PrivateMean(4, 1e-5, domain=(0, 1), y_bounds=(-4, 4), random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = model.fit(simulate_mean(300, 6, rng=1))
+    path = dpfda.save(fit, tmp_path_factory.mktemp("result") / "r.json", x="time", y="score")
+    return json.loads(path.read_text())
+
+
+def write_changed(document: dict, folder, place: tuple, value: object) -> str:
+    changed = json.loads(json.dumps(document))
+    inner = changed
+    for step in place[:-1]:
+        inner = inner[step]
+    inner[place[-1]] = value
+    path = folder / "hostile.json"
+    path.write_text(json.dumps(changed))
+    return str(path)
+
+
+@pytest.mark.parametrize("field", ["x", "y"])
+@pytest.mark.parametrize("options", [[], ["--average", "0.2:0.5"]])
+def test_a_name_moves_no_terminal(field, options, document, tmp_path) -> None:
+    said = CliRunner().invoke(app, ["ask", write_changed(document, tmp_path, ("study", field), ESCAPE), *options])
+    assert said.exit_code == 0, said.output
+    assert "\x1b]0;" not in said.output
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("created",), "2020"), (("study", "x_origin"), "zzz"), (("study", "x_origin"), "9999-12-31"), (("grid",), []),
+        (("grid",), [0] * 201), (("grid", 0), float("nan")),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_ends_in_one_sentence(place, value, document, tmp_path) -> None:
+    path = write_changed(document, tmp_path, place, value)
+    said = CliRunner().invoke(app, ["report", path, "--report", str(tmp_path / "o.html")])
+    assert said.exception is None or isinstance(said.exception, dpfda.errors.InvalidInput), said.exception
