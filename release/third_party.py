@@ -11,7 +11,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 
 from release.sbom import ROOT, bare, list_needs, reach, read_lock
 
-ELSEWHERE = {  # packages for other systems, which are not installed here: as their own pages say
+ELSEWHERE = {  # packages for other systems, which are not installed here; typed in by hand, check them when they change
     "appnope": "BSD-3-Clause", "colorama": "BSD-3-Clause", "pywin32": "PSF-2.0", "pywin32-ctypes": "BSD-3-Clause",
 }  # fmt: skip
 TEXTS = {
