@@ -71,8 +71,12 @@ def test_facts_about_a_binary_outcome_are_guesses_of_its_variance(capsys):
 def test_it_says_where_its_forecasts_were_too_optimistic(capsys):
     study = ["--n", 2000, "--m", 5, "--epsilon", 1, "--delta", "1e-6"]
     said = " ".join(dpfda(capsys, "plan", *study, "--outcome", "binary", "--prevalence", 0.2).out.split())
-    assert "Too optimistic in this version" in said
-    assert "The row for local privacy is too optimistic" in said
+    assert "2.4 times where ones are rare" in said
+    assert "The row for local privacy is a forecast, too" in said
+    skewed = " ".join(
+        dpfda(capsys, "plan", *study, "--outcome", "skewed", "--level", 5, "--variation", 0.5).out.split()
+    )
+    assert "Too optimistic" in skewed
     assert "Too optimistic" not in dpfda(capsys, "plan", *study).out
 
 
