@@ -22,7 +22,9 @@ TRUST = {
     "times the forecast, and 2.4 times where ones are rare (5%).",
     "skewed": "Too optimistic: measured squared errors of skewed outcomes were 2 to 2.4 times the forecast.",
 }
-LOCAL_TRUST = "The row for local privacy is a forecast, too: measured squared errors were 1.2 to 1.6 times the forecast."
+LOCAL_TRUST = (
+    "The row for local privacy is a forecast, too: measured squared errors were 1.2 to 1.6 times the forecast."
+)
 
 
 def explain(parts: Mapping[str, float], doubling: Sequence[tuple[str, float]], regime: str | None = None) -> list[str]:

@@ -54,7 +54,7 @@ def _write_who(document: dict[str, Any]) -> Section:
             f"Each of the {count_subjects(document):,} subjects, with all of their measurements together"
             + (" and their covariates" if document["model"]["covariates"] else "")
             + ": the whole record counts as one, however many rows it has.",
-            "Two subjects are two units: a pair of relatives together has half the protection (twice the epsilon).",
+            "Two subjects are two units: a pair of relatives together has more than twice the epsilon.",
         ),
     )
 

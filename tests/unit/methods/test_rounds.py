@@ -113,8 +113,18 @@ def test_iterates_stay_within_the_bounds_of_y() -> None:
     basis = make_basis("cosine", 3)
     curve = basis.evaluate_unit(np.linspace(0, 1, 101))
     inside, outside = np.array([0.2, 0.1, 0.0]), np.array([0.2, 2.0, 1.0])
-    np.testing.assert_array_equal(rounds.keep_within_bounds(basis, inside, 0.2), inside)
-    kept = curve @ rounds.keep_within_bounds(basis, outside, 0.2)
+    np.testing.assert_array_equal(rounds.keep_within_bounds(basis, inside), inside)
+    kept = curve @ rounds.keep_within_bounds(basis, outside)
     assert max(abs(kept.max()), abs(kept.min())) == pytest.approx(1.0)
-    shrunk = (kept - 0.2) / (curve @ outside - 0.2)
+    centre = (curve @ outside).mean()
+    shrunk = (kept - centre) / (curve @ outside - centre)
     np.testing.assert_allclose(shrunk, shrunk[0])
+
+
+def test_a_curve_near_a_bound_keeps_its_average() -> None:
+    basis = make_basis("cosine", 3)
+    curve = basis.evaluate_unit(np.linspace(0, 1, 101))
+    rare = np.array([-0.95, 0.1, 0.0])
+    kept = curve @ rounds.keep_within_bounds(basis, rare)
+    assert kept.min() >= -1 - 1e-9
+    assert kept.mean() == pytest.approx((curve @ rare).mean())

@@ -30,6 +30,8 @@ def finish(plan: Plan, state: State) -> Result:
     dropped[:, :size] = 0.0
     beyond = dropped.ravel()
     total = constants.DISTRUST * covariance + np.outer(shift, shift) + np.outer(beyond, beyond)
+    if state.filled < constants.HARDLY_FILLED:
+        total[0, 0] += 1.0  # half of what the bounds allow
     return Result(posterior, total)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -109,3 +109,9 @@ def fit_level(histogram: Pooled, filled: Filled) -> Level:
     variance = float(of_locations @ (_LOCATIONS - value) ** 2)
     variance_of_log = float(of_scales @ (_LOG_SCALES - mean_log) ** 2)
     return Level(value, math.sqrt(variance), math.exp(mean_log), math.sqrt(variance_of_log))
+
+
+def allow_for_unseen(level: Level, histogram: Pooled, filled: Filled) -> Level:
+    """Where values are at the bounds, few subjects may be at the other one: as many as the histogram's noise hides."""
+    unseen = constants.LEVEL_DOUBT * float(histogram.sd[0]) / filled.share
+    return replace(level, sd=math.hypot(level.sd, unseen))

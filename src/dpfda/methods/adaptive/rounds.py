@@ -162,6 +162,8 @@ def find_radius(plan: Plan, state: State, index: int, releases: Mapping[str, Rel
     precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
     dims, asymmetry = effective_dims(state, asked.coordinates), find_asymmetry(plan, column_parts(state.law))
     radius = choose_radius(law, precision * state.filled, n, asked.weights, dims, asymmetry)
+    if state.two_valued > constants.TWO_VALUED:  # nobody is far from all others by chance: clip at the bounds
+        radius = max(radius, min(asked.longest, constants.LONGER_CURVES * 2.0**asked.at_bounds.octave))
     return dataclasses.replace(state, lengths=law, question=dataclasses.replace(asked, radius=radius))
 
 
@@ -206,6 +208,7 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
         answer = Answer(len(state.asked), -release.values[vector], float(release.noise_sd[place.start]))
         answers[name] = (*answers.get(name, ()), answer)
     covariance = learn_covariance(state, companions, asked.coordinates, found)
+    covariance = covariance + assume_covariance(state.pooled, constants.LEAST_UNIT)
     unit = learn_unit(state, covariance, found)
     state = dataclasses.replace(
         state,
@@ -275,17 +278,18 @@ def move(plan: Plan, state: State) -> State:
     size, columns = plan.basis.size, plan.n_coefficients
     target = state.posterior.mean.reshape(columns, -1).copy()
     target[:, size:] = 0.0
-    target[0, :size] = keep_within_bounds(plan.basis, target[0, :size], state.level.value)
+    target[0, :size] = keep_within_bounds(plan.basis, target[0, :size])
     return dataclasses.replace(state, iterate=target.ravel())
 
 
-def keep_within_bounds(basis: Basis, coefficients: Floats, level: float) -> Floats:
-    """Shrink a function towards the level until it stays in [-1, 1]."""
-    curve = _evaluate_over_domain(basis) @ coefficients - level
-    above, below = max(curve.max(), constants.MIN_DEVIATION), max(-curve.min(), constants.MIN_DEVIATION)
-    factor = min(1.0, (1 - level) / above, (1 + level) / below)
+def keep_within_bounds(basis: Basis, coefficients: Floats) -> Floats:
+    """Shrink a function towards its own average over the domain until it stays in [-1, 1]."""
+    curve = _evaluate_over_domain(basis) @ coefficients
+    centre = float(np.clip(curve.mean(), -1.0, 1.0))
+    above, below = (max(float(away), constants.MIN_DEVIATION) for away in (curve.max() - centre, centre - curve.min()))
+    factor = min(1.0, (1 - centre) / above, (1 + centre) / below)
     kept: Floats = coefficients * factor
-    kept[0] += (1 - factor) * level
+    kept[0] += (1 - factor) * centre
     return kept
 
 

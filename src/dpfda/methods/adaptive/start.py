@@ -15,7 +15,7 @@ from dpfda.methods.adaptive.covariates import CovariateLaw, fit_units
 from dpfda.methods.adaptive.design import Design, fit_design
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.judging import judge_first
-from dpfda.methods.adaptive.level import Level, fit_filled, fit_level
+from dpfda.methods.adaptive.level import Level, allow_for_unseen, fit_filled, fit_level
 from dpfda.methods.adaptive.pooling import Pooled, pool, pool_if_released
 from dpfda.methods.adaptive.prior import ScaledMixture, make_mixture
 from dpfda.methods.adaptive.shape import Spread
@@ -35,6 +35,9 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
     filled = fit_filled(histogram)
     level = fit_level(histogram, filled)
     inside = find_inside(pool(plan, 0, SharesAtBounds, releases, trust), filled.share)
+    two_valued = 1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(*inside)
+    if two_valued > constants.TWO_VALUED:
+        level = allow_for_unseen(level, histogram, filled)
     longer = lengthen(plan.basis)
     histograms = pool_if_released(plan, 0, CovariateHistograms, releases, trust)
     has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
@@ -50,7 +53,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         level=level,
         filled=filled.share,
         filled_sd=filled.sd,
-        two_valued=1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(*inside),
+        two_valued=two_valued,
         inside=inside,
         design=design,
         law=law,
