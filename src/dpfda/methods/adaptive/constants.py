@@ -58,8 +58,8 @@ MAX_SHARE_VARIANCE = 0.25
 LEAST_UNIT = 1e-3
 
 # How far away, in y, subjects may be whom the noise of the histogram of levels hides: their share is about its sd. Cost:
-# with 0, 2% of subjects at the other bound (n = 2000, eps 1) were held in 70% of 20 fits, with 3 in 90%; where values are not at
-# the bounds it would widen bands from 6.3 to 8.3 RMSEs (symmetric, n = 1000, eps 1).
+# with 0, 2% of subjects at the other bound (n = 2000, eps 1) were held in 70% of 20 fits, with 3 in 90%; where values are
+# not at the bounds it would widen bands from 6.3 to 8.3 RMSEs (symmetric, n = 1000, eps 1).
 LEVEL_DOUBT = 3.0
 
 # How sure it must be that all values are at a bound for gradients to be left unclipped, and by which factor gradients of
