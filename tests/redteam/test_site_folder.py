@@ -338,7 +338,7 @@ def test_an_acceptance_that_leaves_says_nothing_of_the_site(made):
     assert CliRunner().invoke(app, ["site", "accept", str(made.site.root), "other", "--yes"]).exit_code == 0
     sent = Decisions(made.site).acceptance(OTHER.digest()).decode()
     assert str(made.root) not in sent
-    assert set(json.loads(sent)["body"]) == {"terms", "site", "ledger", "at"}
+    assert set(json.loads(sent)["body"]) == {"terms", "site", "ledger", "at", "begins", "ends"}
     assert json.loads(sent)["body"]["ledger"] == open_ledger(made.policy).id
 
 

@@ -81,7 +81,7 @@ def test_exact_totals_are_what_the_accountant_says(pairs) -> None:
 def test_heads_are_read_strictly() -> None:
     assert chain.parse_head("3:" + "0" * 64) == (3, "0" * 64)
     for wrong in ("", "03:" + "0" * 64, "3:" + "0" * 63, "-1:" + "0" * 64, None):
-        with pytest.raises(LedgerError, match="no head"):
+        with pytest.raises(LedgerError, match="not the head"):
             chain.parse_head(wrong)
 
 

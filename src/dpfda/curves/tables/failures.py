@@ -40,10 +40,13 @@ def is_made_by_rows(
     return True
 
 
-def explain_panic(error: BaseException, source: Source) -> BaseException:
-    """The sentence for the owner where a compiled reader gave up on a value; any other error as it is."""
-    if isinstance(error, Exception) or not type(error).__name__.startswith("Panic"):
-        return error
+def is_panic(error: BaseException) -> bool:
+    """Whether a compiled reader gave up on a value."""
+    return not isinstance(error, Exception) and type(error).__name__.startswith("Panic")
+
+
+def explain_panic(error: BaseException, source: Source) -> InvalidInput:
+    """The sentence for the owner where a compiled reader gave up on a value."""
     reason = describe_error(error)
     return InvalidInput(
         f"{source.name} holds a value that cannot be read ({reason}); correct or empty it, or export the table as CSV."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
 from dpfda.curves.tables.covariates import Covariate
-from dpfda.curves.tables.failures import describe_error, explain_panic, is_made_by_rows
+from dpfda.curves.tables.failures import describe_error, explain_panic, is_made_by_rows, is_panic
 from dpfda.curves.tables.gathering import Collector, NotSorted
 from dpfda.curves.tables.owner_view import Tally, find_doubts, refuse_copies, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
@@ -64,7 +64,12 @@ def load_curves(
         curves, findings = _read_twice_if_lost(read) if source.is_database and reading.never_refuses else read()
         notes = refuse_or_note([findings], reading)
     except BaseException as error:  # a panic of a compiled reader is no Exception
-        return _stand_in(error, source, reading, n)
+        instead = _stand_in(error, source, reading, n)
+        if instead is not None:
+            return instead
+        if not is_panic(error):
+            raise  # as it is: a name for it would keep its frames, and with them an open ledger
+        raise explain_panic(error, source) from None
     if n is not None and findings.tally.subjects != n:
         notes = (f"the table holds {findings.tally.subjects:,} subjects where the study states {n:,}", *notes)
         curves = fit_to_number(curves, n)
@@ -79,11 +84,11 @@ def _read_twice_if_lost(read: Callable[[], tuple[Curves, Findings]]) -> tuple[Cu
         return read()
 
 
-def _stand_in(error: BaseException, source: Source, reading: Reading, n: int | None) -> Loaded:
-    """n empty curves and a note where rows have made an error that they may not make; else the error is raised."""
+def _stand_in(error: BaseException, source: Source, reading: Reading, n: int | None) -> Loaded | None:
+    """n empty curves and a note where rows have made an error that they may not make, else nothing."""
     choose = partial(choose_columns, source=source, reading=reading)
     if n is None or not reading.never_refuses or not is_made_by_rows(error, source, reading.separator, choose):
-        raise explain_panic(error, source) from None
+        return None
     empty = fit_to_number(no_curve(1 + len(_design_names(reading))), n)
     note = f"the rows could not be read, so that all {n:,} curves are empty ({describe_error(error)})"
     return Loaded(empty, name_functions(reading), (note,))
