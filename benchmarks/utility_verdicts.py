@@ -94,7 +94,11 @@ def describe_run(cells: list[Cell]) -> str:
         else f" **Fewer than the {FULL} that the limits are meant for**: small shortfalls are not seen."
     )
     again = ", ".join(f"{cell['problem']} at eps {cell['eps']:g}" for cell in cells if cell.get("again"))
-    repeated = f" Measured again, with more repetitions, after a first look: {again}." if again else ""
+    repeated = (
+        f" Measured again after the others (with more repetitions, or since the method had changed): {again}."
+        if again
+        else ""
+    )
     return (
         f"Written by `python -m benchmarks.utility`; do not edit. Commit {', '.join(commits)}, {', '.join(dates)}, "
         f"{counts[0]} to {counts[-1]} repetitions a cell ({minutes:.0f} minutes).{few}{repeated}"

@@ -75,7 +75,7 @@ def test_a_server_of_another_name_a_closed_port_and_an_unknown_host(lonely):
         "closed": Address("127.0.0.1", free_port(), "server.test", "lipids", key),
         "dns": Address("no-such-host.invalid", made.port, "server.test", "lipids", key),
     }
-    words = {"name": "calls itself 'server.test', expected is 'other.test'", "closed": "Nobody listens at 127.0.0.1",
+    words = {"name": "calls itself 'server.test' instead of 'other.test'", "closed": "Nobody listens at 127.0.0.1",
              "dns": "The name no-such-host.invalid is not known here"}  # fmt: skip
     for code, address in causes.items():
         address.write(site.folder.address_path)
