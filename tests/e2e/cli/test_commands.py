@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
+import re
 import os
 import shlex
 import subprocess
@@ -54,7 +55,8 @@ def test_budget_fit_report_and_log(table, capsys) -> None:
         "a.svg",
     )
     assert ran.code == 0, ran.err
-    assert "60 subjects, each protected as a whole" in ran.out
+    said = " ".join(ran.out.split())  # noise decides whether releases show how many contribute
+    assert re.search(r"60 subjects, ((nearly all|of whom about \d+).* contribute, )?each protected as a whole", said)
     document = json.loads((table.parent / "hdl.json").read_text())
     assert document["privacy"]["private"]
     assert document["budget"]["epsilon_before"] == 0
