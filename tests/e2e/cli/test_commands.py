@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
-import re
 import os
+import re
 import shlex
 import subprocess
 import sys
