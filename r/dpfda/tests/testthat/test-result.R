@@ -53,7 +53,7 @@ test_that("what cannot be is refused in a sentence", {
   expect_error(curve_at(result, sex = 1), "'sex' is not a covariate of this fit; choose from arm, age")
   expect_error(curve_at(result, arm = "D"), "arm must be one of A, B, C")
   expect_error(curve_at(result, age = 200), "age must lie within its public bounds 20 to 80")
-  expect_error(effect(result, "arm"), "is no coefficient")
+  expect_error(effect(result, "arm"), "is not a coefficient")
   expect_error(predict(curve_at(result), 7), "x must lie in the domain")
   expect_error(derivative(curve_at(dp_read(golden("01.json")))), "free ends")
   expect_error(dp_read("nowhere.json"), "There is no file")
