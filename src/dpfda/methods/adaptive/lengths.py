@@ -43,7 +43,7 @@ class Laws:
 
 @lru_cache(maxsize=1)
 def list_laws() -> Laws:
-    """Every bulk alone, and with a second group of each share at least an octave further out."""
+    """Every bulk alone, and with a second group of each share more than half an octave further out."""
     edges = np.arange(SHORTEST_OCTAVE - 1, LONGEST_OCTAVE + 1 + 1 / _SUB, 1 / _SUB)
     bulks = _list_bulks(edges)
     groups = np.diff(_normal_cdf(edges, _PLACES[:, None], constants.SECOND_SPREAD), axis=-1)

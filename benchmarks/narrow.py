@@ -1,0 +1,111 @@
+"""Problems on which bands were narrow and wrong, or still are: `python -m benchmarks.narrow [--fits 32]`.
+
+Prints the table of docs/known_limits.md, section 8. Five visits each, uniform over the domain; delta = 1e-5; noise is
+from numpy's generator, so nothing here is private.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+from dpfda import Curves, PrivateMean
+from dpfda._typing import Floats
+
+VISITS, FIRST_SEED = 5, 9000
+GRID = np.linspace(0.02, 0.98, 97)
+Draw = Callable[[np.random.Generator, Floats, int], Floats]  # y of n subjects at times x, VISITS each
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Outcomes, their public bounds, and the mean curve."""
+
+    name: str
+    n: int
+    y_bounds: tuple[float, float]
+    draw: Draw
+    mean: Callable[[Floats], Floats]
+
+
+def draw_carried(share: float, _rng: np.random.Generator, _x: Floats, n: int) -> Floats:
+    """Events at all visits of the first subjects, at none of the others."""
+    return np.asarray(np.repeat(np.arange(n) < share * n, VISITS), dtype=np.float64)
+
+
+def draw_mostly_zero(rng: np.random.Generator, x: Floats, n: int) -> Floats:
+    """3% of subjects have values around 20, the others zero."""
+    size = np.repeat(np.where(rng.random(n) < 0.03, rng.gamma(2, 10, n), 0.0), VISITS)
+    return np.asarray(np.minimum(size * np.exp(rng.normal(0, 0.2, x.size) - 0.02), 100))
+
+
+def draw_far_subjects(rng: np.random.Generator, x: Floats, n: int) -> Floats:
+    """2% of subjects have every value at the upper bound, 28 sds away."""
+    y = 1 + np.sin(4 * x) + np.repeat(rng.normal(0, 0.5, n), VISITS) + rng.normal(0, 0.3, x.size)
+    return np.where(np.repeat(rng.random(n) < 0.02, VISITS), 15.0, y)
+
+
+def draw_lognormal(rng: np.random.Generator, x: Floats, n: int) -> Floats:
+    """Sd 0.85 of the log, most of it between subjects."""
+    logs = 0.3 + 0.4 * np.sin(4 * x) + np.repeat(rng.normal(0, 0.8, n), VISITS) + rng.normal(0, 0.3, x.size)
+    return np.asarray(np.minimum(np.exp(logs), 50))
+
+
+def flat(value: float, x: Floats) -> Floats:
+    """A constant curve."""
+    return np.full(x.size, value)
+
+
+PROBLEMS = (
+    Problem("2% of subjects carry all events", 2000, (0, 1), partial(draw_carried, 0.02), partial(flat, 0.02)),
+    Problem("5% of subjects carry all events", 2000, (0, 1), partial(draw_carried, 0.05), partial(flat, 0.05)),
+    Problem("3% of subjects above zero", 2000, (0, 100), draw_mostly_zero, partial(flat, 0.6)),
+    Problem(
+        "2% of subjects 28 sds away", 1000, (-5, 15), draw_far_subjects, lambda x: 0.98 * (1 + np.sin(4 * x)) + 0.3
+    ),
+    Problem("lognormal", 1000, (0, 50), draw_lognormal, lambda x: np.exp(0.3 + 0.4 * np.sin(4 * x) + 0.365)),
+)
+
+
+def fit(place: int, epsilon: float, seed: int) -> tuple[float, float, float]:
+    """Whether the band holds the curve, the squared error, the mean half width."""
+    warnings.simplefilter("ignore")
+    problem, rng = PROBLEMS[place], np.random.default_rng(seed)
+    ids = np.repeat(np.arange(problem.n), VISITS)
+    x = rng.uniform(0, 1, ids.size)
+    curves, truth = Curves.from_long(ids, x, problem.draw(rng, x, problem.n)), problem.mean(GRID)
+    model = PrivateMean(epsilon, 1e-5, domain=(0, 1), y_bounds=problem.y_bounds, random_state=seed + 7).fit(curves)
+    lower, upper = model.band(0.95, x=GRID)
+    held = (lower <= truth + 1e-12).all() and (truth <= upper + 1e-12).all()
+    return float(held), float(np.mean((model.predict(GRID) - truth) ** 2)), float(np.mean(upper - lower) / 2)
+
+
+def main() -> None:
+    """The table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fits", type=int, default=32)
+    fits = parser.parse_args().fits
+    print("| problem | n | eps | bands that hold the mean | RMSE | half width / RMSE |\n|---|---|---|---|---|---|")
+    with ProcessPoolExecutor(2) as pool:
+        for place, problem in enumerate(PROBLEMS):
+            for epsilon in (0.5, 1.0, 2.0, 4.0):
+                seeds = range(FIRST_SEED, FIRST_SEED + fits)
+                found = np.array(list(pool.map(partial(fit, place, epsilon), seeds, chunksize=4)))
+                rmse = float(np.sqrt(found[:, 1].mean()))
+                print(
+                    f"| {problem.name} | {problem.n} | {epsilon:g} | {found[:, 0].sum():.0f} of {fits} | {rmse:.3g} | "
+                    f"{found[:, 2].mean() / rmse:.2f} |", flush=True,
+                )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
