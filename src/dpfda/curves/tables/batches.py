@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.database import query_batches, read_query_columns
-from dpfda.curves.tables.files import arrow_batches, explain_errors, scan_file
+from dpfda.curves.tables.files import arrow_batches, explain_errors, mended_parquet, scan_file
 from dpfda.curves.tables.text_files import open_text
 
 if TYPE_CHECKING:
@@ -39,11 +39,13 @@ def open_batches(
     rows: int = BATCH_ROWS,
     *,
     tolerant: bool = False,
+    mending: bool = False,
     narrow: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
 ) -> Iterator[Batches]:
     """Open a source. `choose` gets the names of its columns and says which ones to read.
 
-    With `tolerant`, a line of a text file that is no row is blank, and bytes that are no text are replaced.
+    With `tolerant`, a line of a text file that is no row is blank, and bytes that are no text are replaced; in Parquet, where
+    that is slower, with `mending` (see `NotText`).
     `narrow` may leave out rows of a Parquet file: where its row groups say which values they hold, they are not even read.
     """
     if source.is_database:
@@ -53,9 +55,12 @@ def open_batches(
     path = Path(source.location)
     with explain_errors(path):
         if source.kind == "arrow":
-            with arrow_batches(path, rows) as (names, frames):
-                columns = choose(names)
-                yield Batches((frame.select(columns) for frame in frames), None)
+            with arrow_batches(path, rows, tolerant=tolerant) as (names, arrow_frames):
+                yield Batches(arrow_frames(choose(names)), None)
+            return
+        if source.kind == "parquet" and mending:
+            names, parquet_frames = mended_parquet(path, rows)
+            yield Batches(parquet_frames(choose(names)), None)
             return
         if source.kind == "csv":
             with open_text(path, separator, tolerant=tolerant) as text:

@@ -89,11 +89,18 @@ class Cells:
 
 
 def write_objects(column: pl.Series) -> pl.Series:
-    """A column of Python objects, lists or bytes as text; any other as it is."""
+    """A column of Python objects, lists or bytes as text; any other as it is.
+
+    A number is written as in a column of such numbers, so that the text of a cell depends on this cell alone.
+    """
     import polars as pl
 
     if column.dtype in (pl.Object, pl.Binary) or column.dtype.is_nested():
         texts = [None if value is None else str(value) for value in column]
+        places = [place for place, value in enumerate(column) if type(value) is float]
+        written = pl.Series([column[place] for place in places], dtype=pl.Float64).cast(pl.String)
+        for place, text in zip(places, written, strict=True):
+            texts[place] = text
         return pl.Series(column.name, texts, dtype=pl.String)
     return column
 

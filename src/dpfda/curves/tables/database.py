@@ -26,7 +26,7 @@ def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Itera
     """The rows of the query in frames of about `rows`, at least one frame; the database cannot be changed by it.
 
     The server keeps the result: SQLite computes rows as they are fetched, PostgreSQL holds a cursor. With `any_text`,
-    bytes that are no text in a text of SQLite (which does not check) are replaced.
+    bytes that are no text in a text (SQLite does not check, nor does PostgreSQL with the encoding SQL_ASCII) are replaced.
     """
     if source.kind == "duckdb":
         with _duckdb_batches(source, rows) as frames:
@@ -34,7 +34,7 @@ def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Itera
         return
     if source.kind == "postgresql":
         with ExitStack() as held:
-            batches = _open_arrow_result(source, rows, held)
+            batches = _open_arrow_result(source, rows, held, any_text=any_text)
             if batches is not None:
                 yield batches
                 return
@@ -61,10 +61,12 @@ def read_query_columns(source: Source) -> list[str]:
         return list(connection.exec_driver_sql(query).keys())
 
 
-def _open_arrow_result(source: Source, rows: int, held: ExitStack) -> Iterator[pl.DataFrame] | None:
+def _open_arrow_result(
+    source: Source, rows: int, held: ExitStack, *, any_text: bool
+) -> Iterator[pl.DataFrame] | None:
     """None without the driver, or if a column has no Arrow type: then a cursor reads."""
     try:
-        return held.enter_context(arrow_result(source, rows))
+        return held.enter_context(arrow_result(source, rows, any_text=any_text))
     except (ImportError, NoArrowType):
         return None
 
@@ -83,19 +85,19 @@ def _decode(content: bytes) -> str:
 
 
 def _frame(names: list[str], rows: Any) -> pl.DataFrame:
-    """Rows of Python objects as a frame. SQLite may mix types in a column: such a one keeps its objects."""
+    """Rows of Python objects as a frame. SQLite may mix types in a column: such a one keeps its objects.
+
+    Nothing is made of one type because a cell of another row has it: how a cell is written, and so which level it is, would
+    depend on other subjects.
+    """
     import polars as pl
 
     values = [tuple(row) for row in rows]
     try:
-        frame = pl.DataFrame(values, schema=names, orient="row", infer_schema_length=None)
+        columns = pl.DataFrame(values, schema=names, orient="row", infer_schema_length=None).get_columns()
     except (Exception, pl.exceptions.PanicException):  # numbers beside bytes, and what else polars cannot put together
-        return pl.DataFrame([_column(name, [row[place] for row in values]) for place, name in enumerate(names)])
-    for place, (name, kind) in enumerate(frame.schema.items()):
-        own = {pl.String: str, pl.Binary: bytes}.get(kind.base_type())
-        if own is not None and any(not isinstance(row[place], own | NoneType) for row in values):
-            frame = frame.with_columns(pl.Series(name, [row[place] for row in values], dtype=pl.Object))
-    return frame
+        columns = [_column(name, [row[place] for row in values]) for place, name in enumerate(names)]
+    return pl.DataFrame([_unmix(column, [row[place] for row in values]) for place, column in enumerate(columns)])
 
 
 def _column(name: str, values: list[Any]) -> pl.Series:
@@ -105,6 +107,16 @@ def _column(name: str, values: list[Any]) -> pl.Series:
         return pl.DataFrame({name: values}, strict=True, infer_schema_length=None)[name]
     except (Exception, pl.exceptions.PanicException):
         return pl.Series(name, values, dtype=pl.Object)
+
+
+def _unmix(column: pl.Series, values: list[Any]) -> pl.Series:
+    """The column, with the objects themselves if they are not all of its own type."""
+    import polars as pl
+
+    own = {pl.String: str, pl.Binary: bytes, pl.Float64: float}.get(column.dtype.base_type())
+    if own is None or all(isinstance(value, own | NoneType) for value in values):
+        return column
+    return pl.Series(column.name, values, dtype=pl.Object)
 
 
 @contextmanager

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from dpfda.curves.tables.arrow_text import check_texts
 from dpfda.errors import InvalidInput, SourceError
 
 if TYPE_CHECKING:
     import polars as pl
+
+Frames = Callable[[list[str]], "Iterator[pl.DataFrame]"]  # of the columns that are named
+
+
+class NotText(InvalidInput):
+    """A Parquet file has bytes that are no text in a column of texts."""
 
 
 def scan_file(path: Path, kind: str, sheet: str | None = None) -> pl.LazyFrame:
@@ -43,9 +50,8 @@ def explain_errors(path: Path) -> Iterator[None]:
                 f"{path.name} has a row with more fields than its header; quote texts that hold the separator, or name "
                 "the separator with --separator."
             ) from None
-        raise InvalidInput(
-            f"{path.name} is not what its ending says ({_first_line(error)}); export it again."
-        ) from None
+        kind = NotText if "invalid UTF-8" in str(error) else InvalidInput
+        raise kind(f"{path.name} is not what its ending says ({_first_line(error)}); export it again.") from None
     except PermissionError:
         raise SourceError(f"This user may not read {path}; ask its owner for read permission.") from None
     except (EOFError, gzip.BadGzipFile):
@@ -59,10 +65,30 @@ def _scan_parquet(path: Path) -> pl.LazyFrame:
 
     if not path.is_dir():
         return pl.scan_parquet(path)
-    files = sorted(file for file in path.rglob("*.parquet") if file.is_file())
+    return pl.scan_parquet(_list_parquet(path), hive_partitioning=True)
+
+
+def _list_parquet(folder: Path) -> list[Path]:
+    files = sorted(file for file in folder.rglob("*.parquet") if file.is_file())
     if not files:
-        raise InvalidInput(f"The folder {path} has no .parquet files; name a folder of Parquet files or one file.")
-    return pl.scan_parquet(files, hive_partitioning=True)
+        raise InvalidInput(f"The folder {folder} has no .parquet files; name a folder of Parquet files or one file.")
+    return files
+
+
+def mended_parquet(path: Path, rows: int) -> tuple[list[str], Frames]:
+    """The names of the columns, and the rows in the same order, with bytes that are no text replaced: polars gives up."""
+    import polars as pl
+    import pyarrow.dataset
+
+    files = [str(file) for file in _list_parquet(path)] if path.is_dir() else str(path)
+    parts = {"partitioning": "hive", "partition_base_dir": str(path)} if path.is_dir() else {}
+    data = pyarrow.dataset.dataset(files, format="parquet", **parts)
+
+    def frames(columns: list[str]) -> Iterator[pl.DataFrame]:
+        for batch in data.to_batches(columns=columns, batch_size=rows):
+            yield cast("pl.DataFrame", pl.from_arrow(check_texts(batch, path.name, tolerant=True)))
+
+    return data.schema.names, frames
 
 
 def _has_footer(path: Path) -> bool:
@@ -72,19 +98,23 @@ def _has_footer(path: Path) -> bool:
 
 
 @contextmanager
-def arrow_batches(path: Path, rows: int) -> Iterator[tuple[list[str], Iterator[pl.DataFrame]]]:
-    """The names of the columns, and the rows: one of the file's own record batches is in memory at a time."""
+def arrow_batches(path: Path, rows: int, *, tolerant: bool = False) -> Iterator[tuple[list[str], Frames]]:
+    """The names of the columns, and the rows: one of the file's own record batches is in memory at a time.
+
+    With `tolerant`, bytes that are no text are replaced.
+    """
     import polars as pl
     import pyarrow as pa
 
-    def frames() -> Iterator[pl.DataFrame]:
+    def frames(columns: list[str]) -> Iterator[pl.DataFrame]:
         empty = True
         for batch in record_batches:
-            for start in range(0, batch.num_rows, rows):
+            checked = check_texts(batch.select(columns), path.name, tolerant=tolerant)
+            for start in range(0, checked.num_rows, rows):
                 empty = False
-                yield cast("pl.DataFrame", pl.from_arrow(batch.slice(start, rows)))
+                yield cast("pl.DataFrame", pl.from_arrow(checked.slice(start, rows)))
         if empty:
-            yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table()))
+            yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table().select(columns)))
 
     with pa.OSFile(str(path)) as file:
         try:
@@ -93,7 +123,7 @@ def arrow_batches(path: Path, rows: int) -> Iterator[tuple[list[str], Iterator[p
                 record_batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
             else:
                 reader = record_batches = pa.ipc.open_stream(file)
-            yield reader.schema.names, frames()
+            yield reader.schema.names, frames
         except pa.ArrowInvalid as error:
             raise InvalidInput(
                 f"{path.name} is not what its ending says ({_first_line(error)}); export it again."

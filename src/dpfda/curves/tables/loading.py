@@ -13,6 +13,7 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.failures import describe_error, explain_panic, is_made_by_rows, is_panic
+from dpfda.curves.tables.files import NotText
 from dpfda.curves.tables.gathering import Collector, NotSorted
 from dpfda.curves.tables.owner_view import Tally, find_doubts, refuse_copies, write_notes
 from dpfda.curves.tables.reading import Domain, Reading
@@ -116,7 +117,7 @@ def read_curves(
 
     `narrow` may leave out rows that `keep` would leave out, before they are read (`open_batches`).
     """
-    reader, may_be_sorted = RowReader(reading), True
+    reader, may_be_sorted, mending = RowReader(reading), True, False
     while True:
         try:
             with open_batches(
@@ -125,6 +126,7 @@ def read_curves(
                 reading.separator,
                 rows_at_once,
                 tolerant=reading.never_refuses,
+                mending=mending,
                 narrow=narrow,
             ) as batches:
                 collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)
@@ -135,6 +137,10 @@ def read_curves(
             if not reading.never_refuses or reader.text_ids:
                 raise
             reader = RowReader(reading, text_ids=True)
+        except NotText:
+            if not reading.never_refuses or mending:
+                raise
+            mending, reader = True, RowReader(reading, reader.text_ids)
 
 
 def _collect_curves(

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from dpfda.curves.tables.arrow_text import check_texts
 from dpfda.curves.tables.source import Source, redact_password
 from dpfda.errors import InvalidInput, SourceError
 
@@ -24,8 +25,11 @@ class NoArrowType(Exception):
 
 
 @contextmanager
-def arrow_result(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
-    """The rows of the query in frames of at most `rows`, at least one frame; ImportError without the driver."""
+def arrow_result(source: Source, rows: int, *, any_text: bool = False) -> Iterator[Iterator[pl.DataFrame]]:
+    """The rows of the query in frames of at most `rows`, at least one frame; ImportError without the driver.
+
+    With `any_text`, bytes that are no text (a database of the encoding SQL_ASCII does not check) are replaced.
+    """
     import adbc_driver_postgresql.dbapi as driver
 
     try:
@@ -34,7 +38,10 @@ def arrow_result(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
             cursor.execute(source.query)
             reader = cursor.fetch_record_batch()
             _check(reader.schema)
-            yield _frames(_explain_breaks(reader, source), reader.schema, rows)
+            batches = (
+                check_texts(batch, "The database", tolerant=any_text) for batch in _explain_breaks(reader, source)
+            )
+            yield _frames(batches, reader.schema, rows)
     except driver.Error as error:
         raise _explain(error, source) from None
 

@@ -207,7 +207,10 @@ def simplify_ids(column: pl.Series) -> pl.Series:
     if kind == pl.Binary:
         return column.bin.encode("hex")
     if kind == pl.Object:
-        if len({type(value) for value in column if value is not None}) > 1:
+        types = {type(value) for value in column if value is not None}
+        if types == {int, float}:  # 1 and 1.0 are one subject
+            return simplify_ids(pl.Series(column.name, list(column), dtype=pl.Float64, strict=False))
+        if len(types) > 1:
             raise _explain_mixed_types(column.name)
         column = pl.Series(column.name, [None if value is None else str(value) for value in column], dtype=pl.String)
     if kind.is_nested():

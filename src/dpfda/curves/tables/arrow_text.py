@@ -1,0 +1,53 @@
+"""Texts in Arrow's memory that are no UTF-8: Arrow does not look at them, and polars would read beyond them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dpfda.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def check_texts(records: pa.RecordBatch, name: str, *, tolerant: bool) -> pa.RecordBatch:
+    """The records of a source, every cell of which has been looked at; bytes that are no text are refused or replaced.
+
+    With `tolerant` they are replaced each in its own cell, and what is damaged otherwise raises `ArrowInvalid`.
+    """
+    import pyarrow as pa
+
+    try:
+        records.validate(full=True)
+    except pa.ArrowInvalid:
+        if not tolerant:
+            raise InvalidInput(f"{name} has a cell that is not UTF-8, or is damaged; export it again.") from None
+    else:
+        return records
+    mended = pa.RecordBatch.from_arrays([_mend(column) for column in records.columns], names=records.schema.names)
+    mended.validate(full=True)
+    return mended
+
+
+def _mend(column: Any) -> Any:
+    """A column of texts with what is none replaced; any other as it is."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        column.indices.validate(full=True)
+        used = pa.compute.max(column.indices).as_py()
+        if used is not None and used >= len(column.dictionary):
+            raise pa.ArrowInvalid("A cell of a category is none of its levels.")
+        column = column.cast(column.type.value_type)
+    if not _is_text(column.type):
+        return column
+    content = column.cast(pa.large_binary())
+    content.validate(full=True)  # where texts begin and end
+    texts = [None if value is None else value.decode(errors="replace") for value in content.to_pylist()]
+    return pa.array(texts, type=pa.large_string())
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
