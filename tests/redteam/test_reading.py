@@ -1,8 +1,15 @@
-"""Third review, F1 and F2: one subject's cells decide neither whether a site answers nor what the curves of others are."""
+"""Third review, F1 and F2, and fourth, F1 to F3: cells decide about their own subject's curve and nothing else.
+
+Neither whether a site answers, nor what the curves of others are, depends on the cells of one subject.
+"""
 
 from __future__ import annotations
 
+import re
+import sqlite3
 import zipfile
+from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +22,7 @@ pytest.importorskip("cryptography")
 from hospital import BASE, Hospital, N, open_consortium, with_values, write_csv
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables import Domain, Reading, find_source, load_curves, text_files
+from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves, text_files
 from dpfda.curves.tables import loading as table_loading
 from dpfda.errors import InvalidInput
 from dpfda.federation.policy import SitePolicy
@@ -141,12 +148,17 @@ _PARTS = {
     "xl/workbook.xml": f'<workbook xmlns="{_TYPES}/spreadsheetml/2006/main" xmlns:r="{_TYPES}/officeDocument/2006/'
     'relationships"><sheets><sheet name="S" sheetId="1" r:id="r1"/></sheets></workbook>',
     "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_TYPES}/package/2006/relationships"><Relationship Id="r1" Type='
-    f'"{_TYPES}/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+    f'"{_TYPES}/officeDocument/2006/relationships/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="r2" Type="'
+    f'{_TYPES}/officeDocument/2006/relationships/sharedStrings" Target="sharedStrings.xml"/></Relationships>',
+}
+_SHARED = {
+    "xl/sharedStrings.xml": f'<sst xmlns="{_TYPES}/spreadsheetml/2006/main"><si ><t>one</t></si><si xml:space="preserve">'
+    "<t>two</t></si></sst>"
 }
 
 
-def write_workbook(path: Path, odd: str | None) -> str:
-    """The usual table; the y of the first row is the XML of a cell."""
+def write_workbook(path: Path, odd: str | None, spell: Callable[[str], str] = str) -> str:
+    """The usual table; the y of the first row is the XML of a cell, and the sheet's XML is spelt in some way."""
     lines = []
     for number, row in enumerate([["id", "x", "y"], *BASE], 1):
         cells = [f'<c r="{"ABC"[k]}{number}" t="inlineStr"><is><t>{row[k]}</t></is></c>' for k in range(3)]
@@ -155,7 +167,7 @@ def write_workbook(path: Path, odd: str | None) -> str:
         lines.append(f'<row r="{number}">{"".join(cells)}</row>')
     sheet = f'<worksheet xmlns="{_TYPES}/spreadsheetml/2006/main"><sheetData>{"".join(lines)}</sheetData></worksheet>'
     with zipfile.ZipFile(path, "w") as book:
-        for name, content in (_PARTS | {"xl/worksheets/sheet1.xml": sheet}).items():
+        for name, content in (_PARTS | _SHARED | {"xl/worksheets/sheet1.xml": spell(sheet)}).items():
             book.writestr(name, '<?xml version="1.0"?>' + content)
     return str(path)
 
@@ -163,7 +175,52 @@ def write_workbook(path: Path, odd: str | None) -> str:
 ODD_CELLS = [
     f'<c r="@" t="e"><v>{error}</v></c>' for error in ("#SPILL!", "#CALC!", "#GETTING_DATA", "Err:502", "#N/A")
 ]
+ODD_CELLS += ['<c r="@" t="n"><v>1,5</v></c>', '<c r="@" t="n"><v>1_0</v></c>']
+LAST_CELL = f'<c r="C{len(BASE) + 1}" t="inlineStr"><is><t>{BASE[-1][2]}</t></is></c>'
+UNKNOWN = f'<c r="C{len(BASE) + 1}" t="e"><v>#SPILL!</v></c>'
 ODD_CELLS += ['<c r="@" t="s"><v>99</v></c>', '<c r="@" t="zzz"><v>5</v></c>', '<c r="@" t="e"><f>1/0</f></c>']
+
+
+def spell_with_prefix(sheet: str) -> str:
+    """As the Open XML SDK writes XML: every name with a prefix."""
+    return re.sub(r"<(/?)(\w)", r"<\1x:\2", sheet).replace(" xmlns=", " xmlns:x=")
+
+
+SPELLINGS = {
+    "a prefix": spell_with_prefix,
+    "single quotes": lambda sheet: sheet.replace('"', "'"),
+    "spaces": lambda sheet: sheet.replace(' t="', '  t = "'),
+    "another attribute": lambda sheet: sheet.replace("<c ", '<c note="a>b" '),
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_it_does_not_matter_how_a_workbook_s_xml_is_spelt(spelling, tmp_path) -> None:
+    """An error that the reader does not know emptied all curves wherever the XML was not spelt as Excel does."""
+    pytest.importorskip("fastexcel")
+    usual = load(write_workbook(tmp_path / "usual.xlsx", None, SPELLINGS[spelling]))
+    assert (usual.counts > 0).all()
+    for odd in ODD_CELLS:
+        read = load(write_workbook(tmp_path / "odd.xlsx", odd, SPELLINGS[spelling]))
+        assert others_are_unchanged(read, usual), odd
+
+
+READABLE = [
+    '<c r="@"><v>abc</v></c>', '<c r="@" t="n"><v>1e999</v></c>', '<c r="@" t="n"><v></v></c>',
+    '<c r="@" t="b"><v>7</v></c>', '<c r="@" t="s"><v>-1</v></c>', '<c r="@" t="s"><v>1.0</v></c>',
+    '<c r="@" t="s"><v>١</v></c>', '<c r="@" t="s"><v>99999999999999999999</v></c>', '<c r="@" t="e"><v>#N/A</v></c>',
+    '<c r="@" t="d"><v>2019-13-45</v></c>', '<c r="@" t="str"><v>é</v></c>',
+    '<c r="@" t="inlineStr"><is><t>0.5</t></is></c>',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", READABLE)
+def test_a_cell_that_can_be_read_stays_as_it_is_when_another_cannot(cell, tmp_path) -> None:
+    pytest.importorskip("fastexcel")
+    alone = load(write_workbook(tmp_path / "one.xlsx", cell))
+    beside = load(write_workbook(tmp_path / "two.xlsx", cell, lambda sheet: sheet.replace(LAST_CELL, UNKNOWN)))
+    assert others_are_unchanged(alone, beside, N - 1)
+    assert alone.counts[-1] > beside.counts[-1]
 
 
 @pytest.mark.parametrize("odd", ODD_CELLS)
@@ -243,6 +300,155 @@ def test_cursor_and_arrow_read_the_same(kind, postgres_url) -> None:
     assert read[0].n_points == 2
     assert np.array_equal(read[0].x, read[1].x)
     assert np.array_equal(read[0].y, read[1].y)
+
+
+def test_bytes_that_are_no_text_on_a_server_are_the_affair_of_their_cell(postgres_url) -> None:
+    """A database of the encoding SQL_ASCII keeps any bytes; they came as texts, and polars read beyond them."""
+    import psycopg
+
+    url = postgres_url.rpartition("/")[0] + "/any_bytes"
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute("CREATE DATABASE any_bytes ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    try:
+        usual = load(*fill_server(url, None).values())
+        for column in ("raw", "many"):
+            with psycopg.connect(url) as server:
+                server.execute(f"ALTER TABLE odd_visits DROP {column}")
+        query, sex = "SELECT id, x, y::text AS y, sex FROM odd_visits", Covariate("sex", levels=("F", "M"))
+        with psycopg.connect(url) as server:
+            server.execute("ALTER TABLE odd_visits ADD sex text DEFAULT 'F'")
+        assert (load(url, query, covariates=(sex,)).counts == usual.counts).all()
+        for text in (r"\xff\xfe", r"\xed\xa0\x80", r"a\xc3"):
+            with psycopg.connect(url) as server:
+                server.execute(f"UPDATE odd_visits SET sex = E'{text}' WHERE id = 's00'")
+            counts = load(url, query, covariates=(sex,)).counts
+            assert counts[0] == 0
+            assert (counts[1:] == 2).all()
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as server:
+            server.execute("DROP DATABASE any_bytes")
+
+
+# ------------------------------------------------------------ types of cells
+
+CODES = ("900000000000207008", "900000000000207009")  # of a terminology: more digits than a float holds
+KINDS_OF_CODES = {
+    "whole numbers": (int, CODES), "short numbers": (float, ("0.00001", "0.00002")), "flags": (int, ("0", "1")),
+}  # fmt: skip
+OBJECTS = [1.5, 1e308, 2**62, float("inf"), b"\xff", "x", "", "1.0", None]
+
+
+def write_codes(path: Path, make: Callable[[str], object], codes: tuple[str, ...], odd: object = "usual") -> str:
+    """A table of SQLite whose columns have no type; the first code is odd."""
+    rows = [[*row[:3], make(codes[number // 2 % 2])] for number, row in enumerate(BASE)]
+    if odd != "usual":
+        rows[0][3] = odd
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE visits (id, x, y, code)")
+        database.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", rows)
+    return f"sqlite:///{path}"
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_CODES)
+@pytest.mark.parametrize("role", ["covariate", "outcome"])
+def test_the_type_of_one_cell_is_not_that_of_others(kind, role, tmp_path) -> None:
+    """One number with a fraction made the codes of all others floats, whose digits were no level any more."""
+    make, codes = KINDS_OF_CODES[kind]
+    how = (
+        {"covariates": (Covariate("code", levels=codes),)} if role == "covariate" else {"y": "code", "y_levels": codes}
+    )
+
+    def read(odd: object = "usual") -> Curves:
+        reading = Reading(
+            Domain(0.0, 1.0), (0.0, 1.0), **({"id": "id", "x": "x", "y": "y", "rows": "never refuse"} | how)
+        )
+        source = find_source(write_codes(tmp_path / "t.db", make, codes, odd), "SELECT * FROM visits")
+        return load_curves(source, reading, n=N).curves
+
+    usual = read()
+    assert (usual.counts == 2).all()
+    for odd in OBJECTS:
+        assert others_are_unchanged(read(odd), usual), odd
+
+
+def test_a_subject_is_one_whatever_numbers_write_its_id(tmp_path) -> None:
+    with closing(sqlite3.connect(tmp_path / "t.db")) as database, database:
+        database.execute("CREATE TABLE visits (id, x, y)")
+        database.executemany("INSERT INTO visits VALUES (?, ?, ?)", [(1, 0.1, 0.2), (1.0, 0.3, 0.4), (2.5, 0.1, 0.2)])
+    read = load(f"sqlite:///{tmp_path / 't.db'}", "SELECT * FROM visits")
+    assert read.counts[:3].tolist() == [2, 1, 0]
+
+
+# ------------------------------------------------------------ bytes that are no text
+
+NO_TEXT = [b"\xff\xfe", b"\xed\xa0\x80", b"a\xc3", b"\xf8" * 20]
+
+
+def write_bytes(folder: Path, kind: str, odd: bytes | None, column: str, *, categories: bool = False) -> str:
+    """The usual table as texts of Arrow, with these bytes in the first cell of a column: Arrow does not look at them."""
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    cells = {name: [row[place].encode() for row in BASE] for place, name in enumerate(("id", "x", "y", "age", "sex"))}
+    if odd is not None:
+        cells[column][0] = odd
+    texts = {name: pa.array(values, pa.binary()).view(pa.string()) for name, values in cells.items()}
+    if categories:
+        places = pa.array([cells["sex"].index(value) for value in cells["sex"]], pa.int16())
+        texts["sex"] = pa.DictionaryArray.from_arrays(places, texts["sex"])
+    table = pa.table(texts)
+    if kind == "arrow":
+        with pa.ipc.new_stream(str(folder / "t.arrow"), table.schema) as stream:
+            stream.write_table(table)
+    elif kind == "feather":
+        pyarrow.feather.write_feather(table, str(folder / "t.feather"))
+    elif kind == "parquet":
+        pyarrow.parquet.write_table(table, folder / "t.parquet")
+    else:
+        (folder / "t").mkdir(exist_ok=True)
+        for number, start in enumerate((0, 9)):
+            part = table.slice(start, 9 if not start else None)
+            pyarrow.parquet.write_table(part, folder / "t" / f"{number}.parquet")
+    return str(folder / ("t" if kind == "folder" else f"t.{kind}"))
+
+
+@pytest.mark.parametrize("kind", ["arrow", "feather", "parquet", "folder"])
+@pytest.mark.parametrize("odd", NO_TEXT)
+def test_bytes_that_are_no_text_are_the_affair_of_their_cell(kind, odd, tmp_path) -> None:
+    """Arrow's texts were believed: polars read foreign memory, and the silo's process died. Parquet's emptied all curves."""
+    how = {"covariates": (Covariate("sex", levels=("F", "M")),)}
+    usual = load(write_bytes(tmp_path, kind, None, ""), **how)
+    assert (usual.counts == 2).all()
+    for column in ("x", "y", "sex"):
+        assert others_are_unchanged(load(write_bytes(tmp_path, kind, odd, column), **how), usual), column
+    if kind in ("arrow", "feather"):
+        assert others_are_unchanged(load(write_bytes(tmp_path, kind, odd, "sex", categories=True), **how), usual)
+    assert load(write_bytes(tmp_path, kind, odd, "age"), **how) == usual  # a column that is not read
+    with pytest.raises(InvalidInput, match=r"UTF-8"):
+        load(write_bytes(tmp_path, kind, odd, "sex"), rows="refuse", **how)
+
+
+def test_a_site_answers_whatever_bytes_a_cell_holds(make_site, tmp_path) -> None:
+    site = make_site(tmp_path / "a", {"source": write_bytes(tmp_path, "feather", NO_TEXT[0], "y")})
+    assert site.codes() == ("ok", "ok"), site.log()[-1]
+
+
+def test_an_arrow_file_with_impossible_places_is_not_read(tmp_path) -> None:
+    """Texts that begin beyond the end, and categories that are none: the file is damaged, and no memory is read for it."""
+    import pyarrow as pa
+
+    ends = pa.py_buffer(np.array([0, 9_000_000, 3], dtype=np.int32))
+    beyond = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"0.5")])
+    none = pa.DictionaryArray.from_arrays(pa.array([0, 7], pa.int8()), pa.array(["0.5"]), safe=False)
+    for texts in (beyond, none):
+        table = pa.RecordBatch.from_arrays([pa.array(["a", "b"]), texts, pa.array([0.1, 0.2])], names=["id", "x", "y"])
+        with pa.ipc.new_file(str(tmp_path / "t.arrow"), table.schema) as file:
+            file.write_batch(table)
+        assert load(str(tmp_path / "t.arrow")).n_points == 0
+        with pytest.raises(InvalidInput, match=r"damaged"):
+            load(str(tmp_path / "t.arrow"), rows="refuse")
 
 
 # ------------------------------------------------------------ the last wall

@@ -87,6 +87,13 @@ def test_an_age_that_changes_within_one_subject_does_not_change_the_code(make_si
     assert make_site(tmp_path / "one", write_csv(tmp_path / "one", rows), (AGE,)).codes() == ("ok", "ok")
 
 
+@pytest.mark.parametrize("rows", [BASE[2:], [*BASE, ["s99", "0.5", "0.1", "40", "F"]]], ids=["fewer", "more"])
+def test_another_number_of_subjects_does_not_change_the_code(rows, make_site, tmp_path) -> None:
+    """n was agreed: a subject without rows, or one too many, gives n curves all the same."""
+    site = make_site(tmp_path / "a", write_csv(tmp_path / "a", rows))
+    assert site.codes() == ("ok", "ok"), site.log()[-1]
+
+
 STRANGE = [
     "", "NA", "inf", "-inf", "nan", "1e400", "1,5", "n.d.", "2019-01-31", "9999-99-99", "31.12.2019", '"', '"a', "a\"b",
     "\x00", "\udce9", "0.5", "-0", "1e-320", "F", "x" * 300, "1\r2", "\ufeff1", "1;2",

@@ -49,6 +49,7 @@ def test_the_guard_admits_one_browser_of_this_machine():
     assert get("/", **here).status_code == 403
     assert get(link, host="evil.example.org:9").status_code == 400
     assert get("/enter?token=wrong", **here).status_code == 403
+    assert get("/enter?token=%C3%A9%ED%A0%80", **here).status_code == 403, "any letters may be given"
     entered = get(link, **here)
     assert entered.status_code == 303
     kept = entered.headers["set-cookie"]
@@ -58,6 +59,7 @@ def test_the_guard_admits_one_browser_of_this_machine():
     cookie = kept.partition(";")[0]
     assert get("/", **here, cookie=cookie).body == b"secret"
     assert get("/", **here, cookie=f"{COOKIE}=wrong").status_code == 403
+    assert get("/", **here, cookie=f"{COOKIE}=é").status_code == 403
     for origin, code in (({}, 403), ({"origin": "http://127.0.0.1:8"}, 403), ({"origin": "http://127.0.0.1:9"}, 200)):
         asked = request("/log/verify", "POST", **here, cookie=cookie, **origin)
         assert asyncio.run(guard.admit(asked, page)).status_code == code

@@ -44,8 +44,8 @@ def open_batches(
 ) -> Iterator[Batches]:
     """Open a source. `choose` gets the names of its columns and says which ones to read.
 
-    With `tolerant`, a line of a text file that is no row is blank, and bytes that are no text are replaced; in Parquet, where
-    that is slower, with `mending` (see `NotText`).
+    With `tolerant`, a line of a text file that is no row is blank, and bytes that are no text are replaced; of Parquet,
+    where that is slower, with `mending` (see `files.NotText`).
     `narrow` may leave out rows of a Parquet file: where its row groups say which values they hold, they are not even read.
     """
     if source.is_database:

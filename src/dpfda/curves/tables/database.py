@@ -61,9 +61,7 @@ def read_query_columns(source: Source) -> list[str]:
         return list(connection.exec_driver_sql(query).keys())
 
 
-def _open_arrow_result(
-    source: Source, rows: int, held: ExitStack, *, any_text: bool
-) -> Iterator[pl.DataFrame] | None:
+def _open_arrow_result(source: Source, rows: int, held: ExitStack, *, any_text: bool) -> Iterator[pl.DataFrame] | None:
     """None without the driver, or if a column has no Arrow type: then a cursor reads."""
     try:
         return held.enter_context(arrow_result(source, rows, any_text=any_text))

@@ -195,6 +195,8 @@ def simplify_ids(column: pl.Series) -> pl.Series:
     """The ids in a type that sorts and compares plainly, in the order of the original; missing ones are null."""
     import polars as pl
 
+    if column.dtype == pl.Object:
+        column = _unify_ids(column)
     kind = column.dtype
     if kind.is_float():
         return column.cast(pl.Float64).fill_nan(None) + 0.0  # -0.0 is 0.0
@@ -206,19 +208,24 @@ def simplify_ids(column: pl.Series) -> pl.Series:
         return column.to_physical().cast(pl.Int64)
     if kind == pl.Binary:
         return column.bin.encode("hex")
-    if kind == pl.Object:
-        types = {type(value) for value in column if value is not None}
-        if types == {int, float}:  # 1 and 1.0 are one subject
-            return simplify_ids(pl.Series(column.name, list(column), dtype=pl.Float64, strict=False))
-        if len(types) > 1:
-            raise _explain_mixed_types(column.name)
-        column = pl.Series(column.name, [None if value is None else str(value) for value in column], dtype=pl.String)
     if kind.is_nested():
         raise InvalidInput(f"The column {column.name!r} holds {kind} entries; an id must be one number, text or date.")
     text = column.cast(pl.String).str.strip_chars()
     if kind.is_decimal():
         text = text.str.replace(r"\.0+$", "")
     return text.replace("", None)
+
+
+def _unify_ids(column: pl.Series) -> pl.Series:
+    """Ids of Python objects as numbers or as texts; 1 and 1.0 are one subject."""
+    import polars as pl
+
+    types = {type(value) for value in column if value is not None}
+    if types == {int, float}:
+        return pl.Series(column.name, list(column), dtype=pl.Float64, strict=False)
+    if len(types) > 1:
+        raise _explain_mixed_types(column.name)
+    return pl.Series(column.name, [None if value is None else str(value) for value in column], dtype=pl.String)
 
 
 def _pick(ids: pl.Series, part: NDArray[np.int64] | NDArray[np.bool_]) -> pl.Series:

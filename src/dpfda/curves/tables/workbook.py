@@ -7,6 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 from dpfda.errors import InvalidInput
 
@@ -14,12 +15,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_CELL = re.compile(rb"<c\b([^>]*?)(?:/>|>(.*?)</c>)", re.DOTALL)
-_KIND = re.compile(rb'\st="([^"]*)"')
-_PLACE = re.compile(rb'\sr="[^"]*"')
-_VALUE = re.compile(rb"<v[^>]*>(.*?)</v>", re.DOTALL)
-_KINDS = (b"b", b"d", b"e", b"inlineStr", b"n", b"s", b"str")
-_ERRORS = (b"#DIV/0!", b"#N/A", b"#NAME?", b"#NULL!", b"#NUM!", b"#REF!", b"#VALUE!")  # all that the reader knows
+_KINDS = ("b", "d", "e", "inlineStr", "n", "s", "str")
+_ERRORS = ("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!")  # all that the reader knows
+_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)?", re.IGNORECASE)
 
 
 def read_sheet(path: Path, sheet: str | None) -> pl.DataFrame:
@@ -65,32 +63,59 @@ def _load(book: Any, name: str, path: Path) -> pl.DataFrame:
             raise _explain(error, path) from None
     try:
         return pl.DataFrame(fastexcel.read_excel(_blank_unknown_cells(path)).load_sheet(name, dtypes="string"))
-    except fastexcel.FastExcelError as error:
+    except (fastexcel.FastExcelError, ElementTree.ParseError) as error:
         raise _explain(error, path) from None
 
 
 def _blank_unknown_cells(path: Path) -> bytes:
-    """The workbook with #N/A, which is read as a missing value, in each cell of a kind or an error that is not known."""
+    """The workbook with #N/A, which is read as a missing value, in each cell at which the reader gives up; in no other."""
     made = io.BytesIO()
     with zipfile.ZipFile(path) as book, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as copy:
-        strings = sum(book.read(name).count(b"<si>") for name in book.namelist() if name.endswith("sharedStrings.xml"))
-        for name in book.namelist():
+        names = book.namelist()
+        strings = sum(_count_strings(book.read(name)) for name in names if name.endswith("sharedStrings.xml"))
+        for name in names:
             content = book.read(name)
             if "worksheets/" in name and name.endswith(".xml"):
-                content = _CELL.sub(lambda cell: _blank_if_unknown(cell, strings), content)
+                content = _blank_in_sheet(content, strings)
             copy.writestr(name, content)
     return made.getvalue()
 
 
-def _blank_if_unknown(cell: re.Match[bytes], strings: int) -> bytes:
-    kind, found = _KIND.search(cell[1]), _VALUE.search(cell[2] or b"")
-    value = found[1].strip() if found else b""
-    if kind is None or (kind[1] in _KINDS and kind[1] not in (b"e", b"s")):
-        return cell[0]
-    if (kind[1] == b"e" and value in _ERRORS) or (kind[1] == b"s" and value.isdigit() and int(value) < strings):
-        return cell[0]
-    place = _PLACE.search(cell[1])
-    return b"<c" + (place[0] if place else b"") + b' t="e"><v>#N/A</v></c>'
+def _count_strings(content: bytes) -> int:
+    return sum(_is_called(element, "si") for element in ElementTree.fromstring(content))
+
+
+def _blank_in_sheet(content: bytes, strings: int) -> bytes:
+    sheet = ElementTree.fromstring(content)
+    for cell in (element for element in sheet.iter() if _is_called(element, "c") and _is_unknown(element, strings)):
+        cell.attrib["t"] = "e"
+        space = cell.tag.removesuffix("c")
+        for part in list(cell):
+            cell.remove(part)
+        ElementTree.SubElement(cell, f"{space}v").text = "#N/A"
+    return bytes(ElementTree.tostring(sheet, encoding="utf-8"))
+
+
+def _is_unknown(cell: ElementTree.Element, strings: int) -> bool:
+    """Whether the reader gives up at this cell."""
+    kind = cell.get("t")
+    value = next((part.text or "" for part in cell if _is_called(part, "v")), "")
+    if kind is None or kind not in _KINDS:
+        return kind is not None
+    if kind == "s":
+        return _read_place(value) >= strings
+    return (kind == "e" and value.strip() not in _ERRORS) or (kind == "n" and not _NUMBER.fullmatch(value))
+
+
+def _read_place(value: str) -> int:
+    """The place of a shared text as the reader takes it: the first one, if this is no such number."""
+    place = int(value) if re.fullmatch("[0-9]{1,20}", value) else 0
+    return place if place < 1 << 64 else 0
+
+
+def _is_called(element: ElementTree.Element, name: str) -> bool:
+    """Whether this is its name, whatever stands for the name's space."""
+    return isinstance(element.tag, str) and element.tag.rpartition("}")[2] == name
 
 
 def _explain(error: Exception, path: Path) -> InvalidInput:
