@@ -129,8 +129,9 @@ class CurveEstimator(FittedFunctions, Parameters):
         Parameters
         ----------
         X : Curves, Silo, a list of either, or a table
-            Raw `Curves` become a silo with this estimator's epsilon and delta; a `Silo` brings its own. Of a pandas, polars
-            or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
+            Raw `Curves` become a silo with this estimator's epsilon and delta. A `Silo` brings its own, which are the most
+            that a fit may spend there: of the two epsilons the smaller holds, and of the two deltas; `privacy_` states them.
+            Of a pandas, polars or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
             ``fit(df, id="pid", x="age", y="hdl")``.
         y_levels : sequence of str, optional
             Both values of a yes/no column of a table, that of 0 first; y is then 0 or 1, `y_bounds` must be (0, 1), and
@@ -278,7 +279,11 @@ class CurveEstimator(FittedFunctions, Parameters):
         silos = [item if isinstance(item, Silo) else self._make_silo(item) for item in items]
         if len({silo.n_coefficients for silo in silos}) != 1:
             raise InvalidInput("X holds silos whose design vectors have different lengths; give all the same columns.")
-        return [silo.in_fit(f"silo-{number}", self.random_state) for number, silo in enumerate(silos, start=1)]
+        _warn_of_smaller_promise(silos, self.epsilon, self.delta)
+        return [
+            silo.in_fit(f"silo-{number}", self.random_state, self.epsilon, self.delta)
+            for number, silo in enumerate(silos, start=1)
+        ]
 
     def _make_silo(self, curves: Curves) -> Silo:
         """A silo for raw curves; unusable input is reported to its owner, who calls fit, before anything is spent."""
@@ -368,6 +373,19 @@ class CurveEstimator(FittedFunctions, Parameters):
         coding = self._make_coding(scaling.design_bounds, X.names)
         reason = not_private("least squares on the raw curves")
         return self.remember(basis, scaling, Outcome(fitted, None, False), reason, coding)
+
+
+def _warn_of_smaller_promise(silos: Sequence[Silo], epsilon: float | None, delta: float | None) -> None:
+    """Say that a silo allows less than the estimator asks for: the result will be less precise than expected."""
+    for silo in silos:
+        for name, asked, allowed in (("epsilon", epsilon, silo.epsilon), ("delta", delta, silo.delta)):
+            if asked is not None and _validate.real(name, asked) > allowed:
+                warnings.warn(
+                    f"{name}={asked:g} is more than the {allowed:g} that silo {silo.name!r} allows for one study: "
+                    f"{allowed:g} is spent there; leave {name} out to use what each silo allows.",
+                    stacklevel=4,
+                )
+                return
 
 
 def _warn_of_large_delta(silo_terms: Sequence[SiloTerms]) -> None:

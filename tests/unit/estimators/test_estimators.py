@@ -397,6 +397,43 @@ def test_refitting_a_silo_ends_at_its_budget():
     assert silo.ledger.spent().epsilon <= 1.0
 
 
+def mean_of_silos(silos, **kwargs):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit = PrivateMean(domain=(0, 10), y_bounds=(-6, 6), **kwargs).fit(silos)
+    return fit, [str(warning.message) for warning in caught if "allows for one study" in str(warning.message)]
+
+
+def test_an_estimator_lowers_what_a_silo_allows():
+    silo = Silo(curves(PrivateMean), epsilon=3, delta=1e-4)
+    fit, said = mean_of_silos(silo, epsilon=0.1, delta=1e-5)
+    assert (fit.privacy_.epsilon, fit.privacy_.delta) == (0.1, 1e-5)
+    assert silo.ledger.spent().epsilon < 0.1
+    assert (silo.epsilon, silo.delta) == (3, 1e-4), "the silo itself is as it was"
+    assert said == []
+    again, _ = mean_of_silos(silo, epsilon=2.5)
+    assert (again.privacy_.epsilon, again.privacy_.delta) == (2.5, 1e-4)
+    assert 2 < silo.ledger.spent().epsilon <= 3
+
+
+def test_a_silo_never_spends_more_than_it_allows_whatever_the_estimator_asks():
+    silos = [
+        Silo(curves(PrivateMean), epsilon=1, delta=1e-4, name="north"),
+        Silo(curves(PrivateMean, seed=1), epsilon=0.2, delta=1e-6, name="south"),
+    ]
+    fit, said = mean_of_silos(silos, epsilon=0.5, delta=1e-3)
+    assert [(silo.epsilon, silo.delta) for silo in fit.privacy_.silos] == [(0.5, 1e-4), (0.2, 1e-6)]
+    assert len(said) == 1
+    assert said[0].startswith("delta=0.001 is more than the 0.0001 that silo 'north' allows for one study")
+
+
+def test_silos_spend_their_own_where_the_estimator_states_nothing():
+    silos = [Silo(curves(PrivateMean), epsilon=1, delta=1e-4), Silo(curves(PrivateMean), epsilon=0.2, delta=1e-6)]
+    fit, said = mean_of_silos(silos)
+    assert [(silo.epsilon, silo.delta) for silo in fit.privacy_.silos] == [(1, 1e-4), (0.2, 1e-6)]
+    assert said == []
+
+
 def test_warning_classes_are_user_warnings():
     assert issubclass(NotPrivateWarning, UserWarning)
     assert issubclass(InsufficientBudgetWarning, UserWarning)
