@@ -70,7 +70,7 @@ class Answers:
         return self._make(row, self.limits_ if column == "mean" else ANYTHING, label)
 
     def predict_coefficients(self, x: ArrayLike) -> Floats:
-        """All coefficient functions at x: an array of shape (len(x), number of columns)."""
+        """All coefficient functions at x: an array of shape (len(x), number of columns), one column for each of `names_`."""
         self.check_answers()
         points = _validate.vector("x", np.atleast_1d(_validate.numeric("x", x)))
         features = self.law_.features(self.law_.functions.unit(points), 0)

@@ -75,6 +75,8 @@ class FitRequest:
 
 def make_request(settings: Mapping[str, Any]) -> FitRequest:
     """Check the settings; every mistake is one sentence."""
+    from dpfda.estimators.promises import refuse_absurd_delta
+
     settings = declare_two_values(settings)
     missing = [f"--{name}" for name in ("domain", "y-bounds", "epsilon", "delta") if settings[name] is None]
     if settings["source"] is None:
@@ -87,7 +89,7 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
     if settings["basis"] is None:
         settings = {**settings, "basis": default_basis(settings["method"])}
     epsilon = _validate.positive("--epsilon", _number("epsilon", settings))
-    delta = _validate.fraction("--delta", _number("delta", settings))
+    delta = refuse_absurd_delta("--delta", _number("delta", settings))
     source = find_source(str(settings["source"]), settings["query"], settings["sheet"])
     outputs = _outputs(settings)
     outputs.check()
