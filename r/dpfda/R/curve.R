@@ -77,7 +77,20 @@ to_unit <- function(curve, x) {
   pmin(pmax(u, 0), 1)
 }
 
-grid_of <- function(curve, x) if (is.null(x)) seq(domain_of(curve)[1], domain_of(curve)[2], length.out = 201) else x
+grid_of <- function(curve, x) if (is.null(x)) seq(domain_of(curve)[1], domain_of(curve)[2], length.out = 201) else read_x(curve, x)
+
+# Where a result counts days from a date, places are shown as dates and may be given as such.
+origin_of <- function(curve) curve$forms[[1]]$law$x_origin
+
+read_x <- function(curve, x) {
+  if (is.numeric(x) && !inherits(x, "Date")) return(x)
+  if (is.null(origin_of(curve))) stop("x must hold numbers.", call. = FALSE)
+  as.numeric(as.Date(x)) - as.numeric(as.Date(origin_of(curve)))
+}
+
+show_x <- function(curve, x) if (is.null(origin_of(curve))) x else as.Date(origin_of(curve)) + x
+
+write_x <- function(curve, x) format(show_x(curve, x))
 
 features_at <- function(curve, u) do.call(cbind, lapply(curve$forms, form_features, u = u))
 
@@ -104,7 +117,7 @@ path_of <- function(curve) path_length(features_at(curve, nodes()), covariance_o
 
 clip <- function(values, limits) pmin(pmax(values, limits[1]), limits[2])
 
-standard_error <- function(curve, x) sd_at(curve, to_unit(curve, x))
+standard_error <- function(curve, x) sd_at(curve, to_unit(curve, read_x(curve, x)))
 
 critical_value <- function(curve, level = 0.95) solve_critical(level, path_of(curve))
 
@@ -118,7 +131,7 @@ make_band <- function(curve, x, c) {
   u <- to_unit(curve, x)
   centre <- raw_at(curve, u)
   half <- c * sd_at(curve, u)
-  data.frame(x = x, lower = clip(centre - half, curve$limits), upper = clip(centre + half, curve$limits))
+  data.frame(x = show_x(curve, x), lower = clip(centre - half, curve$limits), upper = clip(centre + half, curve$limits))
 }
 
 joint_bands <- function(curves, level = 0.95, x = NULL) {
@@ -128,7 +141,7 @@ joint_bands <- function(curves, level = 0.95, x = NULL) {
 
 predict.dp_curve <- function(object, x = NULL, level = 0.95, ...) {
   x <- grid_of(object, x)
-  table <- data.frame(x = x, estimate = clip(raw_at(object, to_unit(object, x)), object$limits))
+  table <- data.frame(x = show_x(object, x), estimate = clip(raw_at(object, to_unit(object, x)), object$limits))
   if (all(vapply(object$forms, function(form) !is.null(form$law$covariance), NA))) {
     table$standard_error <- standard_error(object, x)
     limits <- band(object, level, x)
@@ -161,22 +174,22 @@ times_limits <- function(limits, factor) if (factor == 0) c(0, 0) else sort(limi
 
 integral <- function(curve, low = NULL, high = NULL) {
   domain <- domain_of(curve)
-  low <- if (is.null(low)) domain[1] else low
-  high <- if (is.null(high)) domain[2] else high
+  low <- if (is.null(low)) domain[1] else read_x(curve, low)
+  high <- if (is.null(high)) domain[2] else read_x(curve, high)
   if (!(low < high)) stop("low must be below high.", call. = FALSE)
   ends <- to_unit(curve, c(low, high))
   span <- high - low
   forms <- lapply(curve$forms, form_integral, ends = ends)
-  name <- paste("integral of", curve$name, "over", low, "to", high)
+  name <- paste("integral of", curve$name, "over", write_x(curve, low), "to", write_x(curve, high))
   as_value(change(curve, forms = forms, constant = curve$constant * span, limits = times_limits(curve$limits, span), name = name))
 }
 
 average <- function(curve, low = NULL, high = NULL) {
   domain <- domain_of(curve)
-  low <- if (is.null(low)) domain[1] else low
-  high <- if (is.null(high)) domain[2] else high
+  low <- if (is.null(low)) domain[1] else read_x(curve, low)
+  high <- if (is.null(high)) domain[2] else read_x(curve, high)
   value <- integral(curve, low, high) / (high - low)
-  value$curve$name <- paste("average of", curve$name, "over", low, "to", high)
+  value$curve$name <- paste("average of", curve$name, "over", write_x(curve, low), "to", write_x(curve, high))
   value
 }
 
@@ -260,7 +273,7 @@ Ops.dp_value <- Ops.dp_curve
 
 print.dp_curve <- function(x, ...) {
   domain <- domain_of(x)
-  cat("Released curve: ", x$name, " (", x$y_name, " over ", x$x_name, " in ", domain[1], " to ", domain[2], ")\n", sep = "")
+  cat("Released curve: ", x$name, " (", x$y_name, " over ", x$x_name, " in ", write_x(x, domain[1]), " to ", write_x(x, domain[2]), ")\n", sep = "")
   print(head(predict(x, seq(domain[1], domain[2], length.out = 9)), 9), row.names = FALSE)
   invisible(x)
 }

@@ -19,6 +19,7 @@ dp_result <- function(document, file = "The document") {
   law <- new.env(parent = emptyenv())
   law$domain <- as.numeric(unlist(model$domain))
   law$length <- diff(law$domain)
+  law$x_origin <- document$study$x_origin
   law$functions <- read_functions(model$functions)
   law$mean <- do.call(rbind, lapply(model$coefficients, as.numeric))
   law$covariance <- read_covariance(model$covariance, length(law$mean))

@@ -37,6 +37,8 @@ excluded <- function(curve, u, ratios, c) {
     right <- if (ends[run] == length(u)) u[length(u)] else crossing(curve, u[ends[run] + 1], u[ends[run]], c, sign)
     found[nrow(found) + 1, ] <- c(domain[1] + diff(domain) * left, domain[1] + diff(domain) * right, sign)
   }
+  found$low <- show_x(curve, found$low)
+  found$high <- show_x(curve, found$high)
   found
 }
 
@@ -69,8 +71,10 @@ find_extremum <- function(curve, level, sign) {
   starts <- ends - runs$lengths[runs$values]
   x <- domain[1] + diff(domain) * u[best]
   found <- list(
-    kind = if (sign > 0) "maximum" else "minimum", x = x, value = clip(raw_at(curve, u[best]), curve$limits), level = level,
-    intervals = data.frame(low = domain[1] + diff(domain) * starts / CELLS, high = domain[1] + diff(domain) * ends / CELLS)
+    kind = if (sign > 0) "maximum" else "minimum", x = show_x(curve, x), value = clip(raw_at(curve, u[best]), curve$limits), level = level,
+    intervals = data.frame(
+      low = show_x(curve, domain[1] + diff(domain) * starts / CELLS), high = show_x(curve, domain[1] + diff(domain) * ends / CELLS)
+    )
   )
   class(found) <- "dp_extremum"
   found

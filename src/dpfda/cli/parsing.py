@@ -9,7 +9,7 @@ from dpfda import _validate
 from dpfda._typing import Interval
 from dpfda.curves.tables import Covariate, Domain
 from dpfda.curves.tables.dates import parse_day
-from dpfda.curves.tables.formula import parse_formula
+from dpfda.curves.tables.formula import Factor, Formula, parse_formula
 from dpfda.curves.tables.reading import parse_number
 from dpfda.errors import InvalidInput
 from dpfda.protocol.terms import MOST_VISITS
@@ -75,30 +75,27 @@ def parse_named(option: str, value: Any) -> dict[str, Any]:
     return pairs
 
 
-def parse_design(value: Any) -> list[str]:
-    """The covariates of `a,b,c`, of a list, or of a formula such as `1 + a + C(b)`."""
+def parse_design(value: Any) -> Formula | None:
+    """The formula of `a,b,c`, of a list, or of a text such as `1 + a + C(b) + a:b`; None if nothing is named."""
     if not isinstance(value, str) or not set("+:*(`") & set(value):
-        return parse_names(value or [])
-    formula = parse_formula(value)
-    if not formula.is_plain or not formula.intercept:
-        raise InvalidInput(
-            "--design takes covariates and C(...) with an intercept; for products, splines or no intercept use Python: "
-            "PrivateVaryingCoefficients(design=...)."
-        )
-    return list(formula.names)
+        names = parse_names(value or [])
+        return Formula(True, tuple((Factor(name),) for name in names)) if names else None
+    return parse_formula(value)
 
 
-def parse_covariates(design: Any, bounds: Any, levels: Any) -> tuple[Covariate, ...]:
+def parse_covariates(formula: Formula | None, bounds: Any, levels: Any) -> tuple[Covariate, ...]:
     """The covariates of --design with their public facts."""
-    wanted, numeric, categories = (
-        parse_design(design),
-        parse_named("bounds", bounds),
-        parse_named("levels", levels),
-    )
+    numeric, categories = parse_named("bounds", bounds), parse_named("levels", levels)
+    wanted = () if formula is None else formula.names
     for option, given in (("bounds", numeric), ("levels", categories)):
         stray = next((name for name in given if name not in wanted), None)
         if stray is not None:
             raise InvalidInput(f"--{option} names {stray!r}, which is not in --design; add it there or leave it out.")
+    for factor in () if formula is None else (each for term in formula.terms for each in term):
+        if factor.kind == "C" and factor.name not in categories:
+            raise InvalidInput(f"C({factor.name}) in --design needs --levels {factor.name}=first,second,...")
+        if factor.kind == "spline" and factor.name not in numeric:
+            raise InvalidInput(f"spline({factor.name}) in --design needs --bounds {factor.name}=LOW:HIGH.")
     return tuple(
         Covariate(
             name,

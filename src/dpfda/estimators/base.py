@@ -15,15 +15,16 @@ from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
 from dpfda.errors import (
+    BudgetExceeded,
     InsufficientBudgetWarning,
     InvalidInput,
-    LargeDeltaWarning,
     NotPrivateWarning,
     OwnerWarning,
 )  # fmt: skip
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.parameters import Parameters, refuse_searches
+from dpfda.estimators.promises import explain_delta, warn_of_large_delta, warn_of_smaller_promise
 from dpfda.estimators.totals import state_totals
 from dpfda.inference.coding import Coding, default_coding
 from dpfda.methods.run import Outcome, run_study
@@ -129,8 +130,9 @@ class CurveEstimator(FittedFunctions, Parameters):
         Parameters
         ----------
         X : Curves, Silo, a list of either, or a table
-            Raw `Curves` become a silo with this estimator's epsilon and delta; a `Silo` brings its own. Of a pandas, polars
-            or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
+            Raw `Curves` become a silo with this estimator's epsilon and delta. A `Silo` brings its own, which are the most
+            that a fit may spend there: of the two epsilons the smaller holds, and of the two deltas; `privacy_` states them.
+            Of a pandas, polars or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
             ``fit(df, id="pid", x="age", y="hdl")``.
         y_levels : sequence of str, optional
             Both values of a yes/no column of a table, that of 0 first; y is then 0 or 1, `y_bounds` must be (0, 1), and
@@ -159,11 +161,14 @@ class CurveEstimator(FittedFunctions, Parameters):
         terms = self.make_terms([silo.terms() for silo in silos], columns=silos[0].n_coefficients, **declared)
         plan = make_plan(terms)
         coding = self._make_coding(plan.scaling.design_bounds, silos[0].names)
-        _warn_of_large_delta(terms.silos)
+        warn_of_large_delta(terms.silos)
         warned = self._warn_if_insufficient(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
-        with one_blas_thread():
-            outcome = run_study(terms, InProcessTransport(silos), name, progress)
+        try:
+            with one_blas_thread():
+                outcome = run_study(terms, InProcessTransport(silos), name, progress)
+        except BudgetExceeded as refusal:
+            raise explain_delta(refusal, silos) from refusal
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.terms_, self.plan_ = terms, plan
@@ -278,7 +283,11 @@ class CurveEstimator(FittedFunctions, Parameters):
         silos = [item if isinstance(item, Silo) else self._make_silo(item) for item in items]
         if len({silo.n_coefficients for silo in silos}) != 1:
             raise InvalidInput("X holds silos whose design vectors have different lengths; give all the same columns.")
-        return [silo.in_fit(f"silo-{number}", self.random_state) for number, silo in enumerate(silos, start=1)]
+        warn_of_smaller_promise(silos, self.epsilon, self.delta)
+        return [
+            silo.in_fit(f"silo-{number}", self.random_state, self.epsilon, self.delta)
+            for number, silo in enumerate(silos, start=1)
+        ]
 
     def _make_silo(self, curves: Curves) -> Silo:
         """A silo for raw curves; unusable input is reported to its owner, who calls fit, before anything is spent."""
@@ -368,19 +377,6 @@ class CurveEstimator(FittedFunctions, Parameters):
         coding = self._make_coding(scaling.design_bounds, X.names)
         reason = not_private("least squares on the raw curves")
         return self.remember(basis, scaling, Outcome(fitted, None, False), reason, coding)
-
-
-def _warn_of_large_delta(silo_terms: Sequence[SiloTerms]) -> None:
-    """From public numbers alone, before anything is spent."""
-    for silo in silo_terms:
-        if silo.delta * silo.n >= 1:
-            warnings.warn(
-                f"delta={silo.delta:g} is large for {silo.n:,} subjects: this promise would permit publishing a whole "
-                "record; choose it far below one over the number of subjects.",
-                LargeDeltaWarning,
-                3,
-            )
-            return
 
 
 def _warn_of_assumed_points(silo_terms: Sequence[SiloTerms]) -> None:

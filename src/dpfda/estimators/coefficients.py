@@ -44,7 +44,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (d + 1, r)
-        One row per design column.
+        One row per design column; `names_` has their names.
     expected_error_ : ExpectedError or None
         The squared L2 error implied by the released quantities, summed over the functions: bias, sampling, privacy,
         total; None for methods without one.
@@ -82,6 +82,17 @@ class PrivateVaryingCoefficients(CurveEstimator):
 
     >>> model.predict([0.5], [[1, 0.2]]).round(1)
     array([0.2])
+
+    Without a profile `predict` is the mean of the reference profile; bands by column are of the coefficient functions.
+
+    >>> model.predict([0.4, 0.5, 0.6]).shape
+    (3,)
+    >>> low, high = model.band(0.95, x=[0.4, 0.5, 0.6])
+    >>> low.shape, model.names_
+    ((3, 2), ('intercept', 'column-1'))
+    >>> low, high = model.curve_.band(0.95, x=[0.4, 0.5, 0.6])
+    >>> low.shape
+    (3,)
     """
 
     def __init__(
@@ -142,14 +153,24 @@ class PrivateVaryingCoefficients(CurveEstimator):
     def band(
         self, level: float = 0.95, *, x: ArrayLike | None = None, simultaneous: bool = True
     ) -> tuple[Floats, Floats]:
-        """Lower and upper limits of every coefficient function at x: two arrays of shape (len(x), d + 1).
+        """Lower and upper limits of every COEFFICIENT function: two arrays of shape (len(x), d + 1), columns as in `names_`.
 
-        Each function's band holds it with probability `level`, over the whole domain if simultaneous.
+        They belong to `predict_coefficients(x)`, not to `predict(x)`: column 0 is the intercept, the mean where every
+        covariate is 0, which need not be possible. The band of a mean is ``curve_at(male=1).band(level, x)``, that of
+        `predict(x)` is ``curve_.band(level, x)``; both have two arrays of shape (len(x),).
+
+        Each function's band holds it with probability `level`, over the whole domain if simultaneous; x is 201 points of
+        the domain unless given.
         """
         return self._bands(level, x, simultaneous)
 
     def predict(self, x: ArrayLike, design: ArrayLike | None = None, **profile: Any) -> Floats:
-        """The expected y at x: of a profile by names, or for design rows G (one row per x, or one row for all)."""
+        """The expected y at x, an array of shape (len(x),).
+
+        Of a profile by names, ``predict(x, male=1, bmi=25)``: what is left out has its reference value, so that
+        ``predict(x)`` is the reference profile (`curve_`), not the intercept. Or for rows of the design G, its ones
+        included: one row for all x, or one row per x. Coefficient functions are `predict_coefficients(x)`.
+        """
         if design is None:
             return self.curve_at(**profile)(self._places(x))
         if profile:
@@ -157,7 +178,9 @@ class PrivateVaryingCoefficients(CurveEstimator):
         rows = np.atleast_2d(_validate.numeric("design", design))
         functions = self._functions(x)
         if rows.shape[1] != functions.shape[1] or rows.shape[0] not in (1, functions.shape[0]):
-            raise InvalidInput(f"design must have {functions.shape[1]} columns and one row, or one row per x.")
+            raise InvalidInput(
+                f"design must have {functions.shape[1]} columns ({', '.join(self.names_)}) and one row, or one row per x."
+            )
         product: Floats = (functions * rows).sum(axis=1)
         return product
 

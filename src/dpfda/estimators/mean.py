@@ -16,7 +16,8 @@ class PrivateMean(CurveEstimator):
     Parameters
     ----------
     epsilon, delta : float
-        The budget for raw curves. Unused when silos bring their own.
+        What a fit may spend; needed for raw curves. Silos bring their own, as the most that they allow: where both are
+        given, the smaller epsilon and the smaller delta hold.
     domain : (low, high)
         PUBLIC range of x.
     y_bounds : (low, high)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,8 @@ from dpfda.inference.coding import INTERCEPT, Coding
 from dpfda.inference.curve import ANYTHING, ReleasedCurve, simultaneous_bands
 from dpfda.inference.form import Form
 from dpfda.inference.law import Law
-from dpfda.inference.showing import curve_columns, draw_curve, make_frame
+from dpfda.inference.places import read_places, show_places
+from dpfda.inference.showing import curve_columns, draw_curve, draw_panels, make_frame
 
 
 class Answers:
@@ -26,6 +26,7 @@ class Answers:
     limits_: Interval = ANYTHING
     x_name: str = "x"
     y_name: str = "y"
+    x_origin: str | None = None  # the date from which x is counted in days, if it is a date
     estimand_: str = ""
     warnings_: tuple[str, ...] = ()
 
@@ -70,9 +71,9 @@ class Answers:
         return self._make(row, self.limits_ if column == "mean" else ANYTHING, label)
 
     def predict_coefficients(self, x: ArrayLike) -> Floats:
-        """All coefficient functions at x: an array of shape (len(x), number of columns)."""
+        """All coefficient functions at x: an array of shape (len(x), number of columns), one column for each of `names_`."""
         self.check_answers()
-        points = _validate.vector("x", np.atleast_1d(_validate.numeric("x", x)))
+        points = _validate.vector("x", read_places(x, self.x_origin))
         features = self.law_.features(self.law_.functions.unit(points), 0)
         return np.asarray(features @ self.law_.mean.T)
 
@@ -95,6 +96,7 @@ class Answers:
         columns: dict[str, Any] = {"curve": [name for name, part in parts for _ in part["x"]]}
         for key in parts[0][1]:
             columns[key] = np.concatenate([part[key] for _, part in parts])
+        columns["x"] = show_places(columns["x"], self.x_origin)
         return make_frame(columns)
 
     def tidy(self, x: ArrayLike | None = None, level: float = 0.95) -> Any:
@@ -109,19 +111,14 @@ class Answers:
         return write_summary(self, _validate.fraction("level", level))
 
     def plot(self, ax: Any = None, *, level: float = 0.95) -> Any:
-        """Draw all curves with matplotlib, a panel each; one curve goes onto `ax`. Returns the axes."""
+        """Draw all curves with matplotlib, a small panel each; onto `ax`, the first alone. Returns the axes."""
         curves = self.list_curves()
         if ax is not None or len(curves) == 1:
             return draw_curve(curves[0], ax, level)
-        import matplotlib.pyplot as plt
-
-        _, panels = plt.subplots(math.ceil(len(curves) / 2), 2, squeeze=False, layout="constrained")
-        for panel in panels.ravel()[len(curves) :]:
-            panel.set_visible(False)
-        return np.array([draw_curve(curve, panel, level) for curve, panel in zip(curves, panels.ravel(), strict=False)])
+        return draw_panels(curves, level)
 
     def _make(self, row: Floats, limits: Interval, name: str) -> ReleasedCurve:
-        return ReleasedCurve((Form(self.law_, {0: row}),), 0.0, limits, name, self.x_name, self.y_name)
+        return ReleasedCurve((Form(self.law_, {0: row}),), 0.0, limits, name, self.x_name, self.y_name, self.x_origin)
 
     def _name_profile(self, profile: dict[str, Any]) -> str:
         values = self.coding_.complete(profile)

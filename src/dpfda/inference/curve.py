@@ -16,6 +16,7 @@ from dpfda._typing import Floats, Interval
 from dpfda.errors import InvalidInput
 from dpfda.inference.critical import nodes, path_length, pointwise_critical, solve_critical
 from dpfda.inference.form import Form
+from dpfda.inference.places import read_places, write_place
 
 if TYPE_CHECKING:
     from dpfda.inference.extremum import Extremum
@@ -42,6 +43,8 @@ class ReleasedCurve:
         Between which the true function lies by definition, such as the bounds of y; bands end there.
     name, x_name, y_name : str
         For tables and figures.
+    x_origin : str, optional
+        The date from which x is counted in days: places are then shown as dates, and may be given as such.
 
     Notes
     -----
@@ -67,6 +70,7 @@ class ReleasedCurve:
     name: str = "curve"
     x_name: str = "x"
     y_name: str = "y"
+    x_origin: str | None = None
 
     @property
     def domain(self) -> Interval:
@@ -122,7 +126,7 @@ class ReleasedCurve:
         ends = self.unit([left, right])
         length = right - left
         forms = tuple(form.integral(*ends) for form in self.forms)
-        name = f"integral of {self.name} over {left:g} to {right:g}"
+        name = f"integral of {self.name} over {self.write_place(left)} to {self.write_place(right)}"
         limits = _times(self.limits, length)
         return ReleasedValue(replace(self, forms=forms, constant=self.constant * length, limits=limits, name=name))
 
@@ -130,7 +134,7 @@ class ReleasedCurve:
         """The average over [low, high], by default the whole domain."""
         left, right = self._interval(low, high)
         value = self.integral(left, right) / (right - left)
-        return value.rename(f"average of {self.name} over {left:g} to {right:g}")
+        return value.rename(f"average of {self.name} over {self.write_place(left)} to {self.write_place(right)}")
 
     def is_zero(self, level: float = 0.95) -> CurveTest:
         """Test that the curve is zero everywhere; says where it is not."""
@@ -225,8 +229,8 @@ class ReleasedCurve:
         return write_curve_html(self)
 
     def __repr__(self) -> str:
-        low, high = self.domain
-        return f"ReleasedCurve({self.name!r}, {self.y_name} over {self.x_name} in {low:g} to {high:g})"
+        low, high = map(self.write_place, self.domain)
+        return f"ReleasedCurve({self.name!r}, {self.y_name} over {self.x_name} in {low} to {high})"
 
     # What the questions are computed from.
 
@@ -260,13 +264,17 @@ class ReleasedCurve:
 
     def unit(self, x: ArrayLike) -> Floats:
         """From the domain to [0, 1]."""
-        return self.forms[0].law.functions.unit(np.atleast_1d(_validate.numeric("x", x)))
+        return self.forms[0].law.functions.unit(read_places(x, self.x_origin))
 
     def grid(self, x: ArrayLike | None) -> Floats:
         """The points x, or 201 of the domain."""
         if x is None:
             return np.linspace(*self.domain, GRID_POINTS)
-        return _validate.vector("x", np.atleast_1d(_validate.numeric("x", x)))
+        return _validate.vector("x", read_places(x, self.x_origin))
+
+    def write_place(self, x: float) -> str:
+        """A place to read: a number, or a date."""
+        return f"{x:g}" if self.x_origin is None else write_place(x, self.x_origin)
 
     def features_unit(self, u: Floats) -> Floats:
         """Rows whose product with `coefficients`, plus the constant, is the curve at u."""
@@ -283,8 +291,11 @@ class ReleasedCurve:
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
     def _interval(self, low: float | None, high: float | None) -> Interval:
-        left, right = self.domain
-        return _validate.interval("(low, high)", (left if low is None else low, right if high is None else high))
+        ends = [
+            end if given is None else read_places(given, self.x_origin)[0]
+            for end, given in zip(self.domain, (low, high), strict=True)
+        ]
+        return _validate.interval("(low, high)", ends)
 
     def _combine(self, other: Any, sign: float, independent: bool) -> ReleasedCurve:
         from dpfda.inference.value import ReleasedValue

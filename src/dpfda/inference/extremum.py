@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ from scipy.special import erfcinv
 
 from dpfda._typing import Floats, Interval
 from dpfda.inference.critical import KNOWN, solve_one_sided
-from dpfda.inference.hypotheses import write_place
+from dpfda.inference.places import write_place
 
 if TYPE_CHECKING:
     from dpfda.inference.curve import ReleasedCurve
@@ -44,6 +45,8 @@ class Extremum:
         Probability with which `intervals` hold the true place.
     intervals : tuple of (low, high)
         The confidence set.
+    x_origin : str or None
+        The date from which places are counted in days, if x is a date.
     """
 
     kind: str
@@ -51,12 +54,13 @@ class Extremum:
     value: float
     level: float
     intervals: tuple[Interval, ...]
+    x_origin: str | None = None
 
     def __contains__(self, x: float) -> bool:
         return any(low <= x <= high for low, high in self.intervals)
 
     def __repr__(self) -> str:
-        return self.describe(write_place)
+        return self.describe(partial(write_place, origin=self.x_origin))
 
     def describe(self, write: Callable[[float], str]) -> str:
         """In words, places written by `write`."""
@@ -81,7 +85,7 @@ def find_extremum(curve: ReleasedCurve, level: float, sign: float) -> Extremum:
     intervals = tuple((low + (high - low) * left, low + (high - low) * right) for left, right in _runs(cells))
     kind = "maximum" if sign > 0 else "minimum"
     place = low + (high - low) * float(u[best])
-    return Extremum(kind, place, float(curve([place])[0]), level, intervals)
+    return Extremum(kind, place, float(curve([place])[0]), level, intervals, curve.x_origin)
 
 
 def _not_exceeded(curve: ReleasedCurve, u: Floats, values: Floats, alpha: float) -> NDArray[np.bool_]:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.inference.critical import KNOWN, exceedance, nodes
+from dpfda.inference.places import write_place
 
 if TYPE_CHECKING:
     from dpfda.inference.curve import ReleasedCurve
 
 _HALVINGS = 60
-
-
-def write_place(x: float) -> str:
-    """A place as a number of four digits."""
-    return f"{x:.4g}"
 
 
 @dataclass(frozen=True)
@@ -54,6 +51,8 @@ class CurveTest:
         Of `intervals`.
     intervals : tuple of Excluded
         Where the simultaneous band of this level excludes the hypothesis.
+    x_origin : str or None
+        The date from which places are counted in days, if x is a date.
     """
 
     hypothesis: str
@@ -61,6 +60,7 @@ class CurveTest:
     statistic: float
     level: float
     intervals: tuple[Excluded, ...]
+    x_origin: str | None = None
 
     @property
     def rejected(self) -> bool:
@@ -71,7 +71,7 @@ class CurveTest:
         return not self.rejected
 
     def __repr__(self) -> str:
-        return self.describe(write_place)
+        return self.describe(partial(write_place, origin=self.x_origin))
 
     def describe(self, write: Callable[[float], str]) -> str:
         """In words, places written by `write`."""
@@ -87,7 +87,8 @@ def judge_zero(curve: ReleasedCurve, level: float, hypothesis: str) -> CurveTest
     statistic = float(np.abs(ratios).max())
     c = curve.critical_value(level)
     p_value = exceedance(statistic, np.array([curve.path_length]))
-    return CurveTest(hypothesis, p_value, statistic, level, tuple(_find_intervals(curve, u, ratios, c)))
+    intervals = tuple(_find_intervals(curve, u, ratios, c))
+    return CurveTest(hypothesis, p_value, statistic, level, intervals, curve.x_origin)
 
 
 def _ratios(curve: ReleasedCurve, u: Floats) -> Floats:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +13,13 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
+from dpfda.inference.places import show_places
 
 if TYPE_CHECKING:
     from dpfda.inference.curve import ReleasedCurve
 
 COLOUR = "#1b6ca8"
-_ROWS = 9
+_ROWS, _TITLE_WIDTH, _DATE_TICKS = 9, 34, 7
 
 
 def make_frame(columns: Mapping[str, Any]) -> Any:
@@ -28,8 +31,8 @@ def make_frame(columns: Mapping[str, Any]) -> Any:
 
 
 def make_curve_frame(curve: ReleasedCurve, x: Floats, level: float) -> Any:
-    """One row for each x."""
-    return make_frame(curve_columns(curve, x, level))
+    """One row for each x; dates as dates."""
+    return make_frame({**curve_columns(curve, x, level), "x": show_places(x, curve.x_origin)})
 
 
 def curve_columns(curve: ReleasedCurve, x: Floats, level: float) -> dict[str, Floats]:
@@ -48,14 +51,49 @@ def draw_curve(curve: ReleasedCurve, ax: Any, level: float) -> Any:
 
         ax = plt.subplots(layout="constrained")[1]
     x = curve.grid(None)
-    (line,) = ax.plot(x, curve(x), linewidth=2, label=curve.name)
+    shown: Any = show_places(x, curve.x_origin)
+    (line,) = ax.plot(shown, curve(x), linewidth=2, label=curve.name)
     if curve.has_band:
         lower, upper = curve.band(level, x)
-        ax.fill_between(x, lower, upper, color=line.get_color(), alpha=0.18, linewidth=0, label=f"{level:.0%} band")
+        ax.fill_between(shown, lower, upper, color=line.get_color(), alpha=0.18, linewidth=0, label=f"{level:.0%} band")
     ax.set(xlabel=curve.x_name, ylabel=curve.y_name)
+    if curve.x_origin is not None:
+        show_dates(ax)
     ax.margins(x=0)
     ax.legend(frameon=False)
     return ax
+
+
+def show_dates(ax: Any) -> None:
+    """An axis of dates whose ticks do not collide."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(minticks=3, maxticks=_DATE_TICKS)  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+
+
+def draw_panels(curves: Sequence[ReleasedCurve], level: float) -> Any:
+    """Small multiples: one panel of the same size for each curve under its name, three in a row; their axes."""
+    import matplotlib.pyplot as plt
+
+    columns = min(len(curves), 2 if len(curves) <= 4 else 3)
+    rows = math.ceil(len(curves) / columns)
+    figure, panels = plt.subplots(
+        rows, columns, squeeze=False, figsize=(3.6 * columns, 2.7 * rows), layout="constrained"
+    )
+    for panel in panels.ravel()[len(curves) :]:
+        panel.set_visible(False)
+    for number, (curve, panel) in enumerate(zip(curves, panels.ravel(), strict=False)):
+        draw_curve(curve, panel, level)
+        panel.get_legend().remove()
+        panel.set_title("\n".join(textwrap.wrap(curve.name, _TITLE_WIDTH)), fontsize="medium")
+        panel.set_ylabel(curve.y_name if number % columns == 0 else "")
+        panel.tick_params(labelsize="small")
+        if number:  # effects are judged against zero
+            panel.axhline(0.0, color="0.6", linewidth=0.8, zorder=0)
+    figure.suptitle(f"{level:.0%} bands" if curves[0].has_band else "")
+    return panels.ravel()[: len(curves)]
 
 
 def write_curve_html(curve: ReleasedCurve, level: float = 0.95) -> str:
@@ -64,8 +102,8 @@ def write_curve_html(curve: ReleasedCurve, level: float = 0.95) -> str:
     columns = curve_columns(curve, x, level)
     head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in columns)
     rows = "".join(
-        "<tr>" + "".join(f"<td>{value:.4g}</td>" for value in row) + "</tr>"
-        for row in zip(*columns.values(), strict=True)
+        f"<tr><td>{curve.write_place(place)}</td>" + "".join(f"<td>{value:.4g}</td>" for value in row) + "</tr>"
+        for place, *row in zip(*columns.values(), strict=True)
     )
     note = f"{level:.0%} simultaneous band" if curve.has_band else "no band: this method has none"
     return f"<table><caption>{escape(curve.name)}, {note}</caption><tr>{head}</tr>{rows}</table>"

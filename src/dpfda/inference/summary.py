@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpfda.inference.places import write_place
 from dpfda.inference.showing import write_table
 
 if TYPE_CHECKING:
@@ -31,13 +32,13 @@ def write_summary(answers: Answers, level: float) -> str:
     curves = answers.list_curves()
     mean = answers.coding_.is_mean
     title = f"{'Mean' if mean else 'Varying coefficients'} of {answers.y_name} over {answers.x_name}"
-    low, high = curves[0].domain
+    low, high = map(curves[0].write_place, curves[0].domain)
     parts = [
         title,
         "=" * _WIDTH,
         *_wrap([answers.estimand_] if answers.estimand_ else []),
         *_wrap([f"Warning: {sentence}" for sentence in answers.warnings_]),
-        f"Domain of {answers.x_name}: {low:g} to {high:g}.",
+        f"Domain of {answers.x_name}: {low} to {high}.",
         "-" * _WIDTH,
         write_table(_table_of_curves(curves, level)),
         "-" * _WIDTH,
@@ -77,7 +78,8 @@ def _median_half(curve: ReleasedCurve, level: float) -> float:
 
 def _table_of_values(curve: ReleasedCurve, level: float) -> dict[str, list[str]]:
     x = np.linspace(*curve.domain, _PLACES)
-    table = {curve.x_name: [_number(value) for value in x], "estimate": [_number(value) for value in curve(x)]}
+    places = [write_place(value, curve.x_origin) for value in x]
+    table = {curve.x_name: places, "estimate": [_number(value) for value in curve(x)]}
     if curve.has_band:
         lower, upper = curve.band(level, x)
         table["s.e."] = [_number(value) for value in curve.standard_error(x)]

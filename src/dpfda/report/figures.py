@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpfda.inference.places import show_places
+from dpfda.inference.showing import show_dates
 from dpfda.report.chart import choose_y_range
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def draw_document(document: dict[str, Any]) -> Figure:
 
 
 def _draw_function(axes: Any, document: dict[str, Any], function: dict[str, Any]) -> None:
-    grid = np.asarray(document["grid"])
+    grid: Any = show_places(np.asarray(document["grid"]), document["study"]["x_origin"])
     if function["low"] is not None:
         low, high = (np.asarray(function[side], dtype=np.float64) for side in ("low", "high"))
         bottom, top = choose_y_range(function)
@@ -79,6 +81,8 @@ def _draw_function(axes: Any, document: dict[str, Any], function: dict[str, Any]
         label = f"{document['study']['level']:.0%} simultaneous band"
         axes.fill_between(grid, low, high, color=PRIVATE, alpha=0.18, linewidth=0, label=label)
     axes.plot(grid, function["values"], color=PRIVATE, linewidth=2, label="private estimate")
+    if document["study"]["x_origin"] is not None:
+        show_dates(axes)
     axes.margins(x=0)
     axes.set_ylim(*choose_y_range(function))
     axes.grid(alpha=0.25)

@@ -43,7 +43,7 @@ class Result(ModelAnswers):
     def __init__(self, document: Document) -> None:
         study = document["study"]
         super().__init__(document["model"], x_name=study["x"], y_name=study["y"])
-        self.document = document
+        self.document, self.x_origin = document, study["x_origin"]
         self.estimand_, self.warnings_ = document["estimand"], tuple(document["warnings"])
         self.privacy_ = document["privacy"]
 

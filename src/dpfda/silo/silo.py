@@ -47,7 +47,8 @@ class Silo:
     curves : Curves or CurveSource
         The raw data. One curve is one protected subject.
     epsilon, delta : float
-        The most that one study may spend here, for the whole transcript.
+        The most that one study may spend here, for the whole transcript. An estimator with a smaller epsilon or delta of
+        its own spends no more than that; a larger one changes nothing.
     name : str, optional
         How plans and ledgers call this silo; numbered by position in `fit` when left out.
     points_per_curve : float, optional
@@ -138,11 +139,20 @@ class Silo:
         """The public names of the design columns, where a table gave them."""
         return getattr(self._curves, "names", ())
 
-    def in_fit(self, name: str, random_state: int | None) -> Silo:
-        """The silo as one call of `fit` sees it: numbered if unnamed, seeded if asked; same curves, same ledger."""
+    def in_fit(
+        self, name: str, random_state: int | None, epsilon: float | None = None, delta: float | None = None
+    ) -> Silo:
+        """The silo as one call of `fit` sees it: numbered if unnamed, seeded if asked; same curves, same ledger.
+
+        `epsilon` and `delta` are what the fit may spend: they lower what this silo promises for a study, never raise it.
+        """
         view = copy.copy(self)
         view._name = name if self._name is None else self._name
         view._studies = {}
+        if epsilon is not None:
+            view.epsilon = min(self.epsilon, _validate.positive("epsilon", epsilon))
+        if delta is not None:
+            view.delta = min(self.delta, _validate.fraction("delta", delta))
         if random_state is not None:
             view._seed = self._checked_seed(random_state)
         return view

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import warnings
 
 import numpy as np
 import pytest
-from cli_helpers import dpfda
+from cli_helpers import COLUMNS, PUBLIC, dpfda, fund, visits
 
 from dpfda import PrivateVaryingCoefficients
 from dpfda.cli.commands.ask import parse_profile
@@ -72,3 +73,23 @@ def test_mistakes_are_one_sentence(result, capsys, options, sentence) -> None:
 
 def test_profiles_are_names_and_values() -> None:
     assert parse_profile("curve", "male=1, arm = B") == {"male": "1", "arm": "B"}
+
+
+def test_a_design_with_products_and_splines_is_fitted_and_asked_on_the_command_line(
+    tmp_path, capsys, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = visits(tmp_path / "visits.csv", subjects=300)
+    fund(table, 8)
+    design = ["--design", "1 + male*C(smoker)", "--bounds", "male=0:1", "--levels", "smoker=never,former,current"]
+    options = [*COLUMNS, *PUBLIC, "--epsilon", "8", "--delta", "1e-5"]
+    ran = dpfda(capsys, "fit", table, *options, *design, "--json", "result.json", "--report", "r.html")
+    assert ran.code == 0, ran.err
+    found = load("result.json")
+    expected = ("intercept", "male", "smoker: former", "smoker: current", "male:smoker: former", "male:smoker: current")
+    assert found.names_ == expected
+    row = found.coding_.row({"male": 1, "smoker": "current"})
+    np.testing.assert_array_equal(row, [1, 1, 0, 1, 0, 1])
+    assert dpfda(capsys, "ask", "result.json", "--curve", "male=1,smoker=former", "--minus", "male=0").code == 0
+    debit = json.loads(dpfda(capsys, "budget", "log", table, "--json").out.splitlines()[0])
+    assert "male" not in json.dumps({**debit, "silo": ""}), "no formula text goes into terms"

@@ -211,6 +211,18 @@ def test_a_large_delta_is_spent_if_it_is_meant(tmp_path, capsys) -> None:
     assert ran.err.count("is large for 12 subjects") == 1
 
 
+def test_a_delta_that_promises_nothing_is_what_is_wrong(tmp_path, capsys) -> None:
+    table = visits(tmp_path / "visits.csv", subjects=12)
+    fund(table)
+    ran = dpfda(capsys, "fit", table, *without("--delta", "--delta", "0.5"), "--yes")
+    assert ran.code == USER
+    assert "--delta must be far below one over the number of subjects" in ran.complaints[0]
+    refused = dpfda(capsys, "budget", "init", "--ledger", "b.ledger", "--epsilon", "1", "--delta", "0.5")
+    assert refused.code == USER
+    assert not Path("b.ledger").exists()
+    assert Ledger.open(f"{table}.ledger").spent().debits == 0
+
+
 def test_the_only_ledger_of_a_folder_needs_no_name(tmp_path, capsys) -> None:
     table = visits(tmp_path / "visits.csv", subjects=12)
     fund(table)

@@ -131,6 +131,13 @@ def test_a_budget_that_does_not_reach_is_refused_with_what_would_fit() -> None:
     assert make_budget_change(choice, ledger.spent(), ledger.spent()).total_epsilon == 0.5
 
 
+def test_a_delta_above_the_ledgers_is_what_is_wrong() -> None:
+    ledger, choice = Ledger.in_memory(1.0, 1e-5), LedgerChoice("visits.ledger")
+    with pytest.raises(BudgetExceeded, match=r"--delta 0\.1 is above the delta = 1e-05 of visits.ledger") as refused:
+        refuse_overspending(ledger, choice, 1.0, 0.1)
+    assert "used up" not in str(refused.value)
+
+
 def test_a_delta_that_would_publish_somebody_is_refused_unless_it_is_meant(capsys: pytest.CaptureFixture[str]) -> None:
     confirm_large_delta(1e-5, 1000, Terminal())
     assert capsys.readouterr().err == ""

@@ -23,7 +23,7 @@ def test_names_are_separated_by_commas() -> None:
 
 def test_facts_about_a_covariate_that_is_not_in_the_design_are_refused() -> None:
     with pytest.raises(InvalidInput, match="bmi"):
-        parsing.parse_covariates("age", ["age=20:90", "bmi=10:70"], None)
+        parsing.parse_covariates(parsing.parse_design("age"), ["age=20:90", "bmi=10:70"], None)
 
 
 def test_what_is_typed_wins_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:

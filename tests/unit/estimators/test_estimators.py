@@ -19,6 +19,7 @@ from dpfda import (
     Curves,
     InsufficientBudgetWarning,
     InvalidInput,
+    Ledger,
     NotPrivateWarning,
     PrivateMean,
     PrivateVaryingCoefficients,
@@ -194,6 +195,26 @@ def test_predict_with_design():
     for wrong in ([1.0, 0.5], np.ones((30, 3)), np.ones((31, 4)), "abc"):
         with pytest.raises(InvalidInput, match="design"):
             estimator.predict(GRID, wrong)
+
+
+def test_predict_is_the_reference_profile_and_band_the_coefficient_functions():
+    options = {"design_bounds": None, "covariates": {"a": (-1, 1), "b": {"bounds": (0, 2), "reference": 0.5}}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimator = make(PrivateVaryingCoefficients, method="adaptive", **options).fit(
+            curves(PrivateVaryingCoefficients)
+        )
+    functions = estimator.predict_coefficients(GRID)
+    assert_allclose(estimator.predict(GRID), np.clip(functions @ [1, 0, 0.5], -6, 6), atol=1e-12)
+    low, high = estimator.band(0.9, x=GRID)
+    assert low.shape == high.shape == (31, 3)
+    assert estimator.names_ == ("intercept", "a", "b")
+    assert_allclose((low + high) / 2, functions, atol=1e-9)
+    low, high = estimator.curve_.band(0.9, x=GRID)
+    assert low.shape == high.shape == (31,)
+    assert ((low <= estimator.predict(GRID)) & (estimator.predict(GRID) <= high)).all()
+    with pytest.raises(InvalidInput, match=r"3 columns \(intercept, a, b\)"):
+        estimator.predict(GRID, [1.0, 0.5])
 
 
 @pytest.mark.parametrize("x", [[-0.1], [10.1], [math.nan], ["a"], [[1.0, 2.0]]])
@@ -395,6 +416,68 @@ def test_refitting_a_silo_ends_at_its_budget():
         for _ in range(20):
             estimator.fit(silo)
     assert silo.ledger.spent().epsilon <= 1.0
+
+
+def mean_of_silos(silos, **kwargs):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit = PrivateMean(domain=(0, 10), y_bounds=(-6, 6), **kwargs).fit(silos)
+    return fit, [str(warning.message) for warning in caught if "allows for one study" in str(warning.message)]
+
+
+def test_an_estimator_lowers_what_a_silo_allows():
+    silo = Silo(curves(PrivateMean), epsilon=3, delta=1e-4)
+    fit, said = mean_of_silos(silo, epsilon=0.1, delta=1e-5)
+    assert (fit.privacy_.epsilon, fit.privacy_.delta) == (0.1, 1e-5)
+    assert silo.ledger.spent().epsilon < 0.1
+    assert (silo.epsilon, silo.delta) == (3, 1e-4), "the silo itself is as it was"
+    assert said == []
+    again, _ = mean_of_silos(silo, epsilon=2.5)
+    assert (again.privacy_.epsilon, again.privacy_.delta) == (2.5, 1e-4)
+    assert 2 < silo.ledger.spent().epsilon <= 3
+
+
+def test_a_silo_never_spends_more_than_it_allows_whatever_the_estimator_asks():
+    silos = [
+        Silo(curves(PrivateMean), epsilon=1, delta=1e-4, name="north"),
+        Silo(curves(PrivateMean, seed=1), epsilon=0.2, delta=1e-6, name="south"),
+    ]
+    fit, said = mean_of_silos(silos, epsilon=0.5, delta=1e-3)
+    assert [(silo.epsilon, silo.delta) for silo in fit.privacy_.silos] == [(0.5, 1e-4), (0.2, 1e-6)]
+    assert len(said) == 1
+    assert said[0].startswith("delta=0.001 is more than the 0.0001 that silo 'north' allows for one study")
+
+
+def test_silos_spend_their_own_where_the_estimator_states_nothing():
+    silos = [Silo(curves(PrivateMean), epsilon=1, delta=1e-4), Silo(curves(PrivateMean), epsilon=0.2, delta=1e-6)]
+    fit, said = mean_of_silos(silos)
+    assert [(silo.epsilon, silo.delta) for silo in fit.privacy_.silos] == [(1, 1e-4), (0.2, 1e-6)]
+    assert said == []
+
+
+@pytest.mark.parametrize("delta", [0.11, 0.5, 0.99])
+def test_a_delta_that_promises_nothing_is_refused(delta):
+    silo = Silo(curves(PrivateMean), epsilon=1, delta=delta)
+    for data, own in ((silo, {}), (curves(PrivateMean), {"epsilon": 1, "delta": delta})):
+        with pytest.raises(InvalidInput, match=r"delta must be far below one over the number of subjects"):
+            PrivateMean(domain=(0, 10), y_bounds=(-6, 6), **own).fit(data)
+    assert silo.ledger.spent().debits == 0
+
+
+def test_a_delta_of_a_tenth_warns():
+    with pytest.warns(dpfda.LargeDeltaWarning, match="large for 80 subjects"):
+        PrivateMean(1, 0.1, domain=(0, 10), y_bounds=(-6, 6)).fit(curves(PrivateMean))
+
+
+def test_a_delta_above_that_of_the_ledger_is_named():
+    ledger = Ledger.in_memory(1, 1e-5)
+    silo = Silo(curves(PrivateMean), epsilon=1, delta=0.01, ledger=ledger)
+    with pytest.raises(BudgetExceeded, match=r"delta=0.01 of silo 'silo-1' is above the delta = 1e-05 of its ledger"):
+        PrivateMean(domain=(0, 10), y_bounds=(-6, 6)).fit(silo)
+    assert ledger.spent().debits == 0
+    PrivateMean(delta=1e-5, domain=(0, 10), y_bounds=(-6, 6)).fit(silo)
+    with pytest.raises(BudgetExceeded, match=r"This would bring what is spent"):
+        PrivateMean(delta=1e-5, domain=(0, 10), y_bounds=(-6, 6)).fit(silo)
 
 
 def test_warning_classes_are_user_warnings():

@@ -53,6 +53,46 @@ def test_pictures_show_curve_and_band() -> None:
     plt.close("all")
 
 
+def test_many_functions_are_small_multiples_under_their_names() -> None:
+    import matplotlib.pyplot as plt
+
+    known = make_known(a=(0, 1), b=(0, 1), c=(0, 1), d=(0, 1))
+    axes = known.plot()
+    assert [panel.get_title() for panel in axes] == ["mean at a=0, b=0, c=0, d=0", "a", "b", "c", "d"]
+    assert all(panel.get_legend() is None for panel in axes)
+    width, height = axes[0].figure.get_size_inches()
+    assert (width, height) == (3 * 3.6, 2 * 2.7)
+    plt.close("all")
+
+
+def test_days_from_a_date_are_dates_everywhere() -> None:
+    import matplotlib.pyplot as plt
+
+    days, dates = make_known(male=(0, 1)), make_known(male=(0, 1))
+    dates.x_origin = "2018-03-01"
+    low, high = days.curve_.domain
+    first, last = np.datetime64("2018-03-01") + np.array([np.floor(low), np.ceil(high)], dtype="timedelta64[D]")
+    assert f"{first} to {last}" in repr(dates.curve_)
+    assert f"{first} to {last}" in dates.summary()
+    middle = np.datetime64("2018-03-01T12:00:00")
+    assert dates.curve_([middle])[0] == days.curve_([0.5])[0]
+    assert dates.predict_coefficients(["2018-03-01"]).tolist() == days.predict_coefficients([0.0]).tolist()
+    assert dates.tidy([0.5])["x"].tolist() == [pd.Timestamp(middle)] * 2
+    assert dates.curve_.to_frame([middle])["x"].tolist() == [pd.Timestamp(middle)]
+    assert dates.curve_.mean_over("2018-03-01", "2018-03-02").estimate == days.curve_.mean_over().estimate
+    assert "over 2018-03-01 to 2018-03-02" in dates.curve_.mean_over().name
+    assert "at 2018-03-0" in repr(dates.curve_.argmax())
+    assert "2018-03-01" in dates.curve_._repr_html_()
+    axes = dates.curve_.plot()
+    axes.figure.canvas.draw()
+    assert "2018" in axes.xaxis.get_offset_text().get_text()
+    plt.close("all")
+    with pytest.raises(InvalidInput, match="numbers, or dates such as 2018-03-01"):
+        dates.curve_(["tomorrow"])
+    with pytest.raises(InvalidInput, match="x"):
+        days.curve_([middle])
+
+
 def test_text_says_what_was_estimated() -> None:
     known = make_known(male=(0, 1))
     known.estimand_ = summary.write_estimand("hdl", "age", (0, 150))

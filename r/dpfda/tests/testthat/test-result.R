@@ -14,6 +14,23 @@ test_that("a result file is read, printed and summarised", {
   expect_named(predict(result, c(0.2, 0.4), male = 1), c("x", "estimate", "standard_error", "lower", "upper"))
 })
 
+test_that("days from a date are shown and taken as dates", {
+  document <- jsonlite::fromJSON(golden("15.json"), simplifyVector = FALSE)
+  days <- dp_result(document)
+  document$study$x_origin <- "2018-03-01"
+  result <- dp_result(document)
+  curve <- curve_at(result, dose = 1)
+  when <- as.Date("2018-03-01") + c(100, 300)
+  expect_equal(predict(curve, when)$estimate, predict(curve_at(days, dose = 1), c(100, 300))$estimate)
+  expect_equal(predict(curve, format(when))$x, when)
+  expect_s3_class(band(curve)$x, "Date")
+  expect_s3_class(argmax(curve)$x, "Date")
+  expect_output(print(argmax(curve)), "at 20[0-9]{2}-[0-9]{2}-[0-9]{2} ")
+  expect_output(print(curve), "in 2018-")
+  expect_equal(average(curve, when[1], when[2])$estimate, average(curve_at(days, dose = 1), 100, 300)$estimate)
+  expect_error(predict(curve_at(days, dose = 1), "2018-03-01"), "must hold numbers")
+})
+
 test_that("a report holds its result", {
   page <- tempfile(fileext = ".html")
   text <- paste(readLines(golden("06.json")), collapse = "\n")

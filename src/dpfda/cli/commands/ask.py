@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 app = new_app()
 
-_ROWS, _DATES = 9, 6
+_ROWS = 9
 _EXAMPLES = example(
     "dpfda ask result.json --curve male=1,bmi=25 --minus male=0,bmi=25 --level 0.9 --figure men-women.png",
     "dpfda ask result.json --effect bmi --derivative --csv slope.csv",
@@ -175,21 +175,17 @@ def _write_files(
         ]
         written.append(write_whole(csv, ("\n".join(lines) + "\n").encode()))
     if figure is not None:
-        written.append(write_whole(figure, _draw(curve, level, axis, figure)))
+        written.append(write_whole(figure, _draw(curve, level, figure)))
     return written
 
 
-def _draw(curve: ReleasedCurve, level: float, axis: Axis, target: str) -> bytes:
+def _draw(curve: ReleasedCurve, level: float, target: str) -> bytes:
     from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
 
     from dpfda.report.figures import encode_figure
 
     figure = Figure(figsize=(8, 4.8), dpi=120, layout="constrained")
-    axes = curve.plot(figure.add_subplot(), level=level)
-    if axis.origin is not None:
-        axes.xaxis.set_major_formatter(lambda x, _: axis.write(x))
-        axes.xaxis.set_major_locator(MaxNLocator(_DATES))
+    curve.plot(figure.add_subplot(), level=level)
     return encode_figure(figure, target.rpartition(".")[2].lower())
 
 

@@ -39,10 +39,11 @@ def init(
     from dpfda import _validate
     from dpfda.cli.ledger_choice import describe_new_ledger
     from dpfda.errors import InvalidInput
+    from dpfda.estimators.promises import refuse_absurd_delta
     from dpfda.privacy.ledger.ledger import Ledger
 
     _validate.positive("--epsilon", epsilon)
-    _validate.fraction("--delta", delta)
+    refuse_absurd_delta("--delta", delta)
     choice = _choice(ledger, data, new=True)
     choice.refuse_folder()
     if not choice.is_url and choice.exists:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables import load_curves
-from dpfda.curves.tables.loading import Loaded, name_functions
+from dpfda.curves.tables.loading import Loaded
 
 if TYPE_CHECKING:
     from dpfda.cli.fit.request import FitRequest
@@ -21,4 +21,4 @@ def read_table(request: FitRequest, advance: Progress) -> Loaded:
 
     source = request.source
     spread = DaskCurves.from_source(engine, source.location, request.reading, query=source.query, scratch=scratch)
-    return Loaded(spread, name_functions(request.reading), spread.owner_notes, spread.owner_doubts)
+    return Loaded(spread, request.reading.functions, spread.owner_notes, spread.owner_doubts)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def set_first_budget(request: FitRequest, terminal: Terminal) -> None:
     """Ask for the total, say what it means, and make the ledger; no total is suggested."""
+    from dpfda.estimators.promises import refuse_absurd_delta
     from dpfda.privacy.accounting import mu_for
     from dpfda.privacy.ledger.ledger import Ledger
 
@@ -27,7 +28,7 @@ def set_first_budget(request: FitRequest, terminal: Terminal) -> None:
         "what was spent."
     )
     epsilon = _validate.positive("The total epsilon", _ask("Total epsilon of all studies"))
-    delta = _validate.fraction("The total delta", _ask("Total delta of all studies", default=request.delta))
+    delta = refuse_absurd_delta("The total delta", _ask("Total delta of all studies", default=request.delta))
     if mu_for(epsilon, delta) < mu_for(request.epsilon, request.delta):
         raise InvalidInput(
             f"A total of epsilon = {epsilon:g} at delta = {delta:g} cannot cover this study, which asks for epsilon = "

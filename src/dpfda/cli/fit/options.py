@@ -51,7 +51,12 @@ Engine = Annotated[
     str | None, _option("--engine", DATA, "Dask scheduler whose workers read the table: tls://head:8786.")
 ]
 Design = Annotated[
-    str | None, _option("--design", MODEL, "Covariates a,b,c or a + C(b): coefficient curves, not a mean.")
+    str | None,
+    _option(
+        "--design",
+        MODEL,
+        "Covariates a,b,c, or a formula: 1 + a + C(b) + a:b + spline(a, 30, 50). Coefficient curves, not a mean.",
+    ),
 ]
 Bounds = Annotated[list[str] | None, _option("--bounds", MODEL, "PUBLIC bounds of a numeric covariate: NAME=LOW:HIGH.")]
 Levels = Annotated[

@@ -46,8 +46,12 @@ class FitRequest:
         public = {"domain": self.reading.domain.interval, "y_bounds": self.reading.y_bounds, **self.options}
         if not self.reading.covariates:
             return PrivateMean(self.epsilon, self.delta, **public)
-        bounds = [pair for covariate in self.reading.covariates for pair in covariate.column_bounds]
-        return PrivateVaryingCoefficients(self.epsilon, self.delta, design_bounds=bounds, **public)
+        if self.reading.design is None:
+            bounds = [pair for covariate in self.reading.covariates for pair in covariate.column_bounds]
+            return PrivateVaryingCoefficients(self.epsilon, self.delta, design_bounds=bounds, **public)
+        design = self.reading.design
+        public |= {"covariates": design.covariates, "design": design.formula, "intercept": design.parsed.intercept}
+        return PrivateVaryingCoefficients(self.epsilon, self.delta, **public)
 
     def study(self, loaded: Loaded) -> StudyDescription:
         """The public description of what is fitted."""
@@ -75,6 +79,8 @@ class FitRequest:
 
 def make_request(settings: Mapping[str, Any]) -> FitRequest:
     """Check the settings; every mistake is one sentence."""
+    from dpfda.estimators.promises import refuse_absurd_delta
+
     settings = declare_two_values(settings)
     missing = [f"--{name}" for name in ("domain", "y-bounds", "epsilon", "delta") if settings[name] is None]
     if settings["source"] is None:
@@ -87,7 +93,7 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
     if settings["basis"] is None:
         settings = {**settings, "basis": default_basis(settings["method"])}
     epsilon = _validate.positive("--epsilon", _number("epsilon", settings))
-    delta = _validate.fraction("--delta", _number("delta", settings))
+    delta = refuse_absurd_delta("--delta", _number("delta", settings))
     source = find_source(str(settings["source"]), settings["query"], settings["sheet"])
     outputs = _outputs(settings)
     outputs.check()
@@ -120,10 +126,13 @@ def _reading(settings: Mapping[str, Any]) -> Reading:
     _validate.choice("--decimal", settings["decimal"], ("point", "comma"))
     _validate.choice("--duplicates", settings["duplicates"], ("refuse", "drop", "keep"))
     _validate.choice("--outside", settings["outside"], ("drop", "refuse"))
+    formula = parsing.parse_design(settings["design"])
+    written = formula is not None and not (formula.is_plain and formula.intercept)
     return Reading(
         domain=parsing.parse_domain(settings["domain"], settings["date-format"]),
         y_bounds=parsing.parse_interval("y-bounds", settings["y-bounds"]),
-        covariates=parsing.parse_covariates(settings["design"], settings["bounds"], settings["levels"]),
+        covariates=parsing.parse_covariates(formula, settings["bounds"], settings["levels"]),
+        formula=settings["design"] if written else None,
         fill_down=tuple(parsing.parse_names(settings["fill-down"] or [])),
         one_design=settings["method"] == "published",
         missing=tuple(parsing.parse_names(settings["missing"] or [])),

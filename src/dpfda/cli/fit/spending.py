@@ -24,6 +24,12 @@ def refuse_overspending(ledger: Ledger, choice: LedgerChoice, epsilon: float, de
     left = ledger.remaining()
     if mu_for(epsilon, delta) ** 2 <= left + ledger.budget_mu_squared * _TOLERANCE:
         return
+    if delta > ledger.delta and mu_for(epsilon, ledger.delta) ** 2 <= left:
+        raise BudgetExceeded(
+            f"--delta {delta:g} is above the delta = {ledger.delta:g} of {choice.shown}, and with it epsilon = {epsilon:g} "
+            f"costs more than is left; give --delta {ledger.delta:g} or less, far below one over the number of subjects; no "
+            "data were read and nothing was spent."
+        )
     room = gaussian_epsilon(left**0.5, delta) if left > 0 else 0.0
     advice = f"ask for --epsilon {_round_down(room)} or less" if _round_down(room) != "0" else "the budget is used up"
     raise BudgetExceeded(

@@ -83,11 +83,21 @@ class Design:
     def matrix(self, columns: Mapping[str, Any]) -> Floats:
         """One row for each entry of the columns, which are numbers or texts by name; NaN where something is not known."""
         rows = len(next(iter(columns.values())))
+        return self._multiply_out(rows, {name: self._read(name, columns[name]) for name in self.parsed.names})
+
+    def expand(self, plain: Floats) -> Floats:
+        """From the columns of the covariates one after the other: of a number itself, of a category its indicators."""
+        widths = [len(facts.levels) - 1 if facts.levels else 1 for facts in self.facts.values()]
+        parts = np.split(plain, np.cumsum(widths)[:-1], axis=1)
+        return self._multiply_out(len(plain), dict(zip(self.facts, parts, strict=True)))
+
+    def _multiply_out(self, rows: int, plain: Mapping[str, Floats]) -> Floats:
+        """The columns of the design; in a product every number counts as the nearer of its bounds if it lies outside."""
         made = [np.ones((rows, 1))] if self.parsed.intercept else []
         for term in self.parsed.terms:
             product = np.ones((rows, 1))
             for factor in term:
-                values = self._values(factor, columns[factor.name])
+                values = self._bend(factor, plain[factor.name], clamp=len(term) > 1)
                 product = (product[:, :, None] * values[:, None, :]).reshape(rows, -1)
             made.append(product)
         return np.hstack(made)
@@ -130,15 +140,21 @@ class Design:
             return [(factor.name, facts.bounds)]
         return [(f"{factor.name}: {level}", _UNIT) for level in facts.levels[1:]]
 
-    def _values(self, factor: Factor, column: Any) -> Floats:
-        facts = self.facts[factor.name]
-        if facts.levels:
-            return _indicate(write_texts(column), facts.levels)
-        numbers = _validate.numeric(factor.name, np.asarray(column))
-        if factor.kind != "spline":
-            return numbers[:, None]
-        assert facts.bounds is not None
-        return _evaluate_spline(numbers, factor, facts.bounds)
+    def _read(self, name: str, column: Any) -> Floats:
+        """The plain columns of a covariate, which is numbers or texts."""
+        levels = self.facts[name].levels
+        if levels:
+            return _indicate(write_texts(column), levels)
+        return _validate.numeric(name, np.asarray(column))[:, None]
+
+    def _bend(self, factor: Factor, values: Floats, *, clamp: bool) -> Floats:
+        """The columns of a covariate as it stands in a term."""
+        bounds = self.facts[factor.name].bounds
+        if bounds is None:
+            return values
+        if factor.kind == "spline":
+            return _evaluate_spline(values[:, 0], factor, bounds)
+        return np.clip(values, *bounds) if clamp else values
 
 
 def read_facts(covariates: Mapping[str, Any]) -> dict[str, Facts]:

@@ -74,7 +74,7 @@ def load_curves(
     if n is not None and findings.tally.subjects != n:
         notes = (f"the table holds {findings.tally.subjects:,} subjects where the study states {n:,}", *notes)
         curves = fit_to_number(curves, n)
-    return Loaded(curves, name_functions(reading), notes, doubt([findings], reading))
+    return Loaded(curves, reading.functions, notes, doubt([findings], reading))
 
 
 def _read_twice_if_lost(read: Callable[[], tuple[Curves, Findings]]) -> tuple[Curves, Findings]:
@@ -90,9 +90,9 @@ def _stand_in(error: BaseException, source: Source, reading: Reading, n: int | N
     choose = partial(choose_columns, source=source, reading=reading)
     if n is None or not reading.never_refuses or not is_made_by_rows(error, source, reading.separator, choose):
         return None
-    empty = fit_to_number(no_curve(1 + len(_design_names(reading))), n)
+    empty = fit_to_number(no_curve(len(reading.functions)), n)
     note = f"the rows could not be read, so that all {n:,} curves are empty ({describe_error(error)})"
-    return Loaded(empty, name_functions(reading), (note,))
+    return Loaded(empty, reading.functions, (note,))
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _collect_curves(
             report(reader.rows, 2 * (batches.rows or reader.rows))
     if reading.never_refuses and not collector.rows:
         reader.complain(f"{source.name} has no row with an id.")
-        return no_curve(1 + len(_design_names(reading))), Findings(Tally(), tuple(reader.finish()))
+        return no_curve(len(reading.functions)), Findings(Tally(), tuple(reader.finish()))
     _refuse_no_rows(reader.rows, source)
     notes = reader.finish()
     curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
@@ -245,11 +245,6 @@ def choose_columns(columns: list[str], source: Source, reading: Reading) -> list
     return [column for _, column in named if column is not None] + find_value_columns(columns, reading)
 
 
-def name_functions(reading: Reading) -> tuple[str, ...]:
-    """What the estimated functions are called."""
-    return ("intercept", *_design_names(reading)) if reading.covariates else ("mean",)
-
-
 def refuse_unknown_columns(columns: list[str], named: Sequence[tuple[str, str]], source: Source) -> None:
     """Refuse the first column that is named and not there, with the nearest one that is."""
     for option, column in named:
@@ -261,7 +256,3 @@ def refuse_unknown_columns(columns: list[str], named: Sequence[tuple[str, str]],
             raise InvalidInput(
                 f"{option} names the column {column!r}, which {source.name} lacks{hint}; it has: {shown}."
             )
-
-
-def _design_names(reading: Reading) -> list[str]:
-    return [name for covariate in reading.covariates for name in covariate.columns]

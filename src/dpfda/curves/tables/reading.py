@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 from dpfda import _validate
 from dpfda._typing import Interval
 from dpfda.curves.tables.cells import Cells
 from dpfda.curves.tables.covariates import INDICATOR, Covariate
 from dpfda.curves.tables.dates import parse_day
+from dpfda.curves.tables.design import Design
 from dpfda.errors import InvalidInput
 
 DUPLICATES = ("refuse", "keep", "drop")
@@ -61,7 +63,9 @@ class Reading:
     gets a note; nothing that stands in rows makes an error.
 
     `decimal`, `missing`, `strip_units` and `date_format` say how cells are written (see `Cells`). With `y_levels`, y is one
-    of two texts, and 0 or 1. `outside` says what becomes of points with x outside the domain.
+    of two texts, and 0 or 1. `formula` is a design of these covariates with products or splines, or without an intercept;
+    left out, each stands by itself behind an intercept. It never comes from terms. `outside` says what becomes of points
+    with x outside the domain.
     """
 
     domain: Domain
@@ -70,6 +74,7 @@ class Reading:
     x: str | None = None
     y: str | None = None
     covariates: tuple[Covariate, ...] = ()
+    formula: str | None = None
     wide: bool = False
     separator: str | None = None
     decimal: str = "point"
@@ -89,6 +94,7 @@ class Reading:
             object.__setattr__(self, name, tuple(map(str, getattr(self, name))))
         _validate.choice("outside", self.outside, OUTSIDE)
         self._check_y_levels()
+        _ = self.design  # which checks itself
         _ = self.cells  # which checks itself
         _validate.choice("duplicates", self.duplicates, DUPLICATES)
         _validate.choice("rows", self.rows, ROWS)
@@ -101,6 +107,21 @@ class Reading:
             self._check_wide()
         else:
             self._check_long()
+
+    @cached_property
+    def design(self) -> Design | None:
+        """The design of `formula`; None if each covariate stands by itself."""
+        if self.formula is None:
+            return None
+        return Design(self.formula, {each.name: each.bounds or each.levels for each in self.covariates})
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """What the estimated functions are called: the design columns, or the mean."""
+        if self.design is not None:
+            return self.design.names
+        names = [name for covariate in self.covariates for name in covariate.columns]
+        return ("intercept", *names) if names else ("mean",)
 
     @property
     def cells(self) -> Cells:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from dpfda.curves.tables.design import Design
     from dpfda.curves.tables.ordering import Piece
     from dpfda.curves.tables.reading import Reading
 
@@ -187,7 +188,15 @@ def _restrict_to_domain(
     tally = replace(tally, copies=copies, spoiled=spoiled, ones=ones)
     if whole.n_points < rows.x.size - missing:
         tally.lacking = count_lacking(rows, reading)
-    return ShapedRows(inside, tally)
+    return ShapedRows(inside if reading.design is None else _expand_design(inside, reading.design), tally)
+
+
+def _expand_design(curves: Curves, design: Design) -> Curves:
+    """From an intercept and the plain covariates to the columns of a design; curves without a design vector have none."""
+    has_vector = curves.design[:, 0] == 1.0
+    expanded = np.where(has_vector[:, None], design.expand(curves.design[:, 1:]), 0.0)
+    rows = None if curves.rows is None else design.expand(curves.rows[:, 1:])
+    return Curves(curves.x, curves.y, curves.offsets, expanded, curves.labels, rows)
 
 
 def _number_ids(ids: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:

@@ -1,0 +1,65 @@
+"""What is said of an (epsilon, delta) before it is spent: a delta that promises nothing, a silo that allows less."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from dpfda import _validate
+from dpfda.errors import BudgetExceeded, InvalidInput, LargeDeltaWarning
+from dpfda.privacy.accounting import mu_for
+from dpfda.protocol.terms import SiloTerms
+from dpfda.silo.silo import Silo
+
+LARGEST_DELTA = 0.1  # beyond it nobody can mean it, however few the subjects
+
+
+def refuse_absurd_delta(name: str, delta: float) -> float:
+    """A delta between 0 and 1 that could be meant; `name` is how the user wrote it."""
+    number = _validate.fraction(name, delta)
+    if number > LARGEST_DELTA:
+        raise InvalidInput(
+            f"{name} must be far below one over the number of subjects, for instance 1e-5, got {number:g}: such a promise "
+            f"would permit publishing every record with probability {number:g}; nothing was spent."
+        )
+    return number
+
+
+def warn_of_large_delta(silo_terms: Sequence[SiloTerms]) -> None:
+    """From public numbers alone, before anything is spent; a delta that promises nothing is refused."""
+    for silo in silo_terms:
+        refuse_absurd_delta("delta", silo.delta)
+    for silo in silo_terms:
+        if silo.delta * silo.n >= 1:
+            warnings.warn(
+                f"delta={silo.delta:g} is large for {silo.n:,} subjects: this promise would permit publishing a whole "
+                "record; choose it far below one over the number of subjects.",
+                LargeDeltaWarning,
+                3,
+            )
+            return
+
+
+def warn_of_smaller_promise(silos: Sequence[Silo], epsilon: float | None, delta: float | None) -> None:
+    """Say that a silo allows less than the estimator asks for: the result will be less precise than expected."""
+    for silo in silos:
+        for name, asked, allowed in (("epsilon", epsilon, silo.epsilon), ("delta", delta, silo.delta)):
+            if asked is not None and _validate.real(name, asked) > allowed:
+                warnings.warn(
+                    f"{name}={asked:g} is more than the {allowed:g} that silo {silo.name!r} allows for one study: "
+                    f"{allowed:g} is spent there; leave {name} out to use what each silo allows.",
+                    stacklevel=4,
+                )
+                return
+
+
+def explain_delta(refusal: BudgetExceeded, silos: Sequence[Silo]) -> BudgetExceeded:
+    """The refusal, or a sentence about delta if a smaller one would have fitted into the ledger."""
+    for silo in silos:
+        left, allowed = silo.ledger.remaining(), silo.ledger.delta
+        if silo.delta > allowed and mu_for(silo.epsilon, silo.delta) ** 2 > left >= mu_for(silo.epsilon, allowed) ** 2:
+            return BudgetExceeded(
+                f"delta={silo.delta:g} of silo {silo.name!r} is above the delta = {allowed:g} of its ledger, and with it "
+                f"epsilon = {silo.epsilon:g} costs more than is left; choose delta={allowed:g} or less; nothing was spent."
+            )
+    return refusal
