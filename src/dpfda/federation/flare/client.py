@@ -264,6 +264,7 @@ def main(arguments: list[str]) -> int:
     guard.check_environment()
     manifest = write_tree(settings.run, make_client_files(settings))
     guard.install_guard(settings.run, make_gate(settings))
+    guard.replace(client_train, "fobs_initialize", guard.leave_out_objects)
     guard.replace(Communicator, "client_registration", lambda plain: watch_login(settings, plain))
     guard.replace(Communicator, "send_heartbeat", watch_heart_beat)
     start = guard.end_on_refusal(lambda _, client, engine: start_link(settings, client, engine))

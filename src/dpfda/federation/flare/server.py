@@ -259,6 +259,7 @@ def _serve(settings: ServerSettings) -> int:
     enrolment = Enrolment(register)
     manifest = write_tree(settings.run, make_server_files(settings))
     guard.install_guard(settings.run, make_gate(register))
+    guard.replace(server_train, "fobs_initialize", guard.leave_out_objects)
     guard.replace(ClientManager, "authenticated_client", enrolment.guard_login)
     guard.replace(FederatedServer, "client_heartbeat", enrolment.guard_heart_beat)
     guard.replace(FederatedServer, "deploy", deploy_without_admin)
