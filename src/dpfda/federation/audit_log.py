@@ -6,8 +6,8 @@ number of lines and the last hash, so that lines cut off at the end are noticed 
 
 A line is on the disk before `append` returns. The head is written after it, in one sector, and is whole after a power cut,
 but may be an older one: of lines about answers, which the ledger has as well, it is not synced. So a log may be ahead of
-its head, never behind it, and a line that a crash tore counts as not written. There is no key: whoever owns the files can write a new chain, so copy the last hash elsewhere now and
-then if you distrust your own administrators.
+its head, never behind it, and a line that a crash tore counts as not written. There is no key: whoever owns the files can
+write a new chain, so copy the last hash elsewhere now and then if you distrust your own administrators.
 """
 
 from __future__ import annotations
@@ -37,11 +37,15 @@ class AuditLog:
         self.path = path
         self._head = path.with_name(path.name + ".head")
 
-    def append(self, event: str, *, sync_end: bool = True, **fields: Any) -> None:
-        """Write one line durably; long texts are cut. A log that was not begun, or was lost, is not begun by this.
+    def append(self, event: str, **fields: Any) -> None:
+        """Write one line durably; long texts are cut. A log that was not begun, or was lost, is not begun by this."""
+        self._append(event, fields, sync_end=True)
 
-        Without `sync_end` a power cut may leave the head as it was some lines before.
-        """
+    def append_answer(self, event: str, **fields: Any) -> None:
+        """The same for a line about a new answer; a power cut may leave the head as it was some lines before."""
+        self._append(event, fields, sync_end=False)
+
+    def _append(self, event: str, fields: dict[str, Any], *, sync_end: bool) -> None:
         with self._lock() as file:
             number, previous = _read_last(file)
             if not number:

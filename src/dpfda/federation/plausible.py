@@ -1,8 +1,9 @@
 """What a silo of these terms can release: the sd of its noise and the reach of its numbers, which are public.
 
 Both follow from the terms and the question. They are computed as a silo computes them, for as many subjects without a
-point, once for all silos that are alike. Every subject can move the whitened sum by mu, so the sums of n subjects are within n mu of it; noise adds a few sd.
-A release beyond that is no silo's, and one hostile member could end a study for all with it.
+point, once for all silos that are alike. Every subject can move the whitened sum by mu, so the sums of n subjects are within
+n mu of it; noise adds a few sd. A release beyond that is no silo's, and one hostile member could end a study for all with
+it.
 """
 
 from __future__ import annotations

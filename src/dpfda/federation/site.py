@@ -162,7 +162,8 @@ class Site:
         self._said[key] += 1
         head = facts.get("ledger_head", self._noted)
         if self._said[key] <= _MOST_ALIKE or head != self._noted:
-            self._audit.append(event, sync_end=outcome != "released", **facts)
+            append = self._audit.append_answer if outcome == "released" else self._audit.append
+            append(event, **facts)
             self._noted = head
 
 

@@ -15,6 +15,11 @@ import threading
 import time
 from typing import Any
 
+from dpfda.federation.flare.without_grpc import stand_in_for_grpc
+
+if __name__ == "__main__":
+    stand_in_for_grpc()
+
 from nvflare.apis.fl_exception import FLCommunicationError
 from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey, ReturnCode
 from nvflare.fuel.f3.message import Message

@@ -94,7 +94,7 @@ def check_guard(root: Path) -> None:
 
 
 def leave_out_objects(_: Any) -> Callable[..., None]:
-    """In place of `fobs_initialize`: nothing is ever decoded to an object, so no decoder (nor numpy, for theirs) is loaded."""
+    """In place of `fobs_initialize`: nothing is ever decoded to an object, so neither decoders nor numpy are loaded."""
     return lambda *_, **__: None
 
 

@@ -17,6 +17,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from dpfda.federation.flare.without_grpc import stand_in_for_grpc
+
+if __name__ == "__main__":
+    stand_in_for_grpc()
+
 from nvflare.apis.fl_component import FLComponent
 from nvflare.apis.fl_constant import FLContextKey
 from nvflare.fuel.f3.cellnet.core_cell import make_reply
