@@ -4,10 +4,10 @@ It is begun once, when a site takes its credentials, and never by writing to it:
 shows how far the ledger was. Each line is JSON and holds the hash of the line before it. A second file, the head, holds the
 number of lines and the last hash, so that lines cut off at the end are noticed as well.
 
-A line is on the disk before `append` returns. The head is whole after a power cut but may be an older one: its content is
-synced, its name in the folder is not. So a log may be ahead of its head, never behind it, and a line that a crash tore
-counts as not written. There is no key: whoever owns the files can write a new chain, so copy the last hash elsewhere now and
-then if you distrust your own administrators.
+A line is on the disk before `append` returns. The head is written after it, in one sector, and is whole after a power cut,
+but may be an older one: of lines about answers, which the ledger has as well, it is not synced. So a log may be ahead of
+its head, never behind it, and a line that a crash tore counts as not written. There is no key: whoever owns the files can
+write a new chain, so copy the last hash elsewhere now and then if you distrust your own administrators.
 """
 
 from __future__ import annotations
@@ -39,12 +39,19 @@ class AuditLog:
 
     def append(self, event: str, **fields: Any) -> None:
         """Write one line durably; long texts are cut. A log that was not begun, or was lost, is not begun by this."""
+        self._append(event, fields, sync_end=True)
+
+    def append_answer(self, event: str, **fields: Any) -> None:
+        """The same for a line about a new answer; a power cut may leave the head as it was some lines before."""
+        self._append(event, fields, sync_end=False)
+
+    def _append(self, event: str, fields: dict[str, Any], *, sync_end: bool) -> None:
         with self._lock() as file:
             number, previous = _read_last(file)
             if not number:
                 raise LedgerError(self._describe_loss())
             self._refuse_older(number, previous)
-            self._write(file, number + 1, previous, event, fields)
+            self._write(file, number + 1, previous, event, fields, sync_end=sync_end)
 
     def begin(self) -> None:
         """Make the log, once, on its owner's word; one that is there stays as it is."""
@@ -102,14 +109,16 @@ class AuditLog:
         except (ValueError, KeyError, TypeError):
             raise LedgerError(_describe_alteration("the file with its end cannot be read")) from None
 
-    def _write(self, file: BinaryIO, number: int, previous: str, event: str, fields: dict[str, Any]) -> None:
+    def _write(
+        self, file: BinaryIO, number: int, previous: str, event: str, fields: dict[str, Any], *, sync_end: bool = True
+    ) -> None:
         line = {"seq": number, "at": _now(), "event": event, **_cut_long_texts(fields), "previous": previous}
         line["hash"] = _hash(line)
         file.seek(0, os.SEEK_END)
         file.write(json.dumps(line, sort_keys=True).encode() + b"\n")
         file.flush()
         os.fdatasync(file.fileno())
-        _write_end(self._head, number, str(line["hash"]))
+        _write_end(self._head, number, str(line["hash"]), sync=sync_end)
 
     def _describe_loss(self) -> str:
         return (
@@ -147,15 +156,16 @@ def _read_last(file: BinaryIO) -> tuple[int, str]:
         raise LedgerError(_describe_alteration("its last line cannot be read")) from None
 
 
-def _write_end(path: Path, lines: int, digest: str) -> None:
-    """Overwrite the file with the log's end, durably: one write of a fixed length, within one sector, costs no new name."""
+def _write_end(path: Path, lines: int, digest: str, *, sync: bool) -> None:
+    """Overwrite the file with the log's end: one write of a fixed length, within one sector, costs no new name."""
     content = json.dumps({"hash": digest, "lines": lines}).ljust(_END_BYTES).encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, OWNER_ONLY)
     try:
         os.pwrite(descriptor, content, 0)
         if os.fstat(descriptor).st_size != len(content):  # of an earlier version
             os.ftruncate(descriptor, len(content))
-        os.fdatasync(descriptor)  # of a length that never changes: the data alone
+        if sync:
+            os.fdatasync(descriptor)  # of a length that never changes: the data alone
     finally:
         os.close(descriptor)
 

@@ -7,20 +7,24 @@ from typing import Any, NamedTuple
 
 from dpfda.errors import InvalidInput, LedgerError
 from dpfda.federation.audit_log import AuditLog
+from dpfda.privacy.accounting import gaussian_epsilon
+from dpfda.privacy.ledger import totals
 from dpfda.privacy.ledger.ledger import Ledger, Position
 
 
 def record_position(ledger: Ledger) -> dict[str, Any]:
     """What a line of the log keeps: never sent anywhere."""
-    position, spent = ledger.position(), ledger.spent()
+    with ledger.session() as session:
+        state = session.state
+    spent = totals.rounded(totals.read(state.spent))
     return {
-        "ledger": position.id,
-        "ledger_debits": position.debits,
-        "ledger_head": position.head,
-        "epsilon_spent": spent.epsilon,
-        "epsilon_total": spent.total_epsilon,
-        "mu2_spent": spent.mu_squared,
-        "mu2_left": max(0.0, spent.budget_mu_squared - spent.mu_squared),
+        "ledger": ledger.id,
+        "ledger_debits": state.debits,
+        "ledger_head": state.head,
+        "epsilon_spent": gaussian_epsilon(spent**0.5, ledger.delta),
+        "epsilon_total": ledger.epsilon,
+        "mu2_spent": spent,
+        "mu2_left": max(0.0, ledger.budget_mu_squared - spent),
     }
 
 

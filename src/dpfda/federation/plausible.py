@@ -1,8 +1,9 @@
 """What a silo of these terms can release: the sd of its noise and the reach of its numbers, which are public.
 
 Both follow from the terms and the question. They are computed as a silo computes them, for as many subjects without a
-point. Every subject can move the whitened sum by mu, so the sums of n subjects are within n mu of it; noise adds a few sd.
-A release beyond that is no silo's, and one hostile member could end a study for all with it.
+point, once for all silos that are alike. Every subject can move the whitened sum by mu, so the sums of n subjects are within
+n mu of it; noise adds a few sd. A release beyond that is no silo's, and one hostile member could end a study for all with
+it.
 """
 
 from __future__ import annotations
@@ -29,13 +30,20 @@ class Plausible:
     def __init__(self, terms: StudyTerms) -> None:
         self._terms, self._plan = terms, make_plan(terms)
         self._empty: dict[int, Study] = {}
+        self._asked: Query | None = None
+        self._expected: dict[tuple[float, ...], tuple[Floats, Floats, float]] = {}  # of the question asked last
 
     def expect(self, query: Query, silo: str) -> tuple[Floats, Floats, float]:
         """Of this silo's release: its numbers without any point and without noise, the sd of its noise, its reach in sd."""
-        bounded, size = self._study(silo).bounded_sum(query)
+        if query is not self._asked:
+            self._asked, self._expected = query, {}
         mu = self._plan.event(silo, query.round).mu
-        sd = prepare_release(bounded.total, bounded.sensitivity, mu).sd
-        return np.asarray(bounded.total) / size, sd / size, size * mu + _NOISE_REACH
+        alike = (self._terms.silo(silo).n, mu, *self._plan.statistic_mus(silo, query.round))
+        if alike not in self._expected:
+            bounded, size = self._study(silo).bounded_sum(query)
+            sd = prepare_release(bounded.total, bounded.sensitivity, mu).sd
+            self._expected[alike] = np.asarray(bounded.total) / size, sd / size, size * mu + _NOISE_REACH
+        return self._expected[alike]
 
     def is_plausible(self, query: Query, release: Release) -> bool:
         """Whether a silo of these terms can have answered so to this question."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import socket
 import ssl
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from dpfda.errors import InvalidInput
 from dpfda.federation.keys import common_name, read_certificate, read_rsa_key
 
 _LATE_REFUSAL = 1.0  # seconds to wait for a TLS 1.3 server's opinion of our certificate
+_LOOK = 0.02  # seconds between looks for it
 _NOT_YET, _EXPIRED = 9, 10  # OpenSSL's codes of a certificate outside its dates
 
 
@@ -107,16 +109,23 @@ def _shake_hands(raw: socket.socket, host: str, port: int, credentials: Credenti
 
 
 def _wait_for_refusal(secure: ssl.SSLSocket, own: _Own) -> Finding | None:
-    secure.settimeout(_LATE_REFUSAL)
-    try:
-        closed = secure.recv(1) == b""
-    except TimeoutError:
-        closed = False
-    except ssl.SSLError as error:
-        return _explain_refusal(str(error.reason or ""), own)
-    except OSError:
-        closed = True
+    """A server refuses a certificate after its own handshake is done; one that accepts it sends a session ticket then."""
+    closed, until = False, time.monotonic() + _LATE_REFUSAL
+    secure.settimeout(_LOOK)
+    while not closed and not _has_ticket(secure) and time.monotonic() < until:
+        try:
+            closed = secure.recv(1) == b""
+        except TimeoutError:
+            continue
+        except ssl.SSLError as error:
+            return _explain_refusal(str(error.reason or ""), own)
+        except OSError:
+            closed = True
     return _explain_refusal("", own) if closed or own.late or own.early else None
+
+
+def _has_ticket(secure: ssl.SSLSocket) -> bool:
+    return secure.session is not None and secure.session.has_ticket
 
 
 def _context(credentials: Credentials, *, verify: bool) -> ssl.SSLContext:

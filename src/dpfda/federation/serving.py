@@ -6,11 +6,11 @@ import signal
 import threading
 from collections.abc import Callable
 
+from dpfda.federation.checking import check_apart
 from dpfda.federation.flare.launch import make_command
 from dpfda.federation.flare.supervisor import Supervisor
 from dpfda.federation.folder import SiteFolder, remove_leftovers, wipe
 from dpfda.federation.lock import Lock
-from dpfda.federation.site import check_ready
 
 
 def serve_site(
@@ -25,7 +25,7 @@ def serve_site(
     with Lock(folder.lock):  # nobody else starts or cleans up meanwhile
         wipe(folder.run)
         remove_leftovers(folder.root)
-        check_ready(folder, simulation=simulation)
+        check_apart(folder, simulation=simulation)
     stop = threading.Event()
     before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGTERM, signal.SIGINT)}
     options = ["--simulation"] if simulation else []

@@ -28,6 +28,7 @@ from dpfda.federation.signed import INVITATION
 from dpfda.federation.signing import Subject
 from dpfda.federation.site_ledger import open_ledger
 from dpfda.federation.study import name_study
+from dpfda.privacy.ledger.chain import parse_head
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
@@ -46,9 +47,11 @@ class _Open:
     """An accepted study with its data, and the state of the files that allow it."""
 
     terms: StudyTerms
+    run: str
     silo: Silo
     stamp: Stamp
     window: Window
+    answers: int  # of the run, as far as this process knows
 
 
 class Site:
@@ -87,14 +90,14 @@ class Site:
     def _answer(self, subject: Subject, payload: bytes, facts: dict[str, Any]) -> bytes:
         opened = self._join(subject)
         query = Query.decode(payload)
-        facts.update(study=name_study(opened.terms), query=query.digest())
+        facts.update(study=opened.run, query=query.digest())
         if (query.run, query.round) != (subject.run, subject.round):
             raise ProtocolError("The question is about a different round from its signature.")
-        before = opened.silo.ledger.position().debits
         release = opened.silo.release(query)
-        record = record_position(opened.silo.ledger)
-        outcome = "released" if record["ledger_debits"] != before else "replayed"
-        self._note("query", **facts, outcome=outcome, head=release.head, **record)
+        position = parse_head(release.head)[0]
+        outcome = "replayed" if position < opened.answers else "released"
+        opened.answers = max(opened.answers, position + 1)
+        self._note("query", **facts, outcome=outcome, head=release.head, **record_position(opened.silo.ledger))
         return release.encode()
 
     def _join(self, subject: Subject) -> _Open:
@@ -103,7 +106,7 @@ class Site:
         if known is None or known.stamp != stamp:
             self._open.pop(subject.terms, None)
             known = self._open_study(subject.terms, stamp)
-        if subject.run != name_study(known.terms):
+        if subject.run != known.run:
             raise ProtocolError("These terms stand for one run, and this is another.")
         known.window.check(time.time())
         return known
@@ -120,18 +123,21 @@ class Site:
         window = decisions.find_window(digest, policy)
         window.check(time.time())
 
+        run = name_study(terms)
+
         def note(found: str) -> None:
-            self._note("data", terms=digest, study=name_study(terms), outcome="loaded", notes=found)
+            self._note("data", terms=digest, study=run, outcome="loaded", notes=found)
 
         ledger, pledged = open_ledger(policy), decisions.pledged_for(digest)
         check_pledge(ledger, digest, pledged)
         check_pledges(self._audit, {digest: pledged})
         check_against_log(ledger, self._audit)
         silo = open_silo(policy, terms, decisions.site, note)
-        silo.join(terms, name_study(terms))
+        silo.join(terms, run)
         while len(self._open) >= _MOST_STUDIES:
             del self._open[next(iter(self._open))]  # it can be opened again; the ledger has its state
-        self._open[digest] = _Open(terms, silo, stamp, window)
+        answers, _ = parse_head(silo.ledger.head(run))
+        self._open[digest] = _Open(terms, run, silo, stamp, window, answers)
         return self._open[digest]
 
     def _stamp(self, digest: str) -> Stamp:
@@ -156,7 +162,8 @@ class Site:
         self._said[key] += 1
         head = facts.get("ledger_head", self._noted)
         if self._said[key] <= _MOST_ALIKE or head != self._noted:
-            self._audit.append(event, **facts)
+            append = self._audit.append_answer if outcome == "released" else self._audit.append
+            append(event, **facts)
             self._noted = head
 
 

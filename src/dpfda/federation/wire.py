@@ -27,6 +27,10 @@ class StudyWire:
     def _plausible(self) -> Plausible:
         return Plausible(self.terms)
 
+    @functools.cached_property
+    def _digest(self) -> str:
+        return self.terms.digest()
+
     def name_sites(self, plan: StudyTerms) -> Sequence[str]:
         """In the order of the terms."""
         return [silo.name for silo in plan.silos]
@@ -56,4 +60,4 @@ class StudyWire:
         return release
 
     def _subject(self, question: Query) -> Subject:
-        return Subject(self.terms.digest(), question.run, question.round)
+        return Subject(self._digest, question.run, question.round)

@@ -36,7 +36,7 @@ class World:
         (self.root / "site.crt").write_bytes(encode_certificate(certificate))
 
     @contextlib.contextmanager
-    def server(self, identity=IDENTITY, validity=None, authority=None, trusts=None):
+    def server(self, identity=IDENTITY, validity=None, authority=None, trusts=None, tickets=2):
         signer = authority or self.authority
         options = () if validity is None else (validity,)
         certificate = signer.sign_server(self.key.public_key(), identity, ["127.0.0.1"], *options)
@@ -46,6 +46,7 @@ class World:
         context.load_cert_chain(self.root / "server.crt", self.root / "server.key")
         context.load_verify_locations(self.root / "trusted.crt")
         context.verify_mode = ssl.CERT_REQUIRED
+        context.num_tickets = tickets
 
         def serve(plain):
             with contextlib.suppress(OSError), context.wrap_socket(plain, server_side=True) as secure:
@@ -94,6 +95,16 @@ def test_a_good_connection(world):
         finding = check(world, port)
     assert finding.good
     assert "364 more days" in finding.sentence
+
+
+def test_a_good_server_without_session_tickets(world):
+    with world.server(tickets=0) as port:
+        assert check(world, port).good
+
+
+def test_a_refusal_by_a_server_without_session_tickets(world, other_authority):
+    with world.server(trusts=other_authority, tickets=0) as port:
+        assert check(world, port).code == "refused"
 
 
 def test_a_closed_port(world):

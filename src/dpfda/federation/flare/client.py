@@ -15,6 +15,11 @@ import threading
 import time
 from typing import Any
 
+from dpfda.federation.flare.without_grpc import stand_in_for_grpc
+
+if __name__ == "__main__":
+    stand_in_for_grpc()
+
 from nvflare.apis.fl_exception import FLCommunicationError
 from nvflare.fuel.f3.cellnet.defs import MessageHeaderKey, ReturnCode
 from nvflare.fuel.f3.message import Message
@@ -264,6 +269,7 @@ def main(arguments: list[str]) -> int:
     guard.check_environment()
     manifest = write_tree(settings.run, make_client_files(settings))
     guard.install_guard(settings.run, make_gate(settings))
+    guard.replace(client_train, "fobs_initialize", guard.leave_out_objects)
     guard.replace(Communicator, "client_registration", lambda plain: watch_login(settings, plain))
     guard.replace(Communicator, "send_heartbeat", watch_heart_beat)
     start = guard.end_on_refusal(lambda _, client, engine: start_link(settings, client, engine))
