@@ -20,7 +20,7 @@ class Components:
     """Every component after the measurement; arrays have a row for each of them, in its shape's own directions."""
 
     mixture: ScaledMixture
-    reach: Floats  # (shapes, size, rows): S rows' Q
+    reach: Floats  # (shapes, size, rows): S rows' Q, of shapes that a component has
     loose: Floats  # D^-1
     first: Floats  # D^-1 U, the level's column
     second: Floats  # ... the slope's
@@ -34,9 +34,11 @@ class Components:
         """Take in y = rows theta + N(0, I)."""
         columns = np.zeros((3, len(y)))
         columns[: min(2, rows.shape[1])], columns[2] = rows.T[:2], y
-        through = mixture.mixture.shapes @ rows.T
+        present, shape = np.unique(mixture.mixture.shape, return_inverse=True)
+        through = mixture.mixture.shapes[present] @ rows.T
         variances, directions = np.linalg.eigh(rows @ through)
-        shape, level, slope = mixture.mixture.shape, mixture.level, mixture.slope
+        reach, level, slope = np.zeros((present[-1] + 1, *through.shape[1:])), mixture.level, mixture.slope
+        reach[present] = through @ directions
         u, v, z = (columns @ directions).transpose(1, 0, 2)[:, shape]
         widths = 1 + mixture.bend[:, None] * np.maximum(variances, 0.0)[shape]
         loose = 1 / widths
@@ -51,7 +53,7 @@ class Components:
         left = apart * loose
         misfit = (apart * left).sum(axis=1) + moved[0] * on_level + moved[1] * on_slope
         log_evidence = -0.5 * (misfit + np.log(widths).sum(axis=1) + np.log(determinant))
-        return cls(mixture, through @ directions, loose, first, second, left, (a, b, c), moved, log_evidence)
+        return cls(mixture, reach, loose, first, second, left, (a, b, c), moved, log_evidence)
 
     def average(self, keep: Integers, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Posterior mean and covariance over these components, and their prior covariance, under weights that add to 1."""

@@ -10,6 +10,7 @@ from dpfda._blas import one_blas_thread
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.error_parts import ErrorParts, split_error
+from dpfda.methods.adaptive.matrices import kron
 from dpfda.methods.adaptive.notices import write_notices
 from dpfda.methods.adaptive.sites import SiteLaw, learn_sites
 from dpfda.methods.adaptive.start import join_blocks
@@ -61,7 +62,7 @@ class AdaptiveCoordinator:
         if len(state.measured) == 1:
             return None
         law = learn_sites(self.plan, state, join_blocks(list(result.posterior.priors)))
-        return law.restored(np.asarray(np.kron(state.law.units.back, np.eye(state.longer.size))))
+        return law.restored(np.asarray(kron(state.law.units.back, np.eye(state.longer.size))))
 
     @property
     def contributing(self) -> tuple[float, float] | None:
@@ -74,7 +75,7 @@ class AdaptiveCoordinator:
         return write_notices(self.plan, self._finished()[0])
 
     def _restore(self, state: State, moments: Floats) -> Floats:
-        back = np.kron(state.law.units.back, np.eye(state.longer.size))
+        back = kron(state.law.units.back, np.eye(state.longer.size))
         return np.asarray(back @ moments @ back.T)
 
     def _finished(self) -> tuple[State, Result]:

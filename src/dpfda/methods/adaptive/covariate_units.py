@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtr
 
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.matrices import kron
 from dpfda.methods.adaptive.prior import normalise
 from dpfda.protocol.statistics import COVARIATE_CELLS
 
@@ -34,14 +36,14 @@ class Units:
             matrix[0, 1:] = self.centre[1:]
         return matrix
 
-    @property
+    @cached_property
     def back(self) -> Floats:
         """theta = back theta*."""
         return np.asarray(np.linalg.inv(self.matrix))
 
     def standardise_gradients(self, size: int) -> Floats:
         """What takes gradients with respect to theta to those with respect to theta*, `size` functions a column."""
-        return np.asarray(np.kron(self.back.T, np.eye(size)))
+        return np.asarray(kron(self.back.T, np.eye(size)))
 
     def restore(self, coefficients: Floats) -> Floats:
         """Coefficients theta from theta*, one row a column."""

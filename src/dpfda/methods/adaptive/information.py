@@ -17,6 +17,7 @@ from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariates import CovariateLaw, evaluate_degrees
 from dpfda.methods.adaptive.design import Design
+from dpfda.methods.adaptive.matrices import kron
 from dpfda.methods.adaptive.shape import smooth_variances
 
 
@@ -43,7 +44,7 @@ class Information:
         """Covariances of one curve's centred gradient: from independent noise of size 1, from a smooth curve of size 1."""
         r, _ = self.shape
         gram, average = self.degrees[0][:, :r], self.filled * self.law.average
-        return self.gram(), np.kron(average, (gram * smooth_variances(r)) @ gram.T)
+        return self.gram(), kron(average, (gram * smooth_variances(r)) @ gram.T)
 
     @cached_property
     def _stacked(self) -> tuple[Floats, Floats]:

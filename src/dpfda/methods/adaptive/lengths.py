@@ -235,7 +235,7 @@ class LengthLaw:
             self.longest,
         )
 
-    @property
+    @cached_property
     def weights(self) -> Floats:
         """Weights of the laws that are left."""
         weights = np.exp(self.log_weights - self.log_weights.max())

@@ -10,6 +10,8 @@ from dpfda.methods.adaptive.constants import LEAST_FITTED, MIN_EIGENVALUE_RATIO,
 
 def power(matrix: Floats, exponent: float) -> Floats:
     """A power of a symmetric positive matrix, the least eigenvalues lifted."""
+    if len(matrix) == 1:
+        return np.asarray(matrix**exponent)
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     lifted = np.maximum(values, MIN_EIGENVALUE_RATIO * values[-1])
     return np.asarray((vectors * lifted**exponent) @ vectors.T)
@@ -19,6 +21,12 @@ def raise_eigenvalues(matrix: Floats, least: float) -> Floats:
     """The matrix with its eigenvalues lifted to at least this."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
+
+
+def kron(first: Floats, second: Floats) -> Floats:
+    """The Kronecker product of two matrices: `np.kron`, to the bit, without its cost for any number of axes."""
+    products = first[:, None, :, None] * second[None, :, None, :]
+    return products.reshape(len(first) * len(second), -1)
 
 
 def inverse(matrix: Floats) -> Floats:

@@ -11,7 +11,7 @@ from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariates import CovariateLaw
 from dpfda.methods.adaptive.evidence import Measured, measure_silo
-from dpfda.methods.adaptive.matrices import power
+from dpfda.methods.adaptive.matrices import kron, power
 from dpfda.methods.adaptive.state import State
 from dpfda.protocol.plan import Plan
 
@@ -52,7 +52,7 @@ def find_asymmetry(plan: Plan, parts: Floats) -> float:
 def find_bias_root(law: CovariateLaw, parts: Floats, size: int) -> Floats:
     """Where the bias of clipping points, over columns and functions; its length does not matter."""
     columns = power(law.average, 0.5) * np.sqrt(parts)
-    return np.kron(columns, np.diag(np.sqrt(bias_shares(size))))
+    return kron(columns, np.diag(np.sqrt(bias_shares(size))))
 
 
 def column_parts(law: CovariateLaw) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariates import CovariateLaw
-from dpfda.methods.adaptive.matrices import inverse, power
+from dpfda.methods.adaptive.matrices import inverse, kron, power
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Coordinates:
         """From both scales, in units in which gradients of this covariance have a root mean square length of 1."""
         values, vectors = np.linalg.eigh((functions + functions.T) / 2)
         roots = np.sqrt(np.maximum(values, constants.MIN_EIGENVALUE_RATIO * values[-1]))
-        whitener = np.kron(columns, (vectors / roots) @ vectors.T)
-        back = np.kron(np.linalg.inv(columns), (vectors * roots) @ vectors.T)
+        whitener = kron(columns, (vectors / roots) @ vectors.T)
+        back = kron(np.linalg.inv(columns), (vectors * roots) @ vectors.T)
         size = float(np.sqrt(np.trace(whitener @ covariance @ whitener.T)))
         return cls(np.asarray(whitener / size), np.asarray(back * size))
