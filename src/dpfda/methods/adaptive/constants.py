@@ -251,6 +251,9 @@ LEAST_INFORMATION = 1e-10
 # Components of a mixture with less than this part of the largest weight are left out. Cost: not measured; time.
 NEGLIGIBLE_PART = 1e-3
 
+# The same where the functions of a varying-coefficient model are solved for together. Cost: none that was seen; time.
+NEGLIGIBLE_GAIN = 1e-2
+
 # Times that the functions of a varying-coefficient model are fitted in turn. Cost: not measured; watch
 # "VCM d=5, correlated design".
 SWEEPS = 2
