@@ -2,7 +2,7 @@
 
 It is not private and no method could compute it. For the estimates of B theta_s that a study has released it knows all that
 weights depend on: the sds by which sites differ, the covariance of a curve's gradient, every site's design as it is, that
-outcomes are symmetric (no bias of clipping is allowed for), and the size of the common curve's prior that is best on average.
+outcomes are symmetric (no bias of clipping is allowed for), and which size of the common curve's prior is best on average.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def _measure(plan: Plan, state: State, sites: Sequence[Data], powers: Sequence[i
     ]
     values = [each.value - matrix @ state.start for each, matrix in zip(measured, matrices, strict=True)]
     shared = np.zeros_like(measured[0].noise)
-    return Releases(names, matrices, values, [each.covariance for each in measured], n / n.sum(), [0.0] * len(n), shared)
+    return Releases(
+        names, matrices, values, [each.covariance for each in measured], n / n.sum(), [0.0] * len(n), shared
+    )
 
 
 def _measure_one(state: State, name: str, matrix: Floats, sampling: Floats) -> Measured:
