@@ -59,7 +59,7 @@ PAGES = {
     ),
     "docs/questions-coverage.md": Made("python -m benchmarks.questions", (*_SIMULATED, "benchmarks/questions.py")),
     "docs/real-data.md": Made(
-        "python -m benchmarks.real_data", (*_METHOD, "src/dpfda/curves/datasets.py", "benchmarks/real_data.py")
+        "python -m benchmarks.real_data", (*_METHOD, "src/dpfda/curves/datasets.py", "benchmarks/real_*.py")
     ),
     "docs/reliability.md": Made(
         "python -m dpfda.audit.reliability --runs 100", (*_SILO, "src/dpfda/transports/*.py", "src/dpfda/audit/*.py")

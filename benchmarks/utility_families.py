@@ -94,7 +94,7 @@ _ALL = (
     _covariates("changes within a subject", 2000, (5, 2.5, 1.8)),
     _covariates("binary, 30% treated", 5000, (5, 2.5, 1.6), effect=_EFFECT),
     Family("sites", ("alike", "means differ", "slopes differ", "designs differ", "designs and means differ"), (0,),
-           "8 / 4 / 2.2 alike", "sites", ratio=(8, 4, 2.2), coverage=0.92, old=False),
+           "8 / 4 / 2.2 alike; others 1.3 x combination", "sites", ratio=(8, 4, 2.2), coverage=0.92, old=False),
     Family("small site", ("small site, alike", "small site, means differ"), (60,), "0.4 of its fit alone", "sites",
            ratio=(0.4, 0.4, 0.4), coverage=0.90, old=False),
     Family("promised", tuple(list_rows(with_target=True)), (0,), "the figures of version 0.1", "promised", old=False),

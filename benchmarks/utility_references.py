@@ -79,7 +79,7 @@ class Oracle:
             centre = np.linalg.lstsq(gram, own.T @ (truth * weights) / n, rcond=1e-10)[0]
             values, vectors = np.linalg.eigh(gram)
             root = (vectors / np.sqrt(np.maximum(values, 1e-3 * values[-1]))) @ vectors.T
-            scores = _sum_by(data.ids, own * ((data.y - own @ centre) * weights)[:, None], n) @ root
+            scores = sum_by(data.ids, own * ((data.y - own @ centre) * weights)[:, None], n) @ root
             lengths = np.linalg.norm(scores, axis=1)
             for column, radius in enumerate(np.quantile(lengths, QUANTILES)):
                 factor = np.minimum(1, radius / np.maximum(lengths, 1e-12))
@@ -101,5 +101,5 @@ class Oracle:
         return float(np.mean(self._errors, axis=0).min())
 
 
-def _sum_by(ids: NDArray[np.int64], rows: Floats, n: int) -> Floats:
+def sum_by(ids: NDArray[np.int64], rows: Floats, n: int) -> Floats:
     return np.stack([np.bincount(ids, column, n) for column in rows.T], axis=1)

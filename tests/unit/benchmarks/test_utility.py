@@ -10,7 +10,8 @@ from benchmarks.utility_fits import draw, get_problems
 from benchmarks.utility_pages import write_pages
 from benchmarks.utility_problems import GRID, make_problems
 from benchmarks.utility_references import fit_least_squares
-from benchmarks.utility_verdicts import bound_coverage, check_coverage
+from benchmarks.utility_sites import measure_sites
+from benchmarks.utility_verdicts import bound_coverage, check_coverage, check_error
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -67,3 +68,20 @@ def test_a_measured_cell_stands_on_the_page(tmp_path) -> None:
     page = (tmp_path / "utility.md").read_text()
     assert "| rare binary 2-6% | 200 | 1 | 2 |" in page
     assert "Fewer than the 200" in page
+
+
+def test_sites_that_differ_are_measured_against_the_best_combination_of_their_releases() -> None:
+    cell = measure_sites("means differ", 2.0, 2)
+    assert 0 < cell["combined"] < 5 * cell["new"]["mse"]
+    limit, _ = check_error(cell, FAMILIES["sites"], {})
+    assert limit == f"{1.3 * cell['combined'] / cell['ls']:.2f} (1.3 x combination)"
+    worse = cell | {"new": cell["new"] | {"mse": 1.31 * cell["combined"]}}
+    better = cell | {"new": cell["new"] | {"mse": 1.29 * cell["combined"]}}
+    assert check_error(worse, FAMILIES["sites"], {})[1] is False
+    assert check_error(better, FAMILIES["sites"], {})[1] is True
+
+
+def test_a_combination_with_hardly_any_noise_is_the_mean_over_subjects() -> None:
+    """At a budget that hides nothing the oracle must meet the truth: else its weights, units or designs are wrong."""
+    cell = measure_sites("designs and means differ", 200.0, 1)
+    assert cell["combined"] < 4 * cell["ls"]

@@ -64,6 +64,19 @@ def test_two_functions_that_do_not_meet_are_two_posteriors() -> None:
         assert (np.abs(found.mean[here] - alone.mean) < scale).all()
 
 
+def test_functions_that_are_hard_to_tell_apart_add_up_to_what_was_measured() -> None:
+    """Rows of two functions are nearly alike: their sum is known to 1%, their difference is not, and is shrunk."""
+    data, start, mixture = problem(size=6, rows=6, seed=8)
+    sharp = 100 * np.linalg.qr(data.rows)[0]
+    rows = np.concatenate([np.hstack([sharp, sharp]), 0.3 * np.hstack([sharp, -sharp]) / 100])
+    truth = 0.2 * np.random.default_rng(9).normal(size=12)
+    found = fit_posterior(Data(rows @ truth, rows), np.zeros(12), [mixture, mixture])
+    total, known = found.mean[:6] + found.mean[6:], truth[:6] + truth[6:]
+    assert np.abs(total - known).max() < 0.02
+    apart = found.mean[:6] - found.mean[6:]
+    assert np.linalg.norm(apart) < np.linalg.norm(truth[:6] - truth[6:])
+
+
 def test_data_of_information_is_its_likelihood() -> None:
     """y = rows theta + N(0, I) has the precision rows' rows and the score rows' y."""
     rng = np.random.default_rng(7)

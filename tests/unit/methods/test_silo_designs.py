@@ -26,3 +26,23 @@ def test_designs_are_kept_apart_only_where_they_clearly_differ() -> None:
     for name, own in halves.items():
         np.testing.assert_allclose(found[name].values, own.values, atol=0.05)
         assert (found[name].sd >= 0.5 * own.sd).all()
+
+
+def test_a_few_low_moments_that_differ_are_seen_among_fifty_of_noise() -> None:
+    """Ten sites, every second with most points early: one octave shows it, a statistic of all moments would hide it."""
+    basis, rng = make_basis("free-ends", 16), np.random.default_rng(4)
+    found = hidden = 0
+    sd = 0.08 * np.sqrt(np.arange(1, basis.moment_count + 1))  # as released: high moments have more noise
+    for _ in range(20):
+        sites = {}
+        for number in range(10):
+            exact = exact_moments(basis, rng.random(200) ** (1 + number % 2), 0.0)
+            sites[str(number)] = Pooled(exact.values + sd * rng.standard_normal(sd.size), sd, exact.n)
+        values = np.array([own.values for own in sites.values()])
+        own = shrink_moments(Pooled(values.mean(axis=0), sd / np.sqrt(10), 2000.0), sites)
+        found += bool(own) and np.mean([(-1) ** k * own[str(k)].values[0] for k in range(10)]) < -0.05
+        freedom = 9 * sd.size
+        chi_square = ((values - values.mean(axis=0)) ** 2 / (sd**2 + 0.3 / 200)).sum()
+        hidden += chi_square < freedom + 3 * np.sqrt(2 * freedom)
+    assert found >= 18
+    assert hidden >= 12

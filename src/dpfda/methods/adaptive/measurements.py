@@ -25,7 +25,7 @@ def measure_all(
 ) -> dict[str, Measured]:
     """Every silo's measurement of B theta; `own` is what is thought of each silo's coefficients, if not the same of all."""
     size = plan.basis.size
-    parts = np.ones(state.law.columns) if for_band else column_parts(state.law)
+    parts = column_parts(state.law, for_band=for_band)
     factor = find_asymmetry(plan, parts) * (constants.BAND_ASYMMETRY / constants.ASYMMETRY if for_band else 1.0)
     root = find_bias_root(state.law, parts, size)
     return {
@@ -46,7 +46,7 @@ def measure_all(
 def find_asymmetry(plan: Plan, parts: Floats) -> float:
     """How large the bias of clipping is taken to be, as a part of its bound; `parts` of it are along the columns."""
     part = constants.SYMMETRIC if plan.assumptions.symmetric else constants.ASYMMETRY
-    return part * math.sqrt(float(parts.mean()))
+    return part * math.sqrt(min(float(parts.mean()), 1.0))
 
 
 def find_bias_root(law: CovariateLaw, parts: Floats, size: int) -> Floats:
@@ -55,16 +55,19 @@ def find_bias_root(law: CovariateLaw, parts: Floats, size: int) -> Floats:
     return kron(columns, np.diag(np.sqrt(bias_shares(size))))
 
 
-def column_parts(law: CovariateLaw) -> Floats:
+def column_parts(law: CovariateLaw, *, for_band: bool = False) -> Floats:
     """Variance of the bias along every column, as a part of what its bound allows one of d columns.
 
     A skewed outcome pulls the first function. For an effect, curves with positive and negative g would have to be clipped
-    differently: so are those of a small group, which are longer than others. A band allows for all of it: groups may
-    differ in how skewed they are.
+    differently: so are those of a small group, which are longer than others. A band allows for all of it, since groups may
+    differ in how skewed they are; and if the smaller of two groups alone is clipped, its effect has more than the level.
     """
-    parts = np.minimum(constants.BIAS_EFFECT * np.maximum(law.longest, 1.0) ** 2, 1.0)
+    if not law.units.intercept:
+        return np.ones(law.columns)
+    squares = np.maximum(law.longest, 1.0) ** 2
+    parts = np.minimum(squares, constants.BAND_EFFECT) if for_band else np.minimum(constants.BIAS_EFFECT * squares, 1.0)
     parts[0] = 1.0
-    return np.asarray(parts if law.units.intercept else np.ones_like(parts))
+    return np.asarray(parts)
 
 
 def bias_shares(size: int) -> Floats:

@@ -2,7 +2,9 @@
 
 Measurements are y = sum_k C_k theta_k + N(0, I), theta_k the coefficients of function k. One function at a time: with the
 others' priors held, what is left of y is a measurement of theta_k alone with a known covariance, and the sizes and shapes of
-its mixture are averaged by their evidence. A mean has one function, and this is then exact.
+its mixture are weighed by their evidence. With these weights each function is a linear map of what the others leave of y, and
+all are solved for together: where covariates are correlated, what one function does not take the others must. A mean has
+one function, and this is then exact.
 """
 
 from __future__ import annotations
@@ -64,14 +66,14 @@ def fit_posterior(
             parts.append(part)
     if count == 1:
         return Posterior(start + parts[0].mean, parts[0].covariance, (weights[0],), (priors[0],))
-    mean, covariance = _fit_all(y, data.rows, priors)
+    _, covariance = _fit_all(y, data.rows, priors)
+    mean = _solve_together(y, rows, [_average_gain(*each) for each in zip(rows, mixtures, weights, strict=True)])
     size = len(mean) // count
     stretch = np.ones(len(mean))
     for k, part in enumerate(parts):  # what averaging over sizes adds to the variance of a function's own coefficients
         here = slice(k * size, (k + 1) * size)
         wider = np.diag(part.covariance) / np.maximum(np.diag(covariance)[here], constants.TINY)
         stretch[here] = np.sqrt(np.clip(wider, 1.0, constants.MOST_STRETCH))
-        mean[here] = part.mean
     return Posterior(start + mean, covariance * np.outer(stretch, stretch), tuple(weights), tuple(priors))
 
 
@@ -120,6 +122,25 @@ def _fit_one(y: Floats, rows: Floats, mixture: ScaledMixture) -> _Part:
     keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
     mean, covariance, prior = found.average(keep, weights[keep] / weights[keep].sum())
     return _Part(mean, covariance, weights, prior)
+
+
+def _average_gain(rows: Floats, mixture: ScaledMixture, weights: Floats) -> Floats:
+    """The matrix that takes y to the mean of a function's coefficients if y measured nothing else."""
+    keep = np.flatnonzero(weights > constants.NEGLIGIBLE_GAIN * weights.max())
+    q, r = np.linalg.qr(rows)
+    reach = mixture.covariances(keep) @ r.T
+    gains = np.linalg.solve(r @ reach + np.eye(len(r)), reach.swapaxes(1, 2))
+    return np.asarray(np.tensordot(weights[keep] / weights[keep].sum(), gains, 1).T @ q.T)
+
+
+def _solve_together(y: Floats, rows: Sequence[Floats], gains: Sequence[Floats]) -> Floats:
+    """theta_k = gain_k (y - sum of what the others say) for all k at once."""
+    every, size = np.concatenate(gains), len(gains[0])
+    system = every @ np.concatenate(rows, axis=1)
+    for k in range(len(gains)):
+        here = slice(k * size, (k + 1) * size)
+        system[here, here] = np.eye(size)
+    return np.asarray(np.linalg.solve(system, every @ y))
 
 
 def _fit_all(y: Floats, rows: Floats, priors: Sequence[Floats]) -> tuple[Floats, Floats]:

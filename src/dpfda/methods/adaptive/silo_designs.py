@@ -14,15 +14,17 @@ from dpfda.methods.adaptive.pooling import Pooled
 
 
 def shrink_moments(pooled: Pooled, by_silo: Mapping[str, Pooled]) -> dict[str, Pooled]:
-    """Moments of every silo, shrunk towards the pooled ones; none where all may well have one design."""
+    """Moments of every silo, shrunk towards the pooled ones; none where all may well have one design.
+
+    Every octave of moments is judged by itself: designs differ in a few low moments, which the noise of fifty would hide.
+    """
     variance = {name: moments.sd**2 + SAMPLING_VARIANCE / moments.n for name, moments in by_silo.items()}
     apart = {name: (moments.values - pooled.values) ** 2 for name, moments in by_silo.items()}
-    freedom = (len(by_silo) - 1) * pooled.values.size
-    chi_square = sum(float((apart[name] / variance[name]).sum()) for name in by_silo)
-    if freedom == 0 or chi_square < freedom + CLEARLY_DIFFERENT * math.sqrt(2 * freedom):
+    every, noises = np.array(list(apart.values())), np.array(list(variance.values()))
+    blocks = [block for block in _list_octaves(pooled.values.size) if _differ(every[:, block], noises[:, block])]
+    if not blocks:
         return {}
-    blocks = _list_octaves(pooled.values.size)
-    of_all = _find_real(blocks, np.array(list(apart.values())), np.array(list(variance.values())))
+    of_all = _find_real(blocks, every, noises)
     found = {}
     for name, moments in by_silo.items():
         noise = variance[name]
@@ -33,6 +35,13 @@ def shrink_moments(pooled: Pooled, by_silo: Mapping[str, Pooled]) -> dict[str, P
         sd = np.sqrt((1 - weight) ** 2 * (pooled.sd**2 + real) + weight * moments.sd**2)
         found[name] = Pooled(values, sd, moments.n)
     return found
+
+
+def _differ(apart: Floats, noise: Floats) -> bool:
+    """Whether an octave of moments differs between silos by clearly more than its noise."""
+    freedom = (len(apart) - 1) * apart.shape[1]
+    chi_square = float((apart / noise).sum())
+    return freedom > 0 and chi_square > freedom + CLEARLY_DIFFERENT * math.sqrt(2 * freedom)
 
 
 def _list_octaves(size: int) -> list[slice]:

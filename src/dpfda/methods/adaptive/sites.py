@@ -104,7 +104,7 @@ def learn_sites(plan: Plan, state: State, prior: Floats) -> SiteLaw:
 def fit_sites(releases: Releases, state: State, prior: Floats, step: int = 1) -> SiteLaw:
     """The posterior over all sites, averaged over the sizes of their differences, or over every `step`th of these."""
     columns, unit = state.law.columns, state.unit
-    shapes = _list_shapes(len(prior) // columns, columns)
+    shapes = list_shapes(len(prior) // columns, columns)
     grid = [constants.SITE_SIZES[:: step * every] for every in (1, 2, 3)]
     sizes = np.array(list(itertools.product(*grid)))
     parts = [fit_part(unit * size, shapes, releases, prior) for size in sizes]
@@ -164,7 +164,7 @@ class _Part:
     kept: Sequence[float]
 
 
-def _list_shapes(size: int, columns: int) -> Floats:
+def list_shapes(size: int, columns: int) -> Floats:
     """Covariances of sites' deviations of size 1: in level, in slope, in bends; alike in all coefficient functions."""
     shapes = np.zeros((3, size, size))
     shapes[0, 0, 0] = 1.0
