@@ -408,9 +408,9 @@ GUESSED_LOG_SD, MANY_CURVES = 0.1, 1e9
 # posterior is computed. Cost: not measured; time.
 QUADRATURE_POINTS, ALL_FUNCTIONS, FORECAST_PASSES = 256, 400, 3
 
-# Made-up curves whose gradients a forecast looks at, and where their numbers begin. Cost: 2,000 curves change forecasts by
-# a few percent; time.
-FORECAST_CURVES, FORECAST_SEED = 8000, 20_26
+# Made-up curves whose gradients a forecast looks at, most points of each, and where their numbers begin. Cost: 8,000 curves
+# change forecasts by a few percent; time.
+FORECAST_CURVES, FORECAST_POINTS, FORECAST_SEED = 2000, 40, 2026
 
 # Functions, the level included, over which a guessed signal is spread, and the power of k with which it falls; part of the
 # prior's bias that stays where functions are given; and how much more noise the early rounds' budget leaves than a single

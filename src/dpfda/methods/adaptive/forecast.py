@@ -91,13 +91,24 @@ def _forecast(plan: Plan, m: float, guesses: Guesses) -> tuple[float, float, flo
     setting = _Setting.of(plan, m, guesses)
     truth, signal, truncation = setting.find_truth()
     mixtures = scale_mixtures(plan, setting.longer, setting.level, setting.law, setting.unit)
-    found = setting.run(truth, mixtures)
-    sampling, privacy = setting.size_of(found.sampling), setting.size_of(found.noise)
-    bias = setting.size_of(found.shrinkage) + truncation
-    if guesses.functions is not None:
-        taken = found.posterior.mean - truth
-        bias = min(bias, setting.size_of(np.outer(taken, taken)) + truncation + constants.FORECAST_BIAS * bias)
-    return bias + setting.size_of(found.clipping), sampling, privacy, signal
+    return (*setting.split(setting.run(truth, mixtures), truth, truncation), signal)
+
+
+@dataclass(frozen=True)
+class _Release:
+    """Made-up gradients in the coordinates that are clipped, and what the method believes of them."""
+
+    gradients: Floats
+    coordinates: Coordinates
+    whitened: Floats  # their second moments
+    bias_root: Floats
+    asymmetry: float
+
+    def clip(self, radius: float) -> Floats:
+        """What clipping leaves of a mean of zero."""
+        lengths = np.sqrt((self.gradients**2).sum(axis=1))
+        kept = np.minimum(1.0, radius / np.maximum(lengths, constants.LEAST_LENGTH))
+        return np.asarray(kept @ self.gradients / len(self.gradients))
 
 
 @dataclass(frozen=True)
@@ -187,10 +198,17 @@ class _Setting:
         scaled = np.linalg.solve(scaling.mixing(), fitted)
         return (self.law.units.matrix @ scaled).ravel(), signal, truncation
 
+    def split(self, found: _Found, truth: Floats, truncation: float) -> tuple[float, float, float]:
+        """Bias, sampling and privacy."""
+        bias = self.size_of(found.shrinkage) + truncation
+        if self.guesses.functions is not None:
+            taken = found.posterior.mean - truth
+            bias = min(bias, self.size_of(np.outer(taken, taken)) + truncation + constants.FORECAST_BIAS * bias)
+        return bias + self.size_of(found.clipping), self.size_of(found.sampling), self.size_of(found.noise)
+
     def run(self, truth: Floats, mixtures: Sequence[ScaledMixture]) -> _Found:
         """The posterior when every release is what it would be on average."""
         size, columns = self.plan.basis.size, self.plan.n_coefficients
-        precision = self.precision(ClippedGradient)
         last = self.precision(ClippedGradient, slice(-1, None))
         expected = mixtures[0].average(mixtures[0].odds(constants.TEMPER))[:size, :size]
         spread = self.spread.matrix(size)
@@ -201,43 +219,49 @@ class _Setting:
         weights = weigh_errors(functions, spread, expected, bias, self.n, last, columns)
         whitened = coordinates.whitener @ covariance @ coordinates.whitener.T
         dims = float(1 / (whitened**2).sum())
-        gradients = self.draw_gradients() @ coordinates.whitener.T
-        at_bounds = self._find_at_bounds(coordinates)
-        law = _observe_lengths(gradients, self.n, math.sqrt(2) / self.precision(LengthHistogram), at_bounds)
+        gradients, at_bounds = self.draw_gradients() @ coordinates.whitener.T, self._find_at_bounds(coordinates)
+        law = LengthLaw.start(first_weights(at_bounds), self.n, 2.0**LONGEST_OCTAVE)
         parts = column_parts(self.law)
-        asymmetry = find_asymmetry(self.plan, parts)
+        asymmetry, root = find_asymmetry(self.plan, parts), find_bias_root(self.law, parts, size)
+        release = _Release(gradients, coordinates, whitened, root, asymmetry)
+        law = law.observe(_count_octaves(gradients), math.sqrt(2) / self.precision(LengthHistogram))
         radius = choose_radius(law, last, self.n, weights, dims, asymmetry)
         radius = spare_two_valued(radius, at_bounds, law.longest)
-        found = law.attenuation(np.array([radius]))
-        jacobian = float(found.kept[0]) * np.eye(len(whitened)) - float(found.clipped[0]) * whitened
+        return self.estimate(truth, mixtures, release, law, radius)
+
+    def estimate(
+        self, truth: Floats, mixtures: Sequence[ScaledMixture], release: _Release, law: LengthLaw, radius: float
+    ) -> _Found:
+        """The posterior after one gradient round at the truth with the budget of all that count."""
+        coordinates, covariance = release.coordinates, model_covariance(self.information, self.spread)
+        kept = law.attenuation(np.array([radius]))
+        jacobian = float(kept.kept[0]) * np.eye(len(release.whitened)) - float(kept.clipped[0]) * release.whitened
         excess = float(law.excess(np.array([radius]), constants.SURE)[0])
         asked = (Asked(truth, coordinates, radius, jacobian, excess, excess),)  # rounds are near the truth at the end
-        root = find_bias_root(self.law, parts, size)
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
         measured: dict[str, Measured] = {}
         posterior, open_now = None, (truth, np.zeros((len(truth), len(truth))))
-        share = last / precision
+        share = self.precision(ClippedGradient, slice(-1, None)) / self.precision(ClippedGradient)
         for _ in range(constants.FORECAST_PASSES):
             for silo in self.plan.silos:
                 own = _precision(self.plan, silo.name, ClippedGradient, slice(None))
                 noise = 2 * radius / own * (1 + (1 - share) * constants.EARLY_ROUNDS)
-                answers = (Answer(0, value, noise),)
-                covariances = covariance / silo.n
-                fit = measure_silo(asked, answers, self.information, covariances, open_now, root, asymmetry)
+                fit = measure_silo(
+                    asked, (Answer(0, value, noise),), self.information, covariance / silo.n, open_now,
+                    release.bias_root, release.asymmetry,
+                )  # fmt: skip
                 measured[silo.name] = replace(fit, value=self.information.matrix @ truth)
             data, _ = pool_silos(measured, dict.fromkeys(measured, self.information))
             posterior = fit_posterior(data, np.zeros_like(truth), mixtures)
             open_now = (truth, posterior.covariance)
         assert posterior is not None
-        lengths = np.sqrt((gradients**2).sum(axis=1))
-        kept = np.minimum(1.0, radius / np.maximum(lengths, constants.LEAST_LENGTH))
-        taken = coordinates.inverse @ np.linalg.solve(jacobian, kept @ gradients / len(gradients))
+        taken = coordinates.inverse @ np.linalg.solve(jacobian, release.clip(radius))
         return _Found.of(posterior, measured, self.information.matrix, taken)
 
     def draw_gradients(self) -> Floats:
         """Gradients of made-up curves at the true mean, as the guesses have them, centred: one row each, always the same."""
         rng = np.random.default_rng(constants.FORECAST_SEED)
-        shape = (constants.FORECAST_CURVES, max(1, round(self.m)))
+        shape = (constants.FORECAST_CURVES, min(max(1, round(self.m)), constants.FORECAST_POINTS))
         points = _draw_points(rng, shape, self.guesses.density)
         features = self.plan.basis.evaluate_unit(points.ravel()).reshape(*shape, -1)
         apart = self._draw_deviations(rng, points)
@@ -335,12 +359,11 @@ def _draw_points(rng: np.random.Generator, shape: tuple[int, int], density: Func
     return np.asarray(np.interp(uniform, below / below[-1], grid))
 
 
-def _observe_lengths(gradients: Floats, n: float, sd: float, at_bounds: AtBounds) -> LengthLaw:
-    """What is known of lengths after histograms, if they are like those of these gradients."""
+def _count_octaves(gradients: Floats) -> Floats:
+    """The histogram of lengths of these gradients, as shares."""
     octaves = np.log2(np.maximum(np.sqrt((gradients**2).sum(axis=1)), constants.LEAST_LENGTH))
     cells = np.clip(np.floor(octaves).astype(np.int64) - SHORTEST_OCTAVE + 1, 0, LENGTH_CELLS - 1)
-    law = LengthLaw.start(first_weights(at_bounds), n, 2.0**LONGEST_OCTAVE)
-    return law.observe(np.bincount(cells, minlength=LENGTH_CELLS) / len(gradients), sd)
+    return np.asarray(np.bincount(cells, minlength=LENGTH_CELLS) / len(gradients))
 
 
 @lru_cache(maxsize=1)
