@@ -25,6 +25,7 @@ from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
 from dpfda.methods.adaptive.constants import GUESSED_SD
 from dpfda.methods.adaptive.forecast import Guesses, forecast
+from dpfda.planning.outcomes import WITHIN, make_outcome
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import make_plan
 from dpfda.protocol.plans.registry import default_basis
@@ -181,6 +182,10 @@ def expected_error_of(
     signal: float | Function | Sequence[Function] | None = None,
     density: Function | None = None,
     design_moments: ArrayLike | None = None,
+    prevalence: float | None = None,
+    level: float | None = None,
+    variation: float | None = None,
+    correlation: float = WITHIN,
 ) -> ExpectedError:
     """The same for a plan of the default method."""
     if plan.method != "adaptive":
@@ -206,6 +211,7 @@ def expected_error_of(
         functions=functions,
         density=density,
         design_moments=moments,
+        outcome=make_outcome(plan.scaling, prevalence, level, variation, correlation),
     )
     return ExpectedError(*forecast(plan, m, guesses))
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from scipy.special import ndtri
+
 from dpfda import _validate
+from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
+from dpfda.methods.adaptive.forecast import Outcome
+from dpfda.protocol.scaling import Scaling
 
 OUTCOMES = ("symmetric", "binary", "skewed")
 WITHIN = 0.3  # correlation of two visits of one subject, where nobody says
@@ -49,4 +55,29 @@ def guess_outcome(
             )
         mean = _validate.positive("level", level)
         sd, signal = mean * _validate.positive("variation", variation), VARIES * mean
-    return {"spread": sd * math.sqrt(share), "noise_sd": sd * math.sqrt(1 - share), "signal": signal}
+    facts = {"prevalence": p} if outcome == "binary" else {"level": mean, "variation": sd / mean}
+    spread = {"spread": sd * math.sqrt(share), "noise_sd": sd * math.sqrt(1 - share), "signal": signal}
+    return {**spread, **facts, "correlation": share}
+
+
+def make_outcome(
+    scaling: Scaling, prevalence: float | None, level: float | None, variation: float | None, correlation: float
+) -> Outcome | None:
+    """How y scatters around its mean, in the units of the algorithm; None for an outcome like a normal law."""
+    if prevalence is not None:
+        share = _validate.fraction("prevalence", prevalence)
+        high = (scaling.y_bounds[1] - scaling.y_bounds[0]) / scaling.y_scale
+
+        def draw(latent: Floats) -> Floats:
+            return np.asarray(high * ((latent < ndtri(share)) - share))
+
+        return Outcome(draw, correlation, two_valued=True, away=high * max(share, 1 - share))
+    if variation is not None:
+        mean, sd = _validate.positive("level", level), math.sqrt(math.log1p(variation**2))
+
+        def draw_skewed(latent: Floats) -> Floats:
+            y = np.clip(mean * np.exp(sd * latent - sd**2 / 2), *scaling.y_bounds)
+            return np.asarray((y - mean) / scaling.y_scale)
+
+        return Outcome(draw_skewed, correlation)
+    return None

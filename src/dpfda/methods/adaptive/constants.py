@@ -418,10 +418,15 @@ GUESSED_LOG_SD, MANY_CURVES = 0.1, 1e9
 # posterior is computed. Cost: not measured; time.
 QUADRATURE_POINTS, ALL_FUNCTIONS, FORECAST_PASSES = 256, 400, 3
 
-# Part of a guessed signal's sd that is slope; part of the prior's bias that stays where functions are given; and how much
-# more noise the early rounds' budget leaves than a single round would. Cost: not measured; watch the forecasts of
-# "bump", "steep sigmoid" and "hopeless budget".
-SIGNAL_SLOPE, FORECAST_BIAS, EARLY_ROUNDS = 0.8, 0.5, 0.3
+# Made-up curves whose gradients a forecast looks at, most points of each, and where their numbers begin. Cost: 8,000 curves
+# change forecasts by a few percent; time.
+FORECAST_CURVES, FORECAST_POINTS, FORECAST_SEED = 2000, 40, 2026
+
+# Functions, the level included, over which a guessed signal is spread, and the power of k with which it falls; part of the
+# prior's bias that stays where functions are given; and how much more noise the early rounds' budget leaves than a single
+# round would. Power 1, 1.5, 2: forecast over measured error 0.8 to 1.9, 0.7 to 1.6, 0.6 to 1.5 (14 settings of no table, 24
+# repetitions; symmetric, binary and skewed). The others: not measured.
+SIGNAL_FUNCTIONS, SIGNAL_FALL, FORECAST_BIAS, EARLY_ROUNDS = 7, 1.75, 0.5, 0.3
 
 # ------------------------------------------------------------------------------------------------ notices
 

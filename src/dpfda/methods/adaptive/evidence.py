@@ -113,15 +113,25 @@ def pool_silos(
     measured: Mapping[str, Measured], informations: Mapping[str, Information], trust: Mapping[str, float] | None = None
 ) -> tuple[Data, Floats]:
     """One likelihood of theta from all silos; doubt and bias, which they share, do not average out. And its precision."""
-    trusted = {name: (trust or {}).get(name, 1.0) for name in measured}
-    plain = {name: each.covariance for name, each in measured.items()}
-    sizes = np.array([trusted[name] / np.trace(each) for name, each in plain.items()])
-    alike = float(sizes.sum() ** 2 / (sizes**2).sum())
+    weights, _ = weigh_measurements(measured, trust)
     size = next(iter(informations.values())).matrix.shape[1]
     precision, score = np.zeros((size, size)), np.zeros(size)
     for name, each in measured.items():
         matrix = informations[name].matrix
-        weight = trusted[name] * inverse(each.noise + each.sampling + alike * (each.doubt + each.bias))
-        precision += matrix.T @ weight @ matrix
-        score += matrix.T @ weight @ each.value
+        precision += matrix.T @ weights[name] @ matrix
+        score += matrix.T @ weights[name] @ each.value
     return Data.of_information(precision, score), precision
+
+
+def weigh_measurements(
+    measured: Mapping[str, Measured], trust: Mapping[str, float] | None = None
+) -> tuple[dict[str, Floats], float]:
+    """What each silo's measurement counts for, and the effective number of silos, by which shared errors are enlarged."""
+    trusted = {name: (trust or {}).get(name, 1.0) for name in measured}
+    sizes = np.array([trusted[name] / np.trace(each.covariance) for name, each in measured.items()])
+    alike = float(sizes.sum() ** 2 / (sizes**2).sum())
+    weights = {
+        name: np.asarray(trusted[name] * inverse(each.noise + each.sampling + alike * (each.doubt + each.bias)))
+        for name, each in measured.items()
+    }
+    return weights, alike

@@ -7,12 +7,11 @@ lengths, one gradient round with the budget of those that count, and the posteri
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import gammainc
 
 from dpfda._blas import one_blas_thread
 from dpfda._typing import Floats
@@ -22,7 +21,7 @@ from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariate_units import Units
 from dpfda.methods.adaptive.covariates import CovariateLaw, assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import Design, fit_design
-from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos
+from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos, weigh_measurements
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, first_weights
 from dpfda.methods.adaptive.level import Level
@@ -30,8 +29,14 @@ from dpfda.methods.adaptive.measurements import bias_shares, column_parts, find_
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.methods.adaptive.posterior import Posterior, fit_posterior
 from dpfda.methods.adaptive.prior import ScaledMixture
-from dpfda.methods.adaptive.radius import choose_radius, weigh_errors
-from dpfda.methods.adaptive.shape import Coordinates, Spread, choose_column_scales, choose_function_shape
+from dpfda.methods.adaptive.radius import choose_radius, find_octave_at_bounds, spare_two_valued, weigh_errors
+from dpfda.methods.adaptive.shape import (
+    Coordinates,
+    Spread,
+    choose_column_scales,
+    choose_function_shape,
+    smooth_variances,
+)
 from dpfda.methods.adaptive.start import lengthen, model_covariance, scale_mixtures
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.scaling import INTERCEPT
@@ -50,6 +55,20 @@ Function = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """How y scatters around its mean: `draw` takes latent normal numbers (one row per curve) to deviations from it.
+
+    `correlation` is that of two visits of one subject, in the latent numbers. The values of a `two_valued` outcome are its
+    bounds, the further of which is `away` from the mean.
+    """
+
+    draw: Callable[[Floats], Floats]
+    correlation: float
+    two_valued: bool = False
+    away: float = 1.0
+
+
+@dataclass(frozen=True)
 class Guesses:
     """Public guesses in the units of the algorithm (y in [-1, 1]); `functions` are in the user's."""
 
@@ -59,6 +78,7 @@ class Guesses:
     functions: tuple[Function, ...] | None
     density: Function | None
     design_moments: Floats
+    outcome: Outcome | None = None  # how y scatters around its mean, if not like a normal law
 
 
 def forecast(plan: Plan, m: float, guesses: Guesses) -> tuple[float, float, float, float]:
@@ -71,17 +91,50 @@ def _forecast(plan: Plan, m: float, guesses: Guesses) -> tuple[float, float, flo
     setting = _Setting.of(plan, m, guesses)
     truth, signal, truncation = setting.find_truth()
     mixtures = scale_mixtures(plan, setting.longer, setting.level, setting.law, setting.unit)
-    posterior, measured = setting.run(truth, mixtures)
-    sampling, privacy = 0.0, 0.0
-    for each in measured.values():
-        gain = each.find_gain(posterior.covariance, setting.information)
-        sampling += setting.size_of(gain @ each.sampling @ gain.T)
-        privacy += setting.size_of(gain @ (each.noise + each.doubt) @ gain.T)
-    bias = max(setting.size_of(posterior.covariance) - sampling - privacy, 0.0) + truncation
-    if guesses.functions is not None:
-        taken = posterior.mean - truth
-        bias = min(bias, setting.size_of(np.outer(taken, taken)) + truncation + constants.FORECAST_BIAS * bias)
-    return bias, sampling, privacy, signal
+    return (*setting.split(setting.run(truth, mixtures), truth, truncation), signal)
+
+
+@dataclass(frozen=True)
+class _Release:
+    """Made-up gradients in the coordinates that are clipped, and what the method believes of them."""
+
+    gradients: Floats
+    coordinates: Coordinates
+    whitened: Floats  # their second moments
+    bias_root: Floats
+    asymmetry: float
+
+    def clip(self, radius: float) -> Floats:
+        """What clipping leaves of a mean of zero."""
+        lengths = np.sqrt((self.gradients**2).sum(axis=1))
+        kept = np.minimum(1.0, radius / np.maximum(lengths, constants.LEAST_LENGTH))
+        return np.asarray(kept @ self.gradients / len(self.gradients))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The posterior, and the second moments of what sampling, noise, clipping and the prior do to the estimate."""
+
+    posterior: Posterior
+    sampling: Floats
+    noise: Floats
+    clipping: Floats
+    shrinkage: Floats
+
+    @classmethod
+    def of(cls, posterior: Posterior, measured: Mapping[str, Measured], matrix: Floats, taken: Floats) -> _Found:
+        """`taken` is what clipping takes from B theta at every silo."""
+        weights, alike = weigh_measurements(measured)
+        shape = posterior.covariance.shape
+        sampling, noise, assumed, along = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(len(matrix.T))
+        for name, each in measured.items():
+            gain = posterior.covariance @ matrix.T @ weights[name]
+            sampling += gain @ each.sampling @ gain.T
+            noise += gain @ (each.noise + alike * each.doubt) @ gain.T
+            assumed += alike * gain @ each.bias @ gain.T
+            along += gain @ taken
+        shrinkage = posterior.covariance - sampling - noise - assumed  # what the prior takes
+        return cls(posterior, sampling, noise, np.outer(along, along), shrinkage)
 
 
 @dataclass(frozen=True)
@@ -89,6 +142,7 @@ class _Setting:
     """What plan and guesses say of design, covariates and curves."""
 
     plan: Plan
+    m: float
     guesses: Guesses
     longer: Basis
     level: Level
@@ -108,7 +162,7 @@ class _Setting:
         design = _guess_design(plan, guesses.density)
         information = build_information(plan.basis, longer, design, law, 1.0)
         level = Level(0.0, unit / 4, unit, constants.GUESSED_LOG_SD)
-        return cls(plan, guesses, longer, level, unit, Spread(alone, smooth), law, design, information)
+        return cls(plan, m, guesses, longer, level, unit, Spread(alone, smooth), law, design, information)
 
     @property
     def n(self) -> float:
@@ -125,9 +179,10 @@ class _Setting:
         columns, scaling = self.plan.n_coefficients, self.plan.scaling
         truth = np.zeros((columns, self.longer.size))
         if self.guesses.functions is None:
-            truth[:, 1 % self.longer.size] = self.guesses.signal * constants.SIGNAL_SLOPE
-            if self.longer.size > constants.STRAIGHT:
-                truth[:, 2] = self.guesses.signal * math.sqrt(1 - constants.SIGNAL_SLOPE**2)
+            falling = (
+                np.arange(1.0, max(2, min(self.plan.basis.size, constants.SIGNAL_FUNCTIONS))) ** -constants.SIGNAL_FALL
+            )
+            truth[:, 1 : 1 + falling.size] = self.guesses.signal * falling / np.linalg.norm(falling)
             mixing = scaling.mixing()
             return truth.ravel(), self.guesses.signal**2 * float((mixing**2).sum()), 0.0
         points, weights = _make_quadrature()
@@ -143,10 +198,17 @@ class _Setting:
         scaled = np.linalg.solve(scaling.mixing(), fitted)
         return (self.law.units.matrix @ scaled).ravel(), signal, truncation
 
-    def run(self, truth: Floats, mixtures: Sequence[ScaledMixture]) -> tuple[Posterior, dict[str, Measured]]:
+    def split(self, found: _Found, truth: Floats, truncation: float) -> tuple[float, float, float]:
+        """Bias, sampling and privacy."""
+        bias = self.size_of(found.shrinkage) + truncation
+        if self.guesses.functions is not None:
+            taken = found.posterior.mean - truth
+            bias = min(bias, self.size_of(np.outer(taken, taken)) + truncation + constants.FORECAST_BIAS * bias)
+        return bias + self.size_of(found.clipping), self.size_of(found.sampling), self.size_of(found.noise)
+
+    def run(self, truth: Floats, mixtures: Sequence[ScaledMixture]) -> _Found:
         """The posterior when every release is what it would be on average."""
         size, columns = self.plan.basis.size, self.plan.n_coefficients
-        precision = self.precision(ClippedGradient)
         last = self.precision(ClippedGradient, slice(-1, None))
         expected = mixtures[0].average(mixtures[0].odds(constants.TEMPER))[:size, :size]
         spread = self.spread.matrix(size)
@@ -157,32 +219,79 @@ class _Setting:
         weights = weigh_errors(functions, spread, expected, bias, self.n, last, columns)
         whitened = coordinates.whitener @ covariance @ coordinates.whitener.T
         dims = float(1 / (whitened**2).sum())
-        law = _observe_chi(dims, self.n, math.sqrt(2) / self.precision(LengthHistogram))
+        gradients, at_bounds = self.draw_gradients() @ coordinates.whitener.T, self._find_at_bounds(coordinates)
+        law = LengthLaw.start(first_weights(at_bounds), self.n, 2.0**LONGEST_OCTAVE)
         parts = column_parts(self.law)
-        asymmetry = find_asymmetry(self.plan, parts)
+        asymmetry, root = find_asymmetry(self.plan, parts), find_bias_root(self.law, parts, size)
+        release = _Release(gradients, coordinates, whitened, root, asymmetry)
+        law = law.observe(_count_octaves(gradients), math.sqrt(2) / self.precision(LengthHistogram))
         radius = choose_radius(law, last, self.n, weights, dims, asymmetry)
-        found = law.attenuation(np.array([radius]))
-        jacobian = float(found.kept[0]) * np.eye(len(whitened)) - float(found.clipped[0]) * whitened
+        radius = spare_two_valued(radius, at_bounds, law.longest)
+        return self.estimate(truth, mixtures, release, law, radius)
+
+    def estimate(
+        self, truth: Floats, mixtures: Sequence[ScaledMixture], release: _Release, law: LengthLaw, radius: float
+    ) -> _Found:
+        """The posterior after one gradient round at the truth with the budget of all that count."""
+        coordinates, covariance = release.coordinates, model_covariance(self.information, self.spread)
+        kept = law.attenuation(np.array([radius]))
+        jacobian = float(kept.kept[0]) * np.eye(len(release.whitened)) - float(kept.clipped[0]) * release.whitened
         excess = float(law.excess(np.array([radius]), constants.SURE)[0])
         asked = (Asked(truth, coordinates, radius, jacobian, excess, excess),)  # rounds are near the truth at the end
-        root = find_bias_root(self.law, parts, size)
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
         measured: dict[str, Measured] = {}
         posterior, open_now = None, (truth, np.zeros((len(truth), len(truth))))
-        share = last / precision
+        share = self.precision(ClippedGradient, slice(-1, None)) / self.precision(ClippedGradient)
         for _ in range(constants.FORECAST_PASSES):
             for silo in self.plan.silos:
                 own = _precision(self.plan, silo.name, ClippedGradient, slice(None))
                 noise = 2 * radius / own * (1 + (1 - share) * constants.EARLY_ROUNDS)
-                answers = (Answer(0, value, noise),)
-                covariances = covariance / silo.n
-                fit = measure_silo(asked, answers, self.information, covariances, open_now, root, asymmetry)
+                fit = measure_silo(
+                    asked, (Answer(0, value, noise),), self.information, covariance / silo.n, open_now,
+                    release.bias_root, release.asymmetry,
+                )  # fmt: skip
                 measured[silo.name] = replace(fit, value=self.information.matrix @ truth)
             data, _ = pool_silos(measured, dict.fromkeys(measured, self.information))
             posterior = fit_posterior(data, np.zeros_like(truth), mixtures)
             open_now = (truth, posterior.covariance)
         assert posterior is not None
-        return posterior, measured
+        taken = coordinates.inverse @ np.linalg.solve(jacobian, release.clip(radius))
+        return _Found.of(posterior, measured, self.information.matrix, taken)
+
+    def draw_gradients(self) -> Floats:
+        """Gradients of made-up curves at the true mean, as the guesses have them, centred: one row each, always the same."""
+        rng = np.random.default_rng(constants.FORECAST_SEED)
+        shape = (constants.FORECAST_CURVES, min(max(1, round(self.m)), constants.FORECAST_POINTS))
+        points = _draw_points(rng, shape, self.guesses.density)
+        features = self.plan.basis.evaluate_unit(points.ravel()).reshape(*shape, -1)
+        apart = self._draw_deviations(rng, points)
+        functions = np.einsum("ij,ijk->ik", apart, features) / shape[1]
+        rows = rng.standard_normal((shape[0], self.law.columns)) @ np.linalg.cholesky(self.law.average).T
+        if self.law.units.intercept:
+            rows[:, 0] = 1.0
+        gradients = (rows[:, :, None] * functions[:, None, :]).reshape(shape[0], -1)
+        return np.asarray(gradients - gradients.mean(axis=0))
+
+    def _draw_deviations(self, rng: np.random.Generator, points: Floats) -> Floats:
+        """How far values are from the mean: a smooth curve of each subject and noise, or as the outcome has it."""
+        outcome = self.guesses.outcome
+        if outcome is not None:
+            own = rng.standard_normal((len(points), 1))
+            latent = math.sqrt(outcome.correlation) * own
+            latent = latent + math.sqrt(1 - outcome.correlation) * rng.standard_normal(points.shape)
+            return np.asarray(outcome.draw(latent))
+        variances = smooth_variances(self.longer.size)
+        curves = rng.standard_normal((len(points), self.longer.size)) * np.sqrt(variances / variances.sum())
+        features = self.longer.evaluate_unit(points.ravel()).reshape(*points.shape, -1)
+        smooth = self.guesses.spread * np.einsum("ik,ijk->ij", curves, features)
+        return np.asarray(smooth + self.guesses.noise_sd * rng.standard_normal(points.shape))
+
+    def _find_at_bounds(self, coordinates: Coordinates) -> AtBounds:
+        outcome = self.guesses.outcome
+        if outcome is None or not outcome.two_valued:
+            return AtBounds(float(LONGEST_OCTAVE), 0.0)
+        level = self.information.gram()[:, 0]
+        return AtBounds(find_octave_at_bounds(coordinates.whitener, level, outcome.away), 1.0)
 
     def size_of(self, moments: Floats) -> float:
         """Expected squared L2 length, in the user's units, of a deviation of the standardised coefficients."""
@@ -240,13 +349,21 @@ def _guess_design(plan: Plan, density: Function | None) -> Design:
     return fit_design(plan.basis, Pooled(values, 2 * radius * np.sqrt(scales) / precision, constants.MANY_CURVES))
 
 
-def _observe_chi(dims: float, n: float, sd: float) -> LengthLaw:
-    """What is known of lengths after histograms, if they are like chi with so many degrees of freedom."""
-    edges = np.arange(SHORTEST_OCTAVE, LONGEST_OCTAVE + 1.0)
-    below = np.concatenate([[0.0], gammainc(dims / 2, dims / 2 * 4.0**edges), [1.0]])
-    law = LengthLaw.start(first_weights(AtBounds(float(LONGEST_OCTAVE), 0.0)), n, 2.0**LONGEST_OCTAVE)
-    assert below.size == LENGTH_CELLS + 1
-    return law.observe(np.diff(below), sd)
+def _draw_points(rng: np.random.Generator, shape: tuple[int, int], density: Function | None) -> Floats:
+    uniform = rng.random(shape)
+    if density is None:
+        return uniform
+    grid = np.linspace(0, 1, constants.QUADRATURE_POINTS + 1)
+    middle = (grid[1:] + grid[:-1]) / 2
+    below = np.concatenate([[0.0], np.cumsum(np.maximum(np.asarray(density(middle), dtype=np.float64), 0.0))])
+    return np.asarray(np.interp(uniform, below / below[-1], grid))
+
+
+def _count_octaves(gradients: Floats) -> Floats:
+    """The histogram of lengths of these gradients, as shares."""
+    octaves = np.log2(np.maximum(np.sqrt((gradients**2).sum(axis=1)), constants.LEAST_LENGTH))
+    cells = np.clip(np.floor(octaves).astype(np.int64) - SHORTEST_OCTAVE + 1, 0, LENGTH_CELLS - 1)
+    return np.asarray(np.bincount(cells, minlength=LENGTH_CELLS) / len(gradients))
 
 
 @lru_cache(maxsize=1)

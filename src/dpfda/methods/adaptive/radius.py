@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from dpfda._typing import Floats, Integers
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.lengths import LengthLaw
+from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw
 
 
 def choose_radius(
@@ -35,6 +37,18 @@ def choose_radius(
     least = risk(every, excess[np.searchsorted(coarse, every)])  # what is taken at a larger radius is less
     near = np.flatnonzero(least <= risk(coarse, excess).min() * (1 + constants.ROUNDING))
     return float(radii[near[np.argmin(risk(near, law.excess(radii[near], constants.SURE)))]])
+
+
+def find_octave_at_bounds(whitener: Floats, level: Floats, away: float) -> float:
+    """log2 of the length of a curve whose values are all `away` from the iterate; `level` is a constant's gradient."""
+    return math.log2(max(float(np.linalg.norm(whitener @ level)) * away, constants.LEAST_LENGTH))
+
+
+def spare_two_valued(radius: float, at_bounds: AtBounds, longest: float) -> float:
+    """Where all values are at the bounds nobody is far from all others by chance: do not clip curves at a bound."""
+    if at_bounds.two_valued <= constants.TWO_VALUED:
+        return radius
+    return float(max(radius, min(longest, constants.LONGER_CURVES * 2.0**at_bounds.octave)))
 
 
 def weigh_errors(

@@ -23,7 +23,7 @@ from dpfda.methods.adaptive.matrices import fit_two
 from dpfda.methods.adaptive.measurements import bias_shares, column_parts, find_asymmetry, measure_all
 from dpfda.methods.adaptive.pooling import pool
 from dpfda.methods.adaptive.posterior import fit_posterior
-from dpfda.methods.adaptive.radius import choose_radius, weigh_errors
+from dpfda.methods.adaptive.radius import choose_radius, find_octave_at_bounds, spare_two_valued, weigh_errors
 from dpfda.methods.adaptive.shape import Coordinates, Spread, choose_column_scales, choose_function_shape
 from dpfda.methods.adaptive.start import assume_covariance, covariance_parts, scale_mixtures, spread_information, start
 from dpfda.methods.adaptive.state import Question, State
@@ -78,9 +78,8 @@ def prepare_question(plan: Plan, state: State, index: int) -> State:
     coordinates = Coordinates.of(columns, functions, second_moments(state))
     bias = np.diag(bias_shares(size))
     found = weigh_errors(functions, spread, expected, bias, n, precision, state.law.columns)
-    level = abs(state.level.value) + 1
-    along = float(np.linalg.norm(coordinates.whitener @ state.pooled.gram()[:, 0])) / state.filled
-    at_bounds = AtBounds(math.log2(max(along * level, constants.LEAST_LENGTH)), state.two_valued)
+    level, away = state.pooled.gram()[:, 0], (abs(state.level.value) + 1) / state.filled
+    at_bounds = AtBounds(find_octave_at_bounds(coordinates.whitener, level, away), state.two_valued)
     longest = find_longest(plan.basis, state, coordinates)
     return dataclasses.replace(state, question=Question(coordinates, found, at_bounds, longest), lengths=None)
 
@@ -162,8 +161,7 @@ def find_radius(plan: Plan, state: State, index: int, releases: Mapping[str, Rel
     precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
     dims, asymmetry = effective_dims(state, asked.coordinates), find_asymmetry(plan, column_parts(state.law))
     radius = choose_radius(law, precision * state.filled, n, asked.weights, dims, asymmetry)
-    if state.two_valued > constants.TWO_VALUED:  # nobody is far from all others by chance: clip at the bounds
-        radius = max(radius, min(asked.longest, constants.LONGER_CURVES * 2.0**asked.at_bounds.octave))
+    radius = spare_two_valued(radius, asked.at_bounds, asked.longest)
     return dataclasses.replace(state, lengths=law, question=dataclasses.replace(asked, radius=radius))
 
 
