@@ -52,7 +52,7 @@ def draw_curve(curve: ReleasedCurve, ax: Any, level: float) -> Any:
     if curve.has_band:
         lower, upper = curve.band(level, x)
         ax.fill_between(x, lower, upper, color=line.get_color(), alpha=0.18, linewidth=0, label=f"{level:.0%} band")
-    ax.set(xlabel=curve.x_name, ylabel=curve.y_name)
+    ax.set(xlabel=curve.x_name, ylabel=curve.scale.label(curve.y_name))
     ax.margins(x=0)
     ax.legend(frameon=False)
     return ax
