@@ -190,7 +190,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         d : int, optional
             Covariates besides the intercept, if `design_bounds` does not give their number.
         spread, noise_sd, signal, density, design_moments : optional
-            Public guesses that sharpen the forecast, in units of the transformed y if there is a transform, see `dpfda.planning.expected_error.expected_error`.
+            Public guesses that sharpen the forecast, with a transform in units of the transformed y, see
+            `dpfda.planning.expected_error.expected_error`.
 
         Returns
         -------
@@ -229,9 +230,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         _validate.interval("domain", self.domain)
         check_transform(self.choose_transform(), _validate.interval("y_bounds", self.y_bounds))
         if self.transform is not None and self.outcome == "binary":
-            raise InvalidInput(
-                "transform and outcome='binary' contradict each other: a share has no transform; leave one out."
-            )
+            raise InvalidInput("transform must be left out with outcome='binary': a share is the mean of y as it is.")
         if self.alpha is not None:
             _validate.within("alpha", self.alpha, 0.5, 10.0)
         if self.constants is not None and not isinstance(self.constants, PublishedConstants):

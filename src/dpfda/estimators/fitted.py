@@ -18,6 +18,7 @@ from dpfda.estimators.parameters import check_is_fitted
 from dpfda.estimators.sites import Sites
 from dpfda.inference.answers import Answers
 from dpfda.inference.coding import Coding, Covariate, default_coding
+from dpfda.inference.curve_scale import limit_means
 from dpfda.inference.law import Law, pad_mean
 from dpfda.inference.summary import write_estimand, write_summary_html
 from dpfda.methods.run import Outcome
@@ -25,7 +26,7 @@ from dpfda.planning.expected_error import ExpectedError, found_insufficient_text
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import PrivacyStatement
 from dpfda.protocol.terms import StudyTerms
-from dpfda.protocol.transforms import NO_TRANSFORM, transform_bounds, undo_transform
+from dpfda.protocol.transforms import NO_TRANSFORM, undo_transform
 
 _NEARLY_ALL, _VAGUE = 0.99, 0.03  # share that counts as all subjects; its sd above which nothing is said
 
@@ -61,7 +62,7 @@ class FittedFunctions(Answers):
         """Means of transformed y in the units of y, within their limits; means of y as they are."""
         if self.transform_ == NO_TRANSFORM:
             return values
-        return undo_transform(self.transform_, np.clip(values, *transform_bounds(self.transform_, self.limits_)))
+        return undo_transform(self.transform_, np.clip(values, *limit_means(self.transform_, self.limits_)))
 
     def _places(self, x: ArrayLike) -> Floats:
         if isinstance(x, Curves):

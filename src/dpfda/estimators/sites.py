@@ -13,7 +13,7 @@ from dpfda._typing import Interval
 from dpfda.basis.basis import Basis
 from dpfda.errors import InvalidInput
 from dpfda.inference.curve import ReleasedCurve
-from dpfda.inference.curve_scale import CurveScale
+from dpfda.inference.curve_scale import CurveScale, limit_means
 from dpfda.inference.form import Form
 from dpfda.inference.law import Law
 from dpfda.inference.showing import make_frame
@@ -71,7 +71,7 @@ class Sites:
         odd = law.oddness
         weights = {name: odd.trust.get(name, 1.0) for name in law.names}
         known = law.different, law.heterogeneity, dict(law.shrinkage), dict(odd.probability), odd.flagged, weights
-        return cls(law.names, spread, *known, law, longer, scaling, scaling.transformed_bounds)
+        return cls(law.names, spread, *known, law, longer, scaling, limit_means(scaling.transform, scaling.y_bounds))
 
     def curve(self, name: str) -> ReleasedCurve:
         """A site's own curve, which borrows strength from the others as far as they are alike."""

@@ -13,11 +13,11 @@ from dpfda import _validate
 from dpfda._typing import Floats, Interval
 from dpfda.inference.coding import INTERCEPT, Coding
 from dpfda.inference.curve import ANYTHING, ReleasedCurve, simultaneous_bands
-from dpfda.inference.curve_scale import MEANS, CurveScale
+from dpfda.inference.curve_scale import MEANS, CurveScale, limit_means
 from dpfda.inference.form import Form
 from dpfda.inference.law import Law
 from dpfda.inference.showing import curve_columns, draw_curve, make_frame
-from dpfda.protocol.transforms import NO_TRANSFORM, transform_bounds
+from dpfda.protocol.transforms import NO_TRANSFORM
 
 
 class Answers:
@@ -128,7 +128,7 @@ class Answers:
         return np.array([draw_curve(curve, panel, level) for curve, panel in zip(curves, panels.ravel(), strict=False)])
 
     def _make(self, row: Floats, means: float, name: str, has_limits: bool = True) -> ReleasedCurve:
-        limits = transform_bounds(self.transform_, self.limits_) if has_limits else ANYTHING
+        limits = limit_means(self.transform_, self.limits_) if has_limits else ANYTHING
         scale = CurveScale(self.transform_).times(float(means))
         return ReleasedCurve((Form(self.law_, {0: row}),), 0.0, limits, name, self.x_name, self.y_name, scale)
 

@@ -15,7 +15,7 @@ from dpfda import _validate
 from dpfda._typing import Floats, Interval
 from dpfda.errors import InvalidInput
 from dpfda.inference.critical import nodes, path_length, pointwise_critical, solve_critical
-from dpfda.inference.curve_scale import CurveScale
+from dpfda.inference.curve_scale import AS_IS, CurveScale
 from dpfda.inference.form import Form
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ReleasedCurve:
     name: str = "curve"
     x_name: str = "x"
     y_name: str = "y"
-    scale: CurveScale = CurveScale()
+    scale: CurveScale = AS_IS
 
     @property
     def domain(self) -> Interval:
@@ -104,7 +104,7 @@ class ReleasedCurve:
         return self.scale.show_error(self._clip(self.at_unit(u)), self.sd_unit(u))
 
     def transformed(self) -> ReleasedCurve:
-        """The curve of transformed y itself, as it was estimated: sums, multiples and integrals are answered on that scale."""
+        """The curve of transformed y itself, as it was estimated; sums, multiples and integrals are those of that scale."""
         scale = CurveScale(self.scale.transform, None)
         return replace(
             self, scale=scale, name=self.name if self.scale.is_plain else f"{scale.transform} of {self.name}"
@@ -246,7 +246,9 @@ class ReleasedCurve:
 
     def __repr__(self) -> str:
         low, high = self.domain
-        return f"ReleasedCurve({self.name!r}, {self.y_name} over {self.x_name} in {low:g} to {high:g})"
+        return (
+            f"ReleasedCurve({self.name!r}, {self.scale.label(self.y_name)} over {self.x_name} in {low:g} to {high:g})"
+        )
 
     # What the questions are computed from.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from dpfda._typing import Floats
+from dpfda._typing import Floats, Interval
 from dpfda.errors import InvalidInput
-from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed, undo_slope, undo_transform
+from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed, transform_bounds, undo_slope, undo_transform
 
 MEANS = {NO_TRANSFORM: "mean", "log": "geometric mean", "log1p": "log1p mean", "sqrt": "square-root mean"}
 _AVERAGES = {
@@ -15,6 +16,16 @@ _AVERAGES = {
     "log1p": "log1p average",
     "sqrt": "square-root average",
 }
+
+
+def limit_means(transform: str, bounds: Interval) -> Interval:
+    """Limits of means of transformed y that lie within the bounds of y when they are taken back, rounding included."""
+    low, high = transform_bounds(transform, bounds)
+    while undo_transform(transform, low) < bounds[0]:
+        low = math.nextafter(low, math.inf)
+    while undo_transform(transform, high) > bounds[1]:
+        high = math.nextafter(high, -math.inf)
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -121,3 +132,6 @@ class CurveScale:
                 f"a {MEANS[self.transform]} is not tested against zero; ask about a difference of two curves, or whether "
                 "the curve is constant."
             )
+
+
+AS_IS = CurveScale()

@@ -42,8 +42,8 @@ def write_estimand(y: str, x: str, limits: tuple[float, float], transform: str =
 def write_summary(answers: Answers, level: float) -> str:
     """What was estimated, a table of curves with tests, values of the first curve, and the promise."""
     curves = answers.list_curves()
-    mean = answers.coding_.is_mean
-    title = f"{MEANS[answers.transform_].capitalize() if mean else 'Varying coefficients'} of {answers.y_name} over {answers.x_name}"
+    what = MEANS[answers.transform_].capitalize() if answers.coding_.is_mean else "Varying coefficients"
+    title = f"{what} of {answers.y_name} over {answers.x_name}"
     low, high = curves[0].domain
     parts = [
         title,

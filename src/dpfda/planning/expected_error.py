@@ -84,8 +84,8 @@ class ExpectedError:
 
     def __str__(self) -> str:
         return (
-            f"expected squared L2 error {self.total:.2g} (typical distance {math.sqrt(self.total):.2g} in units of {self.unit}): "
-            f"bias {self.bias:.2g}, sampling {self.sampling:.2g}, privacy {self.privacy:.2g}"
+            f"expected squared L2 error {self.total:.2g} (typical distance {math.sqrt(self.total):.2g} in units of "
+            f"{self.unit}): bias {self.bias:.2g}, sampling {self.sampling:.2g}, privacy {self.privacy:.2g}"
         )
 
 

@@ -51,7 +51,8 @@ class PrivacyStatement:
     silos : tuple of SiloPrivacy
         Promise and exact cost of every silo.
     public_inputs : mapping
-        What was taken as public, with its values; among it what was declared (transform, assume_symmetric, outcome, visit_times).
+        What was taken as public, with its values; among it the transform of y, if there is one, and what was declared
+        (assume_symmetric, outcome, visit_times).
     epsilon, delta : float
         The largest that a silo promised.
 
