@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from laws import Known, make_law
 
 from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.curves.tables.design import Design
+from dpfda.errors import InvalidInput
 from dpfda.estimators.design_coding import make_design_coding
 from dpfda.inference.answers import Answers
 from dpfda.inference.coding import Coding, make_coding
@@ -56,6 +58,12 @@ CASES: list[dict[str, Any]] = [
     {"basis": "free-ends", "size": 7, "formula": "male*C(arm) + spline(age, 30, 50)", "covariates": _ALL},
     {"basis": "bspline", "size": 6, "formula": "0 + male + male:spline(age, 45.5, degree=1)", "covariates": _ALL},
 ]
+LATER_CASES: list[dict[str, Any]] = [  # after the fits, so that the files before keep their numbers
+    {"basis": "free-ends", "size": 9, "domain": (20.0, 80.0), "transform": "log", "limits": (0.5, 90.0)},
+    {"basis": "free-ends", "size": 8, "covariates": _BOTH, "transform": "log", "limits": (0.01, 100.0), "scale": 0.04},
+    {"basis": "bspline", "size": 7, "covariates": _ARM, "transform": "log1p", "limits": (0.0, 40.0), "scale": 0.1},
+    {"basis": "cosine", "size": 6, "covariates": _DOSE, "transform": "sqrt", "limits": (0.0, 30.0), "scale": 2.0},
+]
 PROFILES: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {
     "": [({}, {})],
     "dose": [({"dose": 1}, {"dose": -0.5}), ({}, {"dose": 0.25})],
@@ -79,7 +87,8 @@ def make_answers(case: dict[str, Any], seed: int) -> Known:
     law = make_law(case["basis"], case["size"], len(coding.columns), seed, case.get("domain", (0.0, 1.0)))
     scale = case.get("scale", 1.0)
     covariance = scale**2 * law.covariance if case.get("covariance", True) else None
-    return Known(Law(law.functions, scale * law.mean, covariance), coding, case.get("limits", (-np.inf, np.inf)))
+    limits, transform = case.get("limits", (-np.inf, np.inf)), case.get("transform", "none")
+    return Known(Law(law.functions, scale * law.mean, covariance), coding, limits, transform)
 
 
 def make_document(answers: Known, number: int) -> dict[str, Any]:
@@ -151,25 +160,44 @@ def answer(curve: ReleasedCurve, level: float) -> dict[str, Any]:
     low, high = curve.domain
     x = low + (high - low) * np.array([0.0, 0.07, 0.31, 0.5, 0.77, 0.98, 1.0])
     a, b = low + 0.2 * (high - low), low + 0.55 * (high - low)
-    mean, total = curve.mean_over(a, b), curve.integral(a, b)
+    mean = curve.mean_over(a, b)
     found: dict[str, Any] = {"x": x.tolist(), "estimate": curve(x).tolist(), "from": a, "to": b}
-    found |= {"average": mean.estimate, "integral": total.estimate}
+    found["average"] = mean.estimate
+    if curve.scale.is_plain:
+        found["integral"] = curve.integral(a, b).estimate
+    else:
+        found["integral_refused"] = is_refused(lambda: curve.integral(a, b))
     if not curve.has_band:
         return found
-    zero, constant = curve.is_zero(level), curve.is_constant(level)
+    constant = curve.is_constant(level)
+    if curve.scale.is_mean:
+        found["zero_refused"] = is_refused(lambda: curve.is_zero(level)) and is_refused(lambda: mean.p_value)
+    else:
+        zero = curve.is_zero(level)
+        found |= {
+            "average_p": mean.p_value, "zero_p": zero.p_value, "zero_statistic": zero.statistic,
+            "zero_intervals": [[each.low, each.high, each.sign] for each in zero.intervals],
+        }  # fmt: skip
     band, pointwise = curve.band(level, x), curve.band(level, x, simultaneous=False)
     return {
         **found, "standard_error": curve.standard_error(x).tolist(), "path_length": curve.path_length,
         "critical_value": curve.critical_value(level), "lower": band[0].tolist(), "upper": band[1].tolist(),
         "pointwise_lower": pointwise[0].tolist(), "pointwise_upper": pointwise[1].tolist(),
-        "average_error": mean.standard_error, "average_interval": list(mean.interval(level)), "average_p": mean.p_value,
-        "zero_p": zero.p_value, "zero_statistic": zero.statistic,
-        "zero_intervals": [[each.low, each.high, each.sign] for each in zero.intervals],
+        "average_error": mean.standard_error, "average_interval": list(mean.interval(level)),
         "constant_p": constant.p_value,
         "constant_intervals": [[each.low, each.high, each.sign] for each in constant.intervals],
         **{name: {"x": e.x, "value": e.value, "intervals": [list(pair) for pair in e.intervals]}
            for name, e in (("argmax", curve.argmax(level)), ("argmin", curve.argmin(level)))},
     }  # fmt: skip
+
+
+def is_refused(ask: Callable[[], Any]) -> bool:
+    """Whether a question has no answer on the scale of a curve."""
+    try:
+        ask()
+    except InvalidInput:
+        return True
+    return False
 
 
 def answer_all(answers: Any, questions: list[Question]) -> dict[str, Any]:
@@ -234,7 +262,9 @@ def write() -> None:
     """Write all files."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     laws = [make_document(make_answers(case, number), number) for number, case in enumerate(CASES, start=1)]
-    for number, document in enumerate([*laws, *make_fits()], start=1):
+    before = [*laws, *make_fits()]
+    later = [make_document(make_answers(case, k), k) for k, case in enumerate(LATER_CASES, start=len(before) + 1)]
+    for number, document in enumerate([*before, *later], start=1):
         questions = list_questions(Result(document), number)
         golden = {"result": document, "questions": questions, **answer_all(Result(document), questions)}
         (FOLDER / f"{number:02d}.json").write_text(json.dumps(golden, allow_nan=False) + "\n")

@@ -13,8 +13,10 @@ from dpfda.inference.law import Law
 class Known(Answers):
     """Answers from a law that a test made."""
 
-    def __init__(self, law: Law, coding: Coding, limits: tuple[float, float] = (-np.inf, np.inf)) -> None:
-        self.law_, self.coding_, self.limits_ = law, coding, limits
+    def __init__(
+        self, law: Law, coding: Coding, limits: tuple[float, float] = (-np.inf, np.inf), transform: str = "none"
+    ) -> None:
+        self.law_, self.coding_, self.limits_, self.transform_ = law, coding, limits, transform
 
 
 def make_law(basis: str = "free-ends", size: int = 9, columns: int = 1, seed: int = 1, domain=(0.0, 1.0)) -> Law:

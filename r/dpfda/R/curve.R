@@ -1,12 +1,11 @@
 # Released curves: linear forms of a result's joint law. Asking costs no privacy.
 
-make_curve <- function(result, row, limits, name) {
+make_curve <- function(result, row, limits, name, means) {
   form <- list(law = result$law, weights = list("0" = row), fixed = NULL)
-  new_curve(list(form), 0, limits, name, result$x_name, result$y_name)
-}
-
-new_curve <- function(forms, constant, limits, name, x_name, y_name) {
-  curve <- list(forms = forms, constant = constant, limits = limits, name = name, x_name = x_name, y_name = y_name)
+  scale <- count_means(list(transform = result$transform, means = NA), means)
+  curve <- list(
+    forms = list(form), constant = 0, limits = limits, name = name, x_name = result$x_name, y_name = result$y_name, scale = scale
+  )
   class(curve) <- "dp_curve"
   curve
 }
@@ -117,7 +116,12 @@ path_of <- function(curve) path_length(features_at(curve, nodes()), covariance_o
 
 clip <- function(values, limits) pmin(pmax(values, limits[1]), limits[2])
 
-standard_error <- function(curve, x) sd_at(curve, to_unit(curve, read_x(curve, x)))
+show_at <- function(curve, values) take_back(curve$scale, clip(values, curve$limits))
+
+standard_error <- function(curve, x) {
+  u <- to_unit(curve, read_x(curve, x))
+  back_slope(curve$scale, clip(raw_at(curve, u), curve$limits)) * sd_at(curve, u)
+}
 
 critical_value <- function(curve, level = 0.95) solve_critical(level, path_of(curve))
 
@@ -131,7 +135,7 @@ make_band <- function(curve, x, c) {
   u <- to_unit(curve, x)
   centre <- raw_at(curve, u)
   half <- c * sd_at(curve, u)
-  data.frame(x = show_x(curve, x), lower = clip(centre - half, curve$limits), upper = clip(centre + half, curve$limits))
+  data.frame(x = show_x(curve, x), lower = show_at(curve, centre - half), upper = show_at(curve, centre + half))
 }
 
 joint_bands <- function(curves, level = 0.95, x = NULL) {
@@ -141,7 +145,7 @@ joint_bands <- function(curves, level = 0.95, x = NULL) {
 
 predict.dp_curve <- function(object, x = NULL, level = 0.95, ...) {
   x <- grid_of(object, x)
-  table <- data.frame(x = show_x(object, x), estimate = clip(raw_at(object, to_unit(object, x)), object$limits))
+  table <- data.frame(x = show_x(object, x), estimate = show_at(object, raw_at(object, to_unit(object, x))))
   if (all(vapply(object$forms, function(form) !is.null(form$law$covariance), NA))) {
     table$standard_error <- standard_error(object, x)
     limits <- band(object, level, x)
@@ -167,49 +171,56 @@ derivative <- function(curve, order = 1L) {
     names(weights) <- as.integer(names(weights)) + as.integer(order)
     list(law = form$law, weights = weights, fixed = NULL)
   })
-  change(curve, forms = forms, constant = 0, limits = c(-Inf, Inf), name = paste("derivative of", curve$name))
+  back <- back_of(curve$scale)
+  name <- paste(if (back == "log" && order == 1) "relative growth rate of" else "derivative of", curve$name)
+  if (!back %in% c("none", "log")) name <- paste0(name, ", of ", back, "(", curve$y_name, ")")
+  change(curve, forms = forms, constant = 0, limits = c(-Inf, Inf), name = name, scale = stay_transformed(curve$scale))
 }
 
 times_limits <- function(limits, factor) if (factor == 0) c(0, 0) else sort(limits * factor)
 
 integral <- function(curve, low = NULL, high = NULL) {
-  domain <- domain_of(curve)
-  low <- if (is.null(low)) domain[1] else read_x(curve, low)
-  high <- if (is.null(high)) domain[2] else read_x(curve, high)
-  if (!(low < high)) stop("low must be below high.", call. = FALSE)
-  ends <- to_unit(curve, c(low, high))
-  span <- high - low
-  forms <- lapply(curve$forms, form_integral, ends = ends)
-  name <- paste("integral of", curve$name, "over", write_x(curve, low), "to", write_x(curve, high))
-  as_value(change(curve, forms = forms, constant = curve$constant * span, limits = times_limits(curve$limits, span), name = name))
+  refuse_integral(curve$scale)
+  ends <- ends_of(curve, low, high)
+  sum_up(curve, ends, diff(ends), "integral of")
 }
 
 average <- function(curve, low = NULL, high = NULL) {
+  sum_up(curve, ends_of(curve, low, high), 1, paste(AVERAGES[[back_of(curve$scale)]], "of"))
+}
+
+ends_of <- function(curve, low, high) {
   domain <- domain_of(curve)
-  low <- if (is.null(low)) domain[1] else read_x(curve, low)
-  high <- if (is.null(high)) domain[2] else read_x(curve, high)
-  value <- integral(curve, low, high) / (high - low)
-  value$curve$name <- paste("average of", curve$name, "over", write_x(curve, low), "to", write_x(curve, high))
-  value
+  ends <- c(if (is.null(low)) domain[1] else read_x(curve, low), if (is.null(high)) domain[2] else read_x(curve, high))
+  if (!(ends[1] < ends[2])) stop("low must be below high.", call. = FALSE)
+  ends
+}
+
+# The integral, scaled so that it is `size` for a curve that is 1.
+sum_up <- function(curve, ends, size, what) {
+  forms <- lapply(curve$forms, function(form) form_times(form_integral(form, to_unit(curve, ends)), size / diff(ends)))
+  name <- paste(what, curve$name, "over", write_x(curve, ends[1]), "to", write_x(curve, ends[2]))
+  as_value(change(curve, forms = forms, constant = curve$constant * size, limits = times_limits(curve$limits, size), name = name))
 }
 
 as_value <- function(curve) {
   known <- all(vapply(curve$forms, function(form) !is.null(form$law$covariance), NA))
-  value <- list(
-    curve = curve, estimate = clip(raw_at(curve, 0), curve$limits), standard_error = if (known) sd_at(curve, 0) else NA_real_
-  )
+  error <- if (known) standard_error(curve, domain_of(curve)[1]) else NA_real_
+  value <- list(curve = curve, estimate = show_at(curve, raw_at(curve, 0)), standard_error = error)
   class(value) <- "dp_value"
   value
 }
 
 value_interval <- function(value, level = 0.95) {
   centre <- raw_at(value$curve, 0)
-  clip(centre + c(-1, 1) * pointwise_critical(level) * value$standard_error, value$curve$limits)
+  show_at(value$curve, centre + c(-1, 1) * pointwise_critical(level) * sd_at(value$curve, 0))
 }
 
 value_p <- function(value) {
+  refuse_zero(value$curve$scale)
   centre <- abs(raw_at(value$curve, 0))
-  if (value$standard_error > 0) erfc(centre / value$standard_error / sqrt(2)) else as.numeric(centre == 0)
+  sd <- sd_at(value$curve, 0)
+  if (sd > 0) erfc(centre / sd / sqrt(2)) else as.numeric(centre == 0)
 }
 
 join_forms <- function(ours, theirs, independent) {
@@ -232,12 +243,15 @@ combine <- function(one, other, sign, independent = FALSE) {
   if (inherits(other, "dp_value")) other <- other$curve
   mark <- if (sign > 0) "+" else "-"
   if (is.numeric(other)) {
+    refuse_numbers(one$scale)
     return(change(one, constant = one$constant + sign * other, limits = one$limits + sign * other, name = paste(one$name, mark, other)))
   }
   forms <- join_forms(one$forms, lapply(other$forms, form_times, factor = sign), independent)
   limits <- one$limits + times_limits(other$limits, sign)
+  scale <- combine_scales(one$scale, other$scale, sign)
+  if (back_of(scale) == "log") mark <- if (sign > 0) "*" else "/"
   name <- paste0("(", one$name, ") ", mark, " (", other$name, ")")
-  change(one, forms = forms, constant = one$constant + sign * other$constant, limits = limits, name = name)
+  change(one, forms = forms, constant = one$constant + sign * other$constant, limits = limits, name = name, scale = scale)
 }
 
 plus <- function(one, other, independent = FALSE) combine(one, other, 1, independent)
@@ -245,9 +259,10 @@ plus <- function(one, other, independent = FALSE) combine(one, other, 1, indepen
 minus <- function(one, other, independent = FALSE) combine(one, other, -1, independent)
 
 scale_curve <- function(curve, factor) {
+  scale <- count_means(curve$scale, factor * curve$scale$means)
   forms <- lapply(curve$forms, form_times, factor = factor)
   name <- if (factor == 1) curve$name else if (factor == -1) paste0("-(", curve$name, ")") else paste0(factor, " (", curve$name, ")")
-  change(curve, forms = forms, constant = factor * curve$constant, limits = times_limits(curve$limits, factor), name = name)
+  change(curve, forms = forms, constant = factor * curve$constant, limits = times_limits(curve$limits, factor), name = name, scale = scale)
 }
 
 Ops.dp_curve <- function(e1, e2) {
@@ -273,7 +288,7 @@ Ops.dp_value <- Ops.dp_curve
 
 print.dp_curve <- function(x, ...) {
   domain <- domain_of(x)
-  cat("Released curve: ", x$name, " (", x$y_name, " over ", x$x_name, " in ", write_x(x, domain[1]), " to ", write_x(x, domain[2]), ")\n", sep = "")
+  cat("Released curve: ", x$name, " (", scale_label(x$scale, x$y_name), " over ", x$x_name, " in ", write_x(x, domain[1]), " to ", write_x(x, domain[2]), ")\n", sep = "")
   print(head(predict(x, seq(domain[1], domain[2], length.out = 9)), 9), row.names = FALSE)
   invisible(x)
 }

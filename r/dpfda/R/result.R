@@ -23,8 +23,10 @@ dp_result <- function(document, file = "The document") {
   law$functions <- read_functions(model$functions)
   law$mean <- do.call(rbind, lapply(model$coefficients, as.numeric))
   law$covariance <- read_covariance(model$covariance, length(law$mean))
+  transform <- if (is.null(model$transform)) "none" else model$transform
+  if (!transform %in% names(MEANS)) stop(file, " has a transform that is not known here.", call. = FALSE)
   limits <- vapply(seq_len(2), function(side) {
-    if (is.null(model$limits[[side]])) c(-Inf, Inf)[side] else as.numeric(model$limits[[side]])
+    if (is.null(model$limits[[side]])) c(-Inf, Inf)[side] else apply_transform(transform, as.numeric(model$limits[[side]]))
   }, numeric(1))
   covariates <- lapply(model$covariates, function(each) {
     list(name = each$name, bounds = as.numeric(unlist(each$bounds)), levels = as.character(unlist(each$levels)), reference = each$reference)
@@ -33,7 +35,7 @@ dp_result <- function(document, file = "The document") {
   structure(
     list(
       document = document, law = law, limits = limits, columns = unlist(model$columns), intercept = model$intercept,
-      covariates = covariates, terms = model$terms, x_name = document$study$x, y_name = document$study$y
+      covariates = covariates, terms = model$terms, transform = transform, x_name = document$study$x, y_name = document$study$y
     ),
     class = "dp_result"
   )
@@ -118,17 +120,18 @@ spline_entries <- function(knots, degree, bounds, value) {
 }
 
 name_profile <- function(result, profile) {
-  if (!length(result$covariates)) return("mean")
+  mean <- MEANS[[result$transform]]
+  if (!length(result$covariates)) return(mean)
   values <- vapply(result$covariates, function(each) {
     value <- profile_value(each, profile)
     paste0(each$name, "=", if (is.numeric(value)) format(value, digits = 6) else value)
   }, "")
-  paste("mean at", paste(values, collapse = ", "))
+  paste(mean, "at", paste(values, collapse = ", "))
 }
 
 curve_at <- function(result, ...) {
   profile <- list(...)
-  make_curve(result, design_row(result, profile), result$limits, name_profile(result, profile))
+  make_curve(result, design_row(result, profile), result$limits, name_profile(result, profile), 1)
 }
 
 effect <- function(result, name, level = NULL, per = 1) {
@@ -140,7 +143,7 @@ effect <- function(result, name, level = NULL, per = 1) {
   row <- numeric(length(result$columns))
   row[place] <- per
   limits <- if (column == "mean") result$limits else c(-Inf, Inf)
-  make_curve(result, row, limits, if (per == 1) column else paste(per, "more of", column))
+  make_curve(result, row, limits, if (per == 1) column else paste(per, "more of", column), if (column %in% c("mean", "intercept")) per else 0)
 }
 
 contrast <- function(result, one, other) do.call(curve_at, c(list(result), one)) - do.call(curve_at, c(list(result), other))
@@ -174,7 +177,7 @@ summary.dp_result <- function(object, level = 0.95, ...) {
     sides <- vapply(means, function(value) value_interval(value, level), numeric(2))
     table$lower <- sides[1, ]
     table$upper <- sides[2, ]
-    table$p_zero <- vapply(curves, function(curve) zero_test(curve, level)$p_value, 0)
+    table$p_zero <- vapply(curves, function(curve) if (is_taken_back(curve$scale)) NA_real_ else zero_test(curve, level)$p_value, 0)
     table$p_constant <- vapply(curves, function(curve) constant_test(curve, level)$p_value, 0)
   }
   table

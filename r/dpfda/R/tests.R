@@ -4,7 +4,8 @@ CELLS <- 400
 FOR_SLOPES <- 0.9
 SAME <- 1e-12
 
-zero_test <- function(curve, level = 0.95, hypothesis = paste(curve$name, "is zero")) {
+zero_test <- function(curve, level = 0.95, hypothesis = paste(curve$name, if (is_ratio(curve$scale)) "is 1" else "is zero")) {
+  refuse_zero(curve$scale)
   u <- nodes()
   variance <- sd_at(curve, u)^2
   doubtful <- variance > KNOWN * max(variance, 0)
@@ -71,7 +72,7 @@ find_extremum <- function(curve, level, sign) {
   starts <- ends - runs$lengths[runs$values]
   x <- domain[1] + diff(domain) * u[best]
   found <- list(
-    kind = if (sign > 0) "maximum" else "minimum", x = show_x(curve, x), value = clip(raw_at(curve, u[best]), curve$limits), level = level,
+    kind = if (sign > 0) "maximum" else "minimum", x = show_x(curve, x), value = show_at(curve, raw_at(curve, u[best])), level = level,
     intervals = data.frame(
       low = show_x(curve, domain[1] + diff(domain) * starts / CELLS), high = show_x(curve, domain[1] + diff(domain) * ends / CELLS)
     )

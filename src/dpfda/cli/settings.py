@@ -35,6 +35,7 @@ DEFAULTS: dict[str, Any] = {
     "points-per-curve": None,
     "assume-symmetric": False,
     "outcome": None,
+    "transform": None,
     "visit-times": None,
     "level": 0.95,
     "report": None,

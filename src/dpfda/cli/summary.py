@@ -14,6 +14,7 @@ from dpfda.report.formatting import (
     describe_contributing,
     describe_error,
     format_number,
+    name_error_unit,
     typical_half_width,
 )
 
@@ -72,7 +73,7 @@ def _promise(document: Document) -> str:
         )
         lines.append(f"Half the width of each band, median over the domain: {typical}.")
     if achieved is not None:
-        lines.append(describe_error(achieved, document["study"]["y_label"], len(functions)))
+        lines.append(describe_error(achieved, name_error_unit(document), len(functions)))
     if budget is not None:
         lines.append(
             f"Budget of {budget['ledger']}: epsilon {budget['epsilon_before']:.3g} -> {budget['epsilon_after']:.3g} of "

@@ -53,6 +53,7 @@ from dpfda.protocol.terms import (
     SiloTerms,
     StudyTerms,
 )
+from dpfda.protocol.transforms import NO_TRANSFORM, check_transform
 from dpfda.silo.silo import Silo
 from dpfda.transports.in_process import InProcessTransport
 
@@ -87,6 +88,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         projection: str = "ellipsoid",
         assume_symmetric: bool = False,
         outcome: str | None = None,
+        transform: str | None = None,
         visit_times: Sequence[float] = (),
         robust_sites: bool = True,
         outside: str = "drop",
@@ -108,6 +110,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         self.projection = projection
         self.assume_symmetric = assume_symmetric
         self.outcome = outcome
+        self.transform = transform
         self.visit_times = visit_times
         self.robust_sites = robust_sites
         self.outside = outside
@@ -192,7 +195,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         d : int, optional
             Covariates besides the intercept, if `design_bounds` does not give their number.
         spread, noise_sd, signal, density, design_moments : optional
-            Public guesses that sharpen the forecast, see `dpfda.planning.expected_error.expected_error`.
+            Public guesses that sharpen the forecast, with a transform in units of the transformed y, see
+            `dpfda.planning.expected_error.expected_error`.
 
         Returns
         -------
@@ -229,7 +233,9 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.variant != "sample-splitting" and self.method != "published":
             raise InvalidInput(f"variant={self.variant!r} is for method='published'; leave it out, or change method.")
         _validate.interval("domain", self.domain)
-        _validate.interval("y_bounds", self.y_bounds)
+        check_transform(self.choose_transform(), _validate.interval("y_bounds", self.y_bounds))
+        if self.transform is not None and self.outcome == "binary":
+            raise InvalidInput("transform must be left out with outcome='binary': a share is the mean of y as it is.")
         if self.alpha is not None:
             _validate.within("alpha", self.alpha, 0.5, 10.0)
         if self.constants is not None and not isinstance(self.constants, PublishedConstants):
@@ -250,6 +256,10 @@ class CurveEstimator(FittedFunctions, Parameters):
         if (self.assume_symmetric or self.outcome is not None or times.size) and self.method == "published":
             raise InvalidInput("assume_symmetric, outcome and visit_times are for method='adaptive'; leave them out.")
 
+    def choose_transform(self) -> str:
+        """The name of the transform of y: none, unless one is asked for."""
+        return NO_TRANSFORM if self.transform is None else self.transform
+
     def choose_basis(self) -> str:
         """The name of the basis: free ends unless another one is asked for, cosines for the published method."""
         return self.basis or default_basis(self.method)
@@ -259,6 +269,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         missing = [name for name, column in columns.items() if not isinstance(column, str)]
         if missing:
             raise InvalidInput(f"{missing[0]} must name a column of the table: fit(df, id='...', x='...', y='...').")
+        if y_levels is not None and self.transform is not None:
+            raise InvalidInput("transform must be left out with y_levels: y is 0 or 1.")
         if y_levels is not None and (tuple(self.y_bounds or ()) != (0, 1) or self.outcome not in (None, "binary")):
             raise InvalidInput("y_bounds must be (0, 1) with y_levels, and outcome 'binary' or left out: y is 0 or 1.")
         return Curves.from_frame(table, **columns, y_levels=y_levels, **self._design_options())  # type: ignore[arg-type]
@@ -335,6 +347,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         bounds = self._column_bounds(columns)
         covariates = [pair for pair in bounds if pair != INTERCEPT]
         public: dict[str, Any] = {"basis": self.choose_basis(), "n_basis": self.n_basis, "alpha": self.alpha, **labels}
+        public["transform"] = self.choose_transform()
         if self.basis == "fourier-extension":
             public["extension"] = _validate.real("factor", self.extension)
         if self.method == "adaptive":
@@ -372,7 +385,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         warnings.warn("method='nonprivate' protects nobody: do not release its result.", NotPrivateWarning, 3)
         size = DEFAULT_REFERENCE_SIZE if self.n_basis is None else self.n_basis
         basis = make_basis(self.choose_basis(), size, _validate.interval("domain", self.domain), factor=self.extension)
-        scaling = Scaling(_validate.interval("y_bounds", self.y_bounds), self._column_bounds(X.p))
+        bounds = _validate.interval("y_bounds", self.y_bounds)
+        scaling = Scaling(bounds, self._column_bounds(X.p), transform=self.choose_transform())
         fitted = least_squares(X.restrict(basis.domain), basis, scaling)
         coding = self._make_coding(scaling.design_bounds, X.names)
         reason = not_private("least squares on the raw curves")

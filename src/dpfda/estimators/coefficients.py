@@ -26,7 +26,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
     ----------
     epsilon, delta, domain, y_bounds, basis, n_basis, alpha, method, random_state
         As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants, projection, variant,
-        assume_symmetric, outcome, visit_times, robust_sites and outside.
+        assume_symmetric, outcome, transform, visit_times, robust_sites and outside.
     design_bounds : sequence of (low, high)
         PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
         the pair of column 0 may be left out. A single pair holds for every column but the intercept.
@@ -44,7 +44,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (d + 1, r)
-        One row per design column; `names_` has their names.
+        One row per design column, in the units of y, or of its transform; `names_` has their names.
     expected_error_ : ExpectedError or None
         The squared L2 error implied by the released quantities, summed over the functions: bias, sampling, privacy,
         total; None for methods without one.
@@ -117,6 +117,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         projection: str = "ellipsoid",
         assume_symmetric: bool = False,
         outcome: str | None = None,
+        transform: str | None = None,
         visit_times: Sequence[float] = (),
         robust_sites: bool = True,
         outside: str = "drop",
@@ -139,6 +140,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
             projection=projection,
             assume_symmetric=assume_symmetric,
             outcome=outcome,
+            transform=transform,
             visit_times=visit_times,
             robust_sites=robust_sites,
             outside=outside,
@@ -181,8 +183,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
             raise InvalidInput(
                 f"design must have {functions.shape[1]} columns ({', '.join(self.names_)}) and one row, or one row per x."
             )
-        product: Floats = (functions * rows).sum(axis=1)
-        return product
+        return self._take_back((functions * rows).sum(axis=1))
 
     def _design_options(self) -> dict[str, Any]:
         if self.covariates is None:

@@ -11,10 +11,11 @@ from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive.error_parts import ErrorParts
 from dpfda.planning.expected_error import ExpectedError
 from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.transforms import name_transformed
 
 
 def estimate_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: ErrorParts) -> ExpectedError:
-    """Squared L2 error by source in the user's units; `coefficients` are the scaled ones.
+    """Squared L2 error by source in units of (transformed) y; `coefficients` are the scaled ones.
 
     The yardstick `signal` is how much the functions vary, including the uncertainty of that, or how much the curves'
     levels vary if that is more: a flat mean that is known well is no failure.
@@ -26,7 +27,8 @@ def estimate_error(basis: Basis, scaling: Scaling, coefficients: Floats, parts: 
     moments = np.outer(shape, shape)
     signal = total + _size(basis, scaling, moments)
     bias = max(total - sampling - privacy, 0.0)
-    return ExpectedError(bias, sampling, privacy, max(signal, (scaling.y_scale * parts.sd_of_means) ** 2))
+    signal = max(signal, (scaling.y_scale * parts.sd_of_means) ** 2)
+    return ExpectedError(bias, sampling, privacy, signal, name_transformed(scaling.transform))
 
 
 def _size(basis: Basis, scaling: Scaling, moments: Floats) -> float:

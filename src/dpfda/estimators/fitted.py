@@ -18,6 +18,7 @@ from dpfda.estimators.parameters import check_is_fitted
 from dpfda.estimators.sites import Sites
 from dpfda.inference.answers import Answers
 from dpfda.inference.coding import Coding, Covariate, default_coding
+from dpfda.inference.curve_scale import limit_means
 from dpfda.inference.law import Law, pad_mean
 from dpfda.inference.summary import write_estimand, write_summary_html
 from dpfda.methods.run import Outcome
@@ -25,12 +26,13 @@ from dpfda.planning.expected_error import ExpectedError, found_insufficient_text
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statement import PrivacyStatement
 from dpfda.protocol.terms import StudyTerms
+from dpfda.protocol.transforms import NO_TRANSFORM, undo_transform
 
 _NEARLY_ALL, _VAGUE = 0.99, 0.03  # share that counts as all subjects; its sd above which nothing is said
 
 
 class FittedFunctions(Answers):
-    """Coefficients in the user's units, their covariance where it is known, and their privacy statement."""
+    """Coefficients in the units of (transformed) y, their covariance where it is known, and their privacy statement."""
 
     def check_answers(self) -> None:
         """Raise `NotFittedError` before a fit."""
@@ -56,6 +58,12 @@ class FittedFunctions(Answers):
         check_is_fitted(self, "privacy_")
         return self._basis.evaluate(self._places(x)) @ self._coefficients.T
 
+    def _take_back(self, values: Floats) -> Floats:
+        """Means of transformed y in the units of y, within their limits; means of y as they are."""
+        if self.transform_ == NO_TRANSFORM:
+            return values
+        return undo_transform(self.transform_, np.clip(values, *limit_means(self.transform_, self.limits_)))
+
     def _places(self, x: ArrayLike) -> Floats:
         if isinstance(x, Curves):
             raise InvalidInput(
@@ -70,13 +78,16 @@ class FittedFunctions(Answers):
         return self._covariance is not None
 
     def _bands(self, level: float, x: ArrayLike | None, simultaneous: bool) -> tuple[Floats, Floats]:
-        """Lower and upper limits of all coefficient functions, one column a function."""
+        """Lower and upper limits of all coefficient functions, one column a function; with a transform, taken back."""
         check_is_fitted(self, "privacy_")
         sides = [self.effect(name).band(level, x, simultaneous=simultaneous) for name in self.coding_.columns]
         return np.column_stack([low for low, _ in sides]), np.column_stack([high for _, high in sides])
 
     def to_skfda(self) -> Any:
-        """The fitted function(s) as scikit-fda's `FDataBasis`; `basis_.from_fdata` is the inverse. Derivatives are kept."""
+        """The fitted function(s) as scikit-fda's `FDataBasis`; `basis_.from_fdata` is the inverse. Derivatives are kept.
+
+        With a transform they are the functions of transformed y.
+        """
         check_is_fitted(self, "privacy_")
         return self._basis.to_fdata(self._coefficients)
 
@@ -116,10 +127,10 @@ class FittedFunctions(Answers):
         self.heads_ = dict(outcome.heads)
         self.contributing_ = self._count_contributing(outcome.contributing)
         self.coding_ = self._name_columns(scaling) if coding is None else coding
-        self.limits_ = scaling.y_bounds
+        self.limits_, self.transform_ = scaling.y_bounds, scaling.transform
         self.law_ = self._make_law()
         self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)
-        self.estimand_ = write_estimand(self.y_name, self.x_name, self.limits_)
+        self.estimand_ = write_estimand(self.y_name, self.x_name, self.limits_, self.transform_)
         error = self.expected_error_
         hopeless = (found_insufficient_text(error),) if error is not None and error.insufficient else ()
         self.warnings_ = (*hopeless, *outcome.notices)

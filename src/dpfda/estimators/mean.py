@@ -46,6 +46,10 @@ class PrivateMean(CurveEstimator):
         narrow.
     outcome : {"binary", "count", "positive", "score"}, optional
         method="adaptive" only: declare what y is. "binary" says that all values are at one of the bounds.
+    transform : {"log", "log1p", "sqrt"}, optional
+        PUBLIC transform of y, applied to each value after it was clamped to `y_bounds` (which stay in the units of y). What
+        is estimated is then the mean of the transformed y; `predict`, `band` and `curve_` take it back: with "log" they
+        are a geometric mean, not the mean, and differences of curves are ratios.
     visit_times : sequence of float
         method="adaptive" only: PUBLIC times of scheduled visits, at which many points are expected.
     robust_sites : bool
@@ -63,7 +67,7 @@ class PrivateMean(CurveEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (r,)
-        Coefficients in the basis, in the units of y.
+        Coefficients in the basis, in the units of y, or of its transform.
     privacy_ : PrivacyStatement
         Unit, neighbouring relation, spending of every silo, mechanism, public inputs, and whether it is private.
     expected_error_ : ExpectedError or None
@@ -105,9 +109,8 @@ class PrivateMean(CurveEstimator):
     """
 
     def predict(self, x: ArrayLike) -> Floats:
-        """The estimated mean function at x."""
-        mean: Floats = self._functions(x)[:, 0]
-        return mean
+        """The estimated mean function at x; with a transform, taken back to the units of y."""
+        return self._take_back(self._functions(x)[:, 0])
 
     def band(
         self, level: float = 0.95, *, x: ArrayLike | None = None, simultaneous: bool = True
@@ -115,7 +118,7 @@ class PrivateMean(CurveEstimator):
         """Lower and upper limits at x (201 points of the domain by default) for sampling AND privacy noise.
 
         A simultaneous band holds the whole mean function with probability `level`; a pointwise one each value. A mean lies
-        within `y_bounds`, and so does its band.
+        within `y_bounds`, and so does its band. With a transform its sides are taken back to the units of y.
         """
         low, high = self._bands(level, x, simultaneous)
         return low[:, 0], high[:, 0]

@@ -13,6 +13,7 @@ from dpfda._typing import Interval
 from dpfda.basis.basis import Basis
 from dpfda.errors import InvalidInput
 from dpfda.inference.curve import ReleasedCurve
+from dpfda.inference.curve_scale import CurveScale, limit_means
 from dpfda.inference.form import Form
 from dpfda.inference.law import Law
 from dpfda.inference.showing import make_frame
@@ -29,7 +30,7 @@ class Sites:
     Attributes
     ----------
     between_sd : (float, float)
-        How much sites differ in level: estimate and standard error, in units of y.
+        How much sites differ in level: estimate and standard error, in units of (transformed) y.
     probability : float
         How likely it is that sites differ at all, given the releases.
     i_squared : (float, float, float)
@@ -70,7 +71,7 @@ class Sites:
         odd = law.oddness
         weights = {name: odd.trust.get(name, 1.0) for name in law.names}
         known = law.different, law.heterogeneity, dict(law.shrinkage), dict(odd.probability), odd.flagged, weights
-        return cls(law.names, spread, *known, law, longer, scaling, scaling.y_bounds)
+        return cls(law.names, spread, *known, law, longer, scaling, limit_means(scaling.transform, scaling.y_bounds))
 
     def curve(self, name: str) -> ReleasedCurve:
         """A site's own curve, which borrows strength from the others as far as they are alike."""
@@ -111,4 +112,5 @@ class Sites:
         row = np.zeros(columns)
         row[0] = 1.0
         form = Form(Law(self._basis, mean, np.asarray(wide @ law.covariance @ wide.T)), {0: row})
-        return dataclasses.replace(ReleasedCurve((form,), 0.0, self._limits), name=name)
+        curve = ReleasedCurve((form,), 0.0, self._limits, scale=CurveScale(self._scaling.transform))
+        return dataclasses.replace(curve, name=name)

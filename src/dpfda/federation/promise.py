@@ -19,6 +19,7 @@ from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import StudyTerms
+from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed
 from dpfda.silo.silo import Silo
 
 
@@ -108,7 +109,7 @@ def describe_promise(promise: Promise) -> list[str]:
         f"{promise.policy.ledger_shown} goes from epsilon {spent.epsilon:.4g} to {after:.4g} of {spent.total_epsilon:g} "
         f"(at delta = {spent.delta:g}).",
         f"Taken as public: {terms.x} in {list(terms.domain)}, {terms.y} in {list(terms.y_bounds)}; values outside are left "
-        "out or clamped.",
+        "out or clamped." + _describe_transform(terms),
         *(f"  covariate {each.name}: {_describe_covariate(each)}" for each in terms.covariates),
         *(f"Declared by the coordinator: {said}." for said in _list_declarations(terms)),
         f"Columns that are read here, by your policy: {', '.join(promise.columns)}. {terms.y} and {terms.x} are the "
@@ -117,6 +118,12 @@ def describe_promise(promise: Promise) -> list[str]:
         f"answered, at the latest after {terms.round_seconds:g} s.",
         f"Terms (SHA-256): {terms.digest()}",
     ]
+
+
+def _describe_transform(terms: StudyTerms) -> str:
+    if terms.transform == NO_TRANSFORM:
+        return ""
+    return f" Your silo then takes {name_transformed(terms.transform, terms.y)}, by its own code, before anything else."
 
 
 def _list_declarations(terms: StudyTerms) -> list[str]:

@@ -19,11 +19,13 @@ from dpfda.federation.names import check_site_name
 from dpfda.protocol.plans.registry import default_basis, make_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.terms import OUTCOMES, CovariateTerms, SiloTerms, StudyTerms
+from dpfda.protocol.transforms import NO_TRANSFORM
 
 DECLARATIONS = ("assume_symmetric", "outcome", "visit_times", "robust_sites")
 _TOP = (
     "consortium", "name", "model", "domain", "y_bounds", "x", "y", "basis", "n_basis", "alpha", "method", "constants",
-    "variant", "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites", *DECLARATIONS,
+    "variant", "transform", "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites",
+    *DECLARATIONS,
 )  # fmt: skip
 _SITE = ("name", "n", "epsilon", "delta", "points_per_curve")
 _COVARIATE = ("bounds", "levels")
@@ -52,6 +54,7 @@ def make_estimator(terms: StudyTerms) -> Any:
         "alpha": terms.alpha, "method": terms.method, "constants": terms.constants,
         "variant": terms.variant,
         "assume_symmetric": terms.assume_symmetric, "visit_times": terms.visit_times, "robust_sites": terms.robust_sites,
+        "transform": None if terms.transform == NO_TRANSFORM else terms.transform,
         "outcome": None if terms.outcome == OUTCOMES[0] else terms.outcome,
     }  # fmt: skip
     if terms.model == "mean":

@@ -12,18 +12,24 @@ from dpfda import _validate
 from dpfda._typing import Floats, Interval
 from dpfda.inference.coding import INTERCEPT, Coding
 from dpfda.inference.curve import ANYTHING, ReleasedCurve, simultaneous_bands
+from dpfda.inference.curve_scale import MEANS, CurveScale, limit_means
 from dpfda.inference.form import Form
 from dpfda.inference.law import Law
 from dpfda.inference.places import read_places, show_places
 from dpfda.inference.showing import curve_columns, draw_curve, draw_panels, make_frame
+from dpfda.protocol.transforms import NO_TRANSFORM
 
 
 class Answers:
-    """Curves by name, from one law. `law_`, `coding_`, `limits_` and the two labels are given by whoever inherits."""
+    """Curves by name, from one law. `law_`, `coding_`, `limits_` and the two labels are given by whoever inherits.
+
+    `limits_` are in the units of y; the law is that of transformed y, if there is a `transform_`.
+    """
 
     law_: Law
     coding_: Coding
     limits_: Interval = ANYTHING
+    transform_: str = NO_TRANSFORM
     x_name: str = "x"
     y_name: str = "y"
     x_origin: str | None = None  # the date from which x is counted in days, if it is a date
@@ -45,8 +51,8 @@ class Answers:
 
     @property
     def curve_(self) -> ReleasedCurve:
-        """The mean function; with covariates, the mean of the reference profile."""
-        return self.curve_at().rename("mean" if self.coding_.is_mean else self._name_profile({}))
+        """The mean function (of transformed y, taken back); with covariates, the mean of the reference profile."""
+        return self.curve_at()
 
     def curve_at(self, **profile: Any) -> ReleasedCurve:
         """The mean curve of a profile, by names: ``curve_at(male=1, bmi=25)``.
@@ -55,11 +61,12 @@ class Answers:
         """
         self.check_answers()
         row = self.coding_.row(profile)
-        return self._make(row, self.limits_, self._name_profile(profile))
+        return self._make(row, 1.0, self._name_profile(profile))
 
     def effect(self, name: str, level: str | None = None, *, per: float = 1.0) -> ReleasedCurve:
         """A coefficient function by its covariate's name: the change of the mean for `per` more units.
 
+        With transform="log" it is the ratio of geometric means.
         Of a category: ``effect("arm", "B")`` or ``effect("arm: B")``, level B instead of the first one.
         """
         self.check_answers()
@@ -68,10 +75,10 @@ class Answers:
         row = np.zeros(self.law_.columns)
         row[place] = _validate.real("per", per)
         label = column if per == 1 else f"{per:g} more of {column}"
-        return self._make(row, self.limits_ if column == "mean" else ANYTHING, label)
+        return self._make(row, row[place] if column in ("mean", INTERCEPT) else 0.0, label, column == "mean")
 
     def predict_coefficients(self, x: ArrayLike) -> Floats:
-        """All coefficient functions at x: an array of shape (len(x), number of columns), one column for each of `names_`."""
+        """All coefficient functions (of transformed y) at x: shape (len(x), number of columns), one for each of `names_`."""
         self.check_answers()
         points = _validate.vector("x", read_places(x, self.x_origin))
         features = self.law_.features(self.law_.functions.unit(points), 0)
@@ -117,12 +124,16 @@ class Answers:
             return draw_curve(curves[0], ax, level)
         return draw_panels(curves, level)
 
-    def _make(self, row: Floats, limits: Interval, name: str) -> ReleasedCurve:
-        return ReleasedCurve((Form(self.law_, {0: row}),), 0.0, limits, name, self.x_name, self.y_name, self.x_origin)
+    def _make(self, row: Floats, means: float, name: str, has_limits: bool = True) -> ReleasedCurve:
+        limits = limit_means(self.transform_, self.limits_) if has_limits else ANYTHING
+        scale = CurveScale(self.transform_).times(float(means))
+        forms = (Form(self.law_, {0: row}),)
+        return ReleasedCurve(forms, 0.0, limits, name, self.x_name, self.y_name, self.x_origin, scale)
 
     def _name_profile(self, profile: dict[str, Any]) -> str:
         values = self.coding_.complete(profile)
         written = [
             f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in values.items()
         ]
-        return f"mean at {', '.join(written)}" if written else "mean"
+        mean = MEANS[self.transform_]
+        return f"{mean} at {', '.join(written)}" if written else mean

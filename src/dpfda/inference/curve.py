@@ -15,6 +15,7 @@ from dpfda import _validate
 from dpfda._typing import Floats, Interval
 from dpfda.errors import InvalidInput
 from dpfda.inference.critical import nodes, path_length, pointwise_critical, solve_critical
+from dpfda.inference.curve_scale import AS_IS, CurveScale
 from dpfda.inference.form import Form
 from dpfda.inference.places import read_places, write_place
 
@@ -40,11 +41,14 @@ class ReleasedCurve:
     constant : float
         A known number that is added.
     limits : (low, high)
-        Between which the true function lies by definition, such as the bounds of y; bands end there.
+        Between which the true function lies by definition, such as the bounds of (transformed) y; bands end there.
     name, x_name, y_name : str
         For tables and figures.
     x_origin : str, optional
         The date from which x is counted in days: places are then shown as dates, and may be given as such.
+    scale : CurveScale
+        Of a fit with a transform of y: what the numbers are. `forms`, `constant` and `limits` are those of transformed y;
+        what is shown is taken back.
 
     Notes
     -----
@@ -71,6 +75,7 @@ class ReleasedCurve:
     x_name: str = "x"
     y_name: str = "y"
     x_origin: str | None = None
+    scale: CurveScale = AS_IS
 
     @property
     def domain(self) -> Interval:
@@ -84,7 +89,7 @@ class ReleasedCurve:
 
     def __call__(self, x: ArrayLike) -> Floats:
         """The estimate at x; where it would leave `limits`, the nearer of them."""
-        return np.clip(self.at_unit(self.unit(x)), *self.limits)
+        return self.scale.show(self._clip(self.at_unit(self.unit(x))))
 
     def band(
         self, level: float = 0.95, x: ArrayLike | None = None, *, simultaneous: bool = True
@@ -95,19 +100,29 @@ class ReleasedCurve:
         """
         u = self.unit(self.grid(x))
         half = self.sd_unit(u) * (self.critical_value(level) if simultaneous else pointwise_critical(_level(level)))
-        centre = self.at_unit(u)
-        return np.clip(centre - half, *self.limits), np.clip(centre + half, *self.limits)
+        return self.show_sides(self.at_unit(u), half)
 
     def standard_error(self, x: ArrayLike) -> Floats:
-        """The standard deviation of the estimate at x."""
-        return self.sd_unit(self.unit(x))
+        """The standard deviation of the estimate at x; to first order where a transform of y is taken back."""
+        u = self.unit(x)
+        return self.scale.show_error(self._clip(self.at_unit(u)), self.sd_unit(u))
+
+    def transformed(self) -> ReleasedCurve:
+        """The curve of transformed y itself, as it was estimated; sums, multiples and integrals are those of that scale."""
+        scale = CurveScale(self.scale.transform, None)
+        return replace(
+            self, scale=scale, name=self.name if self.scale.is_plain else f"{scale.transform} of {self.name}"
+        )
 
     def critical_value(self, level: float = 0.95) -> float:
         """How many standard errors a simultaneous band has to each side (`dpfda.inference.critical`)."""
         return solve_critical(_level(level), np.array([self.path_length]))
 
     def derivative(self, order: int = 1) -> ReleasedCurve:
-        """The derivative with respect to x; refused for bases whose functions are level at the ends (cosines)."""
+        """The derivative with respect to x; refused for bases whose functions are level at the ends (cosines).
+
+        With transform="log" it is the relative growth rate: the derivative of log(y).
+        """
         order = _validate.integer("order", order)
         if not self.has_free_ends:
             raise InvalidInput(
@@ -116,31 +131,34 @@ class ReleasedCurve:
             )
         forms = tuple(form.derivative(order) for form in self.forms)
         name = f"derivative of {self.name}" if order == 1 else f"derivative {order} of {self.name}"
-        return replace(self, forms=forms, constant=0.0, limits=ANYTHING, name=name)
+        scale = CurveScale(self.scale.transform, None)
+        if order == 1 and self.scale.back == "log":
+            name = f"relative growth rate of {self.name}"
+        elif not self.scale.is_plain:
+            name += f", of {self.scale.transform}({self.y_name})"
+        return replace(self, forms=forms, constant=0.0, limits=ANYTHING, name=name, scale=scale)
 
     def integral(self, low: float | None = None, high: float | None = None) -> ReleasedValue:
-        """The integral over [low, high], by default the whole domain."""
-        from dpfda.inference.value import ReleasedValue
-
+        """The integral over [low, high], by default the whole domain; refused where a transform of y is taken back."""
+        self.scale.refuse_integral()
         left, right = self._interval(low, high)
-        ends = self.unit([left, right])
-        length = right - left
-        forms = tuple(form.integral(*ends) for form in self.forms)
         name = f"integral of {self.name} over {self.write_place(left)} to {self.write_place(right)}"
-        limits = _times(self.limits, length)
-        return ReleasedValue(replace(self, forms=forms, constant=self.constant * length, limits=limits, name=name))
+        return self._sum_up(left, right, right - left).rename(name)
 
     def mean_over(self, low: float | None = None, high: float | None = None) -> ReleasedValue:
-        """The average over [low, high], by default the whole domain."""
+        """The average over [low, high], by default the whole domain; with transform="log" the geometric one."""
         left, right = self._interval(low, high)
-        value = self.integral(left, right) / (right - left)
-        return value.rename(f"average of {self.name} over {self.write_place(left)} to {self.write_place(right)}")
+        value = self._sum_up(left, right, 1.0)
+        return value.rename(
+            f"{self.scale.average} of {self.name} over {self.write_place(left)} to {self.write_place(right)}"
+        )
 
     def is_zero(self, level: float = 0.95) -> CurveTest:
-        """Test that the curve is zero everywhere; says where it is not."""
+        """Test that the curve is zero everywhere (that a ratio is 1); says where it is not."""
         from dpfda.inference.hypotheses import judge_zero
 
-        return judge_zero(self, _level(level), f"{self.name} is zero")
+        self.scale.refuse_zero()
+        return judge_zero(self, _level(level), f"{self.name} is {'1' if self.scale.is_ratio else 'zero'}")
 
     def is_constant(self, level: float = 0.95) -> CurveTest:
         """Test that the curve does not change over the domain; says where it differs from its own average."""
@@ -185,10 +203,11 @@ class ReleasedCurve:
 
     def __mul__(self, factor: float) -> ReleasedCurve:
         number = _validate.real("factor", factor)
+        scale = self.scale.times(number)
         forms = tuple(form * number for form in self.forms)
         name = self.name if number == 1 else f"-({self.name})" if number == -1 else f"{number:g} ({self.name})"
         limits = _times(self.limits, number)
-        return replace(self, forms=forms, constant=number * self.constant, limits=limits, name=name)
+        return replace(self, forms=forms, constant=number * self.constant, limits=limits, name=name, scale=scale)
 
     __rmul__ = __mul__
 
@@ -218,9 +237,13 @@ class ReleasedCurve:
         return draw_curve(self, ax, _level(level))
 
     def to_skfda(self) -> Any:
-        """The estimate for scikit-fda: an `FDataBasis` whose derivatives are right to about eight digits."""
+        """The estimate for scikit-fda: an `FDataBasis` whose derivatives are right to about eight digits.
+
+        Where a transform of y is taken back it is refused: `transformed()` gives that of transformed y.
+        """
         from dpfda.inference.to_fdata import curve_to_fdata
 
+        self.scale.refuse_basis()
         return curve_to_fdata(self)
 
     def _repr_html_(self) -> str:
@@ -229,8 +252,8 @@ class ReleasedCurve:
         return write_curve_html(self)
 
     def __repr__(self) -> str:
-        low, high = map(self.write_place, self.domain)
-        return f"ReleasedCurve({self.name!r}, {self.y_name} over {self.x_name} in {low} to {high})"
+        (low, high), y = map(self.write_place, self.domain), self.scale.label(self.y_name)
+        return f"ReleasedCurve({self.name!r}, {y} over {self.x_name} in {low} to {high})"
 
     # What the questions are computed from.
 
@@ -290,6 +313,22 @@ class ReleasedCurve:
         variance = np.einsum("xa,ab,xb->x", features, self.covariance, features)
         return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
+    def show_sides(self, centre: Floats, half: Floats) -> tuple[Floats, Floats]:
+        """Both sides of an interval of the law, within the limits, as they are shown."""
+        return self.scale.show(self._clip(centre - half)), self.scale.show(self._clip(centre + half))
+
+    def _clip(self, values: Floats) -> Floats:
+        return np.clip(values, *self.limits)
+
+    def _sum_up(self, left: float, right: float, size: float) -> ReleasedValue:
+        """The integral, scaled so that it is `size` for a curve that is 1."""
+        from dpfda.inference.value import ReleasedValue
+
+        share = size / (right - left)
+        forms = tuple(form.integral(*self.unit([left, right])) * share for form in self.forms)
+        whole = replace(self, forms=forms, constant=self.constant * size, limits=_times(self.limits, size))
+        return ReleasedValue(whole)
+
     def _interval(self, low: float | None, high: float | None) -> Interval:
         ends = [
             end if given is None else read_places(given, self.x_origin)[0]
@@ -305,14 +344,19 @@ class ReleasedCurve:
         mark = "+" if sign > 0 else "-"
         if not isinstance(other, ReleasedCurve):
             number = sign * _validate.real("other", other)
+            self.scale.refuse_numbers()
             low, high = self.limits
             name, limits = f"{self.name} {mark} {abs(number) if sign < 0 else number:g}", (low + number, high + number)
             return replace(self, constant=self.constant + number, limits=limits, name=name)
+        scale = self.scale.combine(other.scale, sign)
         forms = _join(self.forms, [form * sign for form in other.forms], independent)
         low, high = _times(other.limits, sign)
         limits = (self.limits[0] + low, self.limits[1] + high)
+        if scale.back == "log":
+            mark = "*" if sign > 0 else "/"
         name = f"({self.name}) {mark} ({other.name})"
-        return replace(self, forms=forms, constant=self.constant + sign * other.constant, limits=limits, name=name)
+        constant = self.constant + sign * other.constant
+        return replace(self, forms=forms, constant=constant, limits=limits, name=name, scale=scale)
 
 
 def simultaneous_bands(
@@ -325,8 +369,7 @@ def simultaneous_bands(
     bands = []
     for curve in curves:
         u = curve.unit(curve.grid(x))
-        centre, half = curve.at_unit(u), c * curve.sd_unit(u)
-        bands.append((np.clip(centre - half, *curve.limits), np.clip(centre + half, *curve.limits)))
+        bands.append(curve.show_sides(curve.at_unit(u), c * curve.sd_unit(u)))
     return bands
 
 

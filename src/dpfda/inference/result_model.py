@@ -13,6 +13,7 @@ from dpfda.inference.answers import Answers
 from dpfda.inference.coding import Coding, coding_from_dict
 from dpfda.inference.law import Law
 from dpfda.inference.stored_functions import POLYNOMIALS, WAVES, StoredFunctions, describe_functions
+from dpfda.protocol.transforms import NO_TRANSFORM, check_transform
 
 
 def describe_model(answers: Answers, coding: Coding | None = None) -> dict[str, Any]:
@@ -29,6 +30,7 @@ def describe_model(answers: Answers, coding: Coding | None = None) -> dict[str, 
         **coding.to_dict(),
         "coefficients": law.mean.tolist(),
         "covariance": None if law.covariance is None else law.covariance[below].tolist(),
+        "transform": answers.transform_,
         "limits": [float(limit) if known else None for limit, known in zip(answers.limits_, finite, strict=True)],
     }
 
@@ -41,6 +43,7 @@ class ModelAnswers(Answers):
         self.law_ = _read_law(model)
         low, high = model["limits"]
         self.limits_ = (-np.inf if low is None else float(low), np.inf if high is None else float(high))
+        self.transform_ = check_transform(model.get("transform", NO_TRANSFORM), self.limits_)
         self.x_name, self.y_name = x_name, y_name
         if self.law_.columns != len(self.coding_.columns) or list(self.coding_.columns) != model["columns"]:
             raise InvalidInput("the model's columns do not belong to its covariates.")

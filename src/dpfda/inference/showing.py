@@ -56,7 +56,7 @@ def draw_curve(curve: ReleasedCurve, ax: Any, level: float) -> Any:
     if curve.has_band:
         lower, upper = curve.band(level, x)
         ax.fill_between(shown, lower, upper, color=line.get_color(), alpha=0.18, linewidth=0, label=f"{level:.0%} band")
-    ax.set(xlabel=curve.x_name, ylabel=curve.y_name)
+    ax.set(xlabel=curve.x_name, ylabel=curve.scale.label(curve.y_name))
     if curve.x_origin is not None:
         show_dates(ax)
     ax.margins(x=0)

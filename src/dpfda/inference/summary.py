@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpfda.inference.curve_scale import MEANS
 from dpfda.inference.places import write_place
 from dpfda.inference.showing import write_table
+from dpfda.protocol.transforms import NO_TRANSFORM
 
 if TYPE_CHECKING:
     from dpfda.inference.answers import Answers
@@ -18,20 +20,31 @@ if TYPE_CHECKING:
 _WIDTH, _PLACES = 100, 7
 
 
-def write_estimand(y: str, x: str, limits: tuple[float, float]) -> str:
+_TAKEN_BACK = {
+    "log": "the mean of log({y}), taken back by exp",
+    "log1p": "the mean of log(1 + {y}), taken back by exp and minus 1",
+    "sqrt": "the mean of the square root of {y}, squared",
+}
+
+
+def write_estimand(y: str, x: str, limits: tuple[float, float], transform: str = NO_TRANSFORM) -> str:
     """What the mean is a mean of, unless the method says otherwise."""
     low, high = limits
+    clamped = f"a value outside {low:g} to {high:g} counting as the nearer of the two."
+    if transform == NO_TRANSFORM:
+        return f"Every subject weighs the same: the mean over subjects of {y} at each {x}, {clamped}"
+    meaning = _TAKEN_BACK[transform].format(y=y)
     return (
-        f"Every subject weighs the same: the mean over subjects of {y} at each {x}, a value outside {low:g} to {high:g} "
-        "counting as the nearer of the two."
+        f"Every subject weighs the same: the {MEANS[transform]} over subjects of {y} at each {x} ({meaning}), {clamped} "
+        f"It is not the mean of {y}: where {y} varies it is smaller, and nearer to the median if {y} is skewed to the right."
     )
 
 
 def write_summary(answers: Answers, level: float) -> str:
     """What was estimated, a table of curves with tests, values of the first curve, and the promise."""
     curves = answers.list_curves()
-    mean = answers.coding_.is_mean
-    title = f"{'Mean' if mean else 'Varying coefficients'} of {answers.y_name} over {answers.x_name}"
+    what = MEANS[answers.transform_].capitalize() if answers.coding_.is_mean else "Varying coefficients"
+    title = f"{what} of {answers.y_name} over {answers.x_name}"
     low, high = map(curves[0].write_place, curves[0].domain)
     parts = [
         title,
@@ -66,7 +79,8 @@ def _table_of_curves(curves: list[ReleasedCurve], level: float) -> dict[str, lis
     intervals = [curve.mean_over().interval(level) for curve in curves]
     table[f"{level:.0%} interval"] = [f"{_number(low)} to {_number(high)}" for low, high in intervals]
     table["half band"] = [_number(_median_half(curve, level)) for curve in curves]
-    table["p: zero"] = [_p(curve.is_zero(level).p_value) for curve in curves]
+    zero = "p: ratio 1" if any(curve.scale.is_ratio for curve in curves) else "p: zero"
+    table[zero] = ["-" if curve.scale.is_mean else _p(curve.is_zero(level).p_value) for curve in curves]
     table["p: constant"] = [_p(curve.is_constant(level).p_value) for curve in curves]
     return table
 

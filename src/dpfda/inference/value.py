@@ -30,24 +30,24 @@ class ReleasedValue:
     @property
     def estimate(self) -> float:
         """The number."""
-        return float(np.clip(self.curve.at_unit(_ANYWHERE), *self.curve.limits)[0])
+        return float(self.curve(self.curve.domain[:1])[0])
 
     @property
     def standard_error(self) -> float:
         """Its standard deviation, for sampling and privacy noise."""
-        return float(self.curve.sd_unit(_ANYWHERE)[0])
+        return float(self.curve.standard_error(self.curve.domain[:1])[0])
 
     def interval(self, level: float = 0.95) -> Interval:
         """A confidence interval."""
-        half = pointwise_critical(_validate.fraction("level", level)) * self.standard_error
-        centre = float(self.curve.at_unit(_ANYWHERE)[0])
-        low, high = np.clip([centre - half, centre + half], *self.curve.limits)
-        return float(low), float(high)
+        half = pointwise_critical(_validate.fraction("level", level)) * self.curve.sd_unit(_ANYWHERE)
+        low, high = self.curve.show_sides(self.curve.at_unit(_ANYWHERE), half)
+        return float(low[0]), float(high[0])
 
     @property
     def p_value(self) -> float:
-        """Of the test that the number is zero."""
-        centre, sd = abs(float(self.curve.at_unit(_ANYWHERE)[0])), self.standard_error
+        """Of the test that the number is zero (that a ratio is 1)."""
+        self.curve.scale.refuse_zero()
+        centre, sd = abs(float(self.curve.at_unit(_ANYWHERE)[0])), float(self.curve.sd_unit(_ANYWHERE)[0])
         return float(erfc(centre / sd / math.sqrt(2))) if sd > 0 else float(centre == 0)
 
     def __float__(self) -> float:

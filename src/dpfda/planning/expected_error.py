@@ -30,6 +30,7 @@ from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import make_plan
 from dpfda.protocol.plans.registry import default_basis
 from dpfda.protocol.terms import OUTCOMES, CovariateTerms, SiloTerms, StudyTerms
+from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed
 
 Function = Callable[[Floats], Floats]
 
@@ -42,7 +43,7 @@ _LOG_PRECISION, _PRECISION = 1e-3, 1000  # a search ends within a thousandth
 
 @dataclass(frozen=True)
 class ExpectedError:
-    """Expected squared L2 error by source, in units of y squared, x scaled to [0, 1]; summed over coefficient functions.
+    """Expected squared L2 error by source, in units of (transformed) y squared, x scaled to [0, 1]; summed over functions.
 
     Attributes
     ----------
@@ -54,6 +55,8 @@ class ExpectedError:
         Noise and clipping.
     signal : float
         The variance that a plausible signal has around its level, the yardstick for `insufficient`.
+    unit : str
+        What the errors are errors of: y, or its transform.
     total : float
         The sum of the three parts.
 
@@ -69,6 +72,7 @@ class ExpectedError:
     sampling: float
     privacy: float
     signal: float = math.inf
+    unit: str = "y"
 
     @property
     def total(self) -> float:
@@ -81,8 +85,8 @@ class ExpectedError:
 
     def __str__(self) -> str:
         return (
-            f"expected squared L2 error {self.total:.2g} (typical distance {math.sqrt(self.total):.2g} in units of y): "
-            f"bias {self.bias:.2g}, sampling {self.sampling:.2g}, privacy {self.privacy:.2g}"
+            f"expected squared L2 error {self.total:.2g} (typical distance {math.sqrt(self.total):.2g} in units of "
+            f"{self.unit}): bias {self.bias:.2g}, sampling {self.sampling:.2g}, privacy {self.privacy:.2g}"
         )
 
 
@@ -103,6 +107,7 @@ def expected_error(
     domain: tuple[float, float] = (0.0, 1.0),
     assume_symmetric: bool = False,
     outcome: str | None = None,
+    transform: str | None = None,
     visit_times: Sequence[float] = (),
     **guesses: Any,
 ) -> ExpectedError:
@@ -120,6 +125,9 @@ def expected_error(
         The range of x; it matters for `visit_times` alone.
     assume_symmetric, outcome, visit_times : optional
         Declarations, as for the estimators. The forecast depends on the first; the others help where data differ from it.
+    transform : {"log", "log1p", "sqrt"}, optional
+        Of y, as for the estimators. The error and all guesses are then in units of the transformed y: a spread of 0.3 with
+        "log" is about 30%.
     spread, noise_sd : float, optional
         Guesses: sd of the curves around their mean at a point, and of the noise of one measurement.
     signal : float, function or list of functions, optional
@@ -155,7 +163,7 @@ def expected_error(
         "adaptive", _validate.interval("domain", domain), (low, high), tuple(silo_terms(n, S, epsilon, delta)),
         tuple(CovariateTerms(f"column-{number}", (left, right)) for number in range(1, d + 1)),
         basis=basis, n_basis=n_basis, alpha=alpha, extension=extension, assume_symmetric=assume_symmetric,
-        outcome=outcome or OUTCOMES[0], visit_times=tuple(visit_times),
+        outcome=outcome or OUTCOMES[0], visit_times=tuple(visit_times), transform=transform or NO_TRANSFORM,
     )  # fmt: skip
     return expected_error_of(make_plan(terms), m, **guesses)
 
@@ -213,7 +221,7 @@ def expected_error_of(
         design_moments=moments,
         outcome=make_outcome(plan.scaling, prevalence, level, variation, correlation),
     )
-    return ExpectedError(*forecast(plan, m, guesses))
+    return ExpectedError(*forecast(plan, m, guesses), unit=name_transformed(plan.scaling.transform))
 
 
 def _guess(name: str, value: float | None, plan: Plan) -> float:

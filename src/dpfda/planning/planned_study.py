@@ -19,6 +19,7 @@ from dpfda.planning.theory import Setting
 from dpfda.privacy.accounting import gaussian_epsilon, mu_for
 from dpfda.protocol.ranges import MOST_SILOS
 from dpfda.protocol.terms import SiloTerms
+from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed
 
 NO_PRIVACY = 1e4  # an epsilon at which noise is below the last digit of any error
 _GROUPS, _TINY_DELTA = 20, 1e-12
@@ -41,12 +42,18 @@ class PlannedStudy:
     y_bounds: tuple[float, float]
     guesses: tuple[tuple[str, float], ...] = ()
     sites: tuple[SiloTerms, ...] = ()
+    transform: str | None = None
 
     @property
     def setting(self) -> Setting:
         """The study for the theory; unequal sites are replaced by equal ones."""
         problem, privacy = ("vcm" if self.d else "mean"), ("fdp" if self.S > 1 else "cdp")
         return Setting(problem, privacy, self.n, self.m, self.alpha, self.S, max(self.d, 1), self.epsilon)  # type: ignore[arg-type]
+
+    @property
+    def units(self) -> str:
+        """What errors are errors of."""
+        return name_transformed(self.transform or NO_TRANSFORM)
 
     @property
     def members(self) -> tuple[SiloTerms, ...]:
@@ -92,7 +99,7 @@ class PlannedStudy:
 
     def forecast_of(self, sites: Sequence[SiloTerms]) -> ExpectedError:
         """The forecast for these sites; the same sites are computed once."""
-        return _forecast(tuple(sites), self.m, self.y_bounds, self.d, self.guesses)
+        return _forecast(tuple(sites), self.m, self.y_bounds, self.d, self.guesses, self.transform)
 
     def _equal_sites(self, S: int) -> tuple[SiloTerms, ...]:
         """S sites whose sizes differ by one subject at most."""
@@ -109,9 +116,10 @@ def _forecast(
     y_bounds: tuple[float, float],
     d: int,
     guesses: tuple[tuple[str, float], ...],
+    transform: str | None,
 ) -> ExpectedError:
     named: Any = dict(guesses)
-    return expected_error(sites, m, y_bounds=y_bounds, d=d, **named)
+    return expected_error(sites, m, y_bounds=y_bounds, d=d, transform=transform, **named)
 
 
 def _scale_sites(sites: Sequence[SiloTerms], n: float, S: float, epsilon: float) -> tuple[SiloTerms, ...]:

@@ -163,7 +163,7 @@ class Plan:
     @property
     def scaled_bounds(self) -> tuple[float, float]:
         """The bounds of y in the plan's units."""
-        low, high = ((limit - self.scaling.y_shift) / self.scaling.y_scale for limit in self.scaling.y_bounds)
+        low, high = ((limit - self.scaling.y_shift) / self.scaling.y_scale for limit in self.scaling.transformed_bounds)
         return low, high
 
     def silo(self, name: str) -> SiloPlan:

@@ -1,4 +1,4 @@
-"""From public bounds to the units of the algorithms: affine maps that follow from terms, never from data."""
+"""From public bounds to the units of the algorithms: maps that follow from terms, never from data."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda._typing import Floats
+from dpfda.protocol.transforms import NO_TRANSFORM, check_transform, transform_bounds
 
 Pair = tuple[float, float]
 INTERCEPT: Pair = (1.0, 1.0)
@@ -14,11 +15,12 @@ INTERCEPT: Pair = (1.0, 1.0)
 
 @dataclass(frozen=True)
 class Scaling:
-    """The public affine maps from the user's units to the units of the algorithm.
+    """The public maps from the user's units to the units of the algorithm.
 
-    Out-of-bounds y is clamped to `y_bounds` and then mapped to (y - y_shift) / y_scale; design entries are clamped to
-    `design_bounds` and mapped alike; points with x outside the basis's domain are dropped. All per curve, none of it
-    seen from outside. Shifts other than zero need column 0 to be the constant 1, which its bounds (1, 1) enforce.
+    Out-of-bounds y is clamped to `y_bounds`, transformed, and then mapped to (y - y_shift) / y_scale; design entries are
+    clamped to `design_bounds` and mapped alike, without a transform; points with x outside the basis's domain are dropped.
+    All per curve, none of it seen from outside. Shifts other than zero need column 0 to be the constant 1, which its
+    bounds (1, 1) enforce. What is called the user's units below is transformed y, if there is a transform.
     """
 
     y_bounds: tuple[float, float]
@@ -27,6 +29,7 @@ class Scaling:
     y_scale: float = 1.0
     design_shift: tuple[float, ...] = ()
     design_scale: tuple[float, ...] = ()
+    transform: str = NO_TRANSFORM
 
     def __post_init__(self) -> None:
         columns = len(self.design_bounds)
@@ -34,6 +37,12 @@ class Scaling:
             object.__setattr__(self, "design_shift", (0.0,) * columns)
         if not self.design_scale:
             object.__setattr__(self, "design_scale", (1.0,) * columns)
+        check_transform(self.transform, self.y_bounds)
+
+    @property
+    def transformed_bounds(self) -> Pair:
+        """The bounds of y after the transform."""
+        return transform_bounds(self.transform, self.y_bounds)
 
     def mixing(self) -> Floats:
         """The (d+1) x (d+1) matrix that takes scaled coefficient functions to the user's, up to the shift of y."""
@@ -54,20 +63,24 @@ class Scaling:
         return np.asarray(np.linalg.solve(self.mixing(), in_user_y))
 
 
-def symmetric_scaling(y_bounds: Pair, design_bounds: tuple[Pair, ...]) -> Scaling:
+def symmetric_scaling(y_bounds: Pair, design_bounds: tuple[Pair, ...], transform: str = NO_TRANSFORM) -> Scaling:
     """y and, where there is an intercept to take the shifts, design columns to [-1, 1] around the middle of their bounds."""
-    low, high = y_bounds
+    low, high = transform_bounds(check_transform(transform, y_bounds), y_bounds)
     if design_bounds[0] != INTERCEPT:
         sizes = tuple(max(abs(left), abs(right)) for left, right in design_bounds)
-        return Scaling(y_bounds, design_bounds, 0.0, max(abs(low), abs(high)), design_scale=sizes)
+        size = max(abs(low), abs(high))
+        return Scaling(y_bounds, design_bounds, 0.0, size, design_scale=sizes, transform=transform)
     middles = (0.0, *((left + right) / 2 for left, right in design_bounds[1:]))
     halves = (1.0, *((right - left) / 2 for left, right in design_bounds[1:]))
-    return Scaling(y_bounds, design_bounds, (low + high) / 2, (high - low) / 2, middles, halves)
+    return Scaling(y_bounds, design_bounds, (low + high) / 2, (high - low) / 2, middles, halves, transform)
 
 
-def unit_scaling(y_bounds: Pair, design_bounds: tuple[Pair, ...], *, scale_y: bool) -> Scaling:
+def unit_scaling(
+    y_bounds: Pair, design_bounds: tuple[Pair, ...], *, scale_y: bool, transform: str = NO_TRANSFORM
+) -> Scaling:
     """y to [0, 1] by its public bounds, as in the paper's real-data example, or untouched, as in its simulations."""
     if not scale_y:
-        return Scaling(y_bounds, design_bounds)
-    shift = y_bounds[0] if design_bounds[0] == INTERCEPT else 0.0
-    return Scaling(y_bounds, design_bounds, shift, y_bounds[1] - y_bounds[0])
+        return Scaling(y_bounds, design_bounds, transform=transform)
+    low, high = transform_bounds(check_transform(transform, y_bounds), y_bounds)
+    shift = low if design_bounds[0] == INTERCEPT else 0.0
+    return Scaling(y_bounds, design_bounds, shift, high - low, transform=transform)

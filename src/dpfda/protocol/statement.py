@@ -9,6 +9,7 @@ from typing import Any
 from dpfda.privacy.accounting import gaussian_epsilon, mu_squared, price
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.terms import OUTCOMES
+from dpfda.protocol.transforms import NO_TRANSFORM
 
 UNIT = "curve"
 NEIGHBOURS = "replace-one"
@@ -50,7 +51,8 @@ class PrivacyStatement:
     silos : tuple of SiloPrivacy
         Promise and exact cost of every silo.
     public_inputs : mapping
-        What was taken as public, with its values; among it what was declared (assume_symmetric, outcome, visit_times).
+        What was taken as public, with its values; among it the transform of y, if there is one, and what was declared
+        (assume_symmetric, outcome, visit_times).
     epsilon, delta : float
         The largest that a silo promised.
 
@@ -131,9 +133,11 @@ def statement(plan: Plan, *, private: bool) -> PrivacyStatement:
 
 
 def _list_declarations(plan: Plan) -> dict[str, Any]:
-    """What the study's users declared to the default method, visit times in the units of x; nothing that they did not."""
+    """What the study's users declared, visit times in the units of x; nothing that they did not."""
     said, (low, high) = plan.assumptions, plan.basis.domain
     declared: dict[str, Any] = {}
+    if plan.scaling.transform != NO_TRANSFORM:
+        declared["transform"] = plan.scaling.transform
     if said.symmetric:
         declared["assume_symmetric"] = True
     if said.outcome != OUTCOMES[0]:

@@ -39,6 +39,7 @@ from dpfda.protocol.ranges import (
     write_fields,
 )
 from dpfda.protocol.scaling import INTERCEPT, Pair
+from dpfda.protocol.transforms import NO_TRANSFORM, TRANSFORMS, check_transform
 
 SCHEMA = 4  # of the fields below
 BUILDER = 2  # of the plan builders: terms of another one make another plan
@@ -108,6 +109,8 @@ class StudyTerms:
     `name`, `x` and `y` are labels; `levels` are those of private quantiles; `constants`, `projection`, `variant` and
     `y_scale` belong to the published method. `assume_symmetric`, `outcome` and `visit_times` are declarations to the default
     method: what it may take for granted. A wrong one costs accuracy, never privacy.
+    With a `transform` the study is about the transformed y: each silo clamps y to `y_bounds`, which are in the units of y,
+    and transforms it with its own code.
     `robust_sites` is its rule for a site that is unlike all others by its releases: such a site counts less (True), or is
     named only (False).
     A round closes `grace_seconds` after `min_silos` have answered, at the latest `round_seconds` after it was opened: with
@@ -129,6 +132,7 @@ class StudyTerms:
     projection: str = limit(Word(PROJECTIONS), default="ellipsoid")
     assume_symmetric: bool = limit(Flag(), default=False)
     outcome: str = limit(Word(OUTCOMES), default="any")
+    transform: str = limit(Word(TRANSFORMS), default=NO_TRANSFORM)
     visit_times: tuple[float, ...] = limit(Several(Real(-1e15, 1e15), 0, MOST_VISITS), default=())
     robust_sites: bool = limit(Flag(), default=True)
     variant: str = limit(Word(VARIANTS), default="sample-splitting")
@@ -155,6 +159,7 @@ class StudyTerms:
                 raise InvalidInput(f"{what} must differ from each other; none may be given twice.")
         if not all(self.domain[0] <= time <= self.domain[1] for time in self.visit_times):
             raise InvalidInput("visit_times must lie in the domain; widen `domain` or leave out those beyond it.")
+        check_transform(self.transform, self.y_bounds)
         if self.min_silos > len(self.silos):
             raise InvalidInput(f"min_silos must be between 1 and the number of silos ({len(self.silos)}).")
         if not 1 <= len(self.design_bounds) <= MOST_COLUMNS:

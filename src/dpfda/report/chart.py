@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from html import escape
 from typing import Any
 
+from dpfda.protocol.transforms import NO_TRANSFORM
 from dpfda.report.formatting import format_number, typical_half_width
 
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 14.0, 50.0
@@ -41,9 +42,9 @@ class Frame:
 def draw_chart(document: dict[str, Any], index: int, *, width: float = 880, height: float = 400) -> str:
     """The SVG of function `index` of a result."""
     function, grid, study = document["functions"][index], document["grid"], document["study"]
-    is_effect = study["model"] != "mean" and not function["name"].startswith("mean at ")
-    frame = Frame(width, height, (grid[0], grid[-1]), choose_y_range(function, with_zero=is_effect))
-    y_label = study["y_label"] if not is_effect else f"change of {study['y_label']}"
+    neutral = find_neutral(document) if is_effect(document, index) else None
+    frame = Frame(width, height, (grid[0], grid[-1]), choose_y_range(function, neutral))
+    y_label = study["y_label"] if neutral is None else f"{name_change(document)} {study['y_label']}"
     label = f"{function['name']} of {study['y']} over {study['x']}"
     kind = "chart broad" if width > _BROAD else "chart"
     parts = [
@@ -52,7 +53,7 @@ def draw_chart(document: dict[str, Any], index: int, *, width: float = 880, heig
         f'data-bottom="{BOTTOM:g}" data-low="{frame.y_range[0]!r}" data-high="{frame.y_range[1]!r}">',
         _axes(frame, study, y_label),
         _sparse(frame, grid, function),
-        _zero_line(frame) if is_effect else "",
+        "" if neutral is None else _line_at(frame, neutral),
         _band(frame, grid, function),
         f'<path class="curve" d="{_path(frame, grid, function["values"])}"/>',
         f'<g class="pointer" visibility="hidden"><line class="cross" y1="{TOP:g}" y2="{height - BOTTOM:g}"/>'
@@ -61,13 +62,31 @@ def draw_chart(document: dict[str, Any], index: int, *, width: float = 880, heig
     return "".join(parts)
 
 
-def choose_y_range(function: dict[str, Any], *, with_zero: bool = False) -> tuple[float, float]:
+def is_effect(document: dict[str, Any], index: int) -> bool:
+    """Whether function `index` is that of a covariate, not a mean."""
+    return document["study"]["model"] != "mean" and not (index == 0 and document["model"]["intercept"])
+
+
+def find_neutral(document: dict[str, Any]) -> float:
+    """The value of a covariate without an effect: a ratio of 1 where y is on the logarithmic scale, else 0."""
+    return 1.0 if document["model"].get("transform") == "log" else 0.0
+
+
+def name_change(document: dict[str, Any]) -> str:
+    """What the values of an effect are, before the label of y."""
+    transform = document["model"].get("transform", NO_TRANSFORM)
+    if transform == "log":
+        return "ratio of"
+    return "change of" if transform == NO_TRANSFORM else f"change of {transform} of"
+
+
+def choose_y_range(function: dict[str, Any], neutral: float | None = None) -> tuple[float, float]:
     """What a picture shows: the whole curve, and of the band at most `_WIDE` typical half-widths to each side.
 
     Where hardly anybody was observed a band can be so wide that nothing else could be seen; there it leaves the picture.
     """
     values = function["values"]
-    shown = [*values, 0.0] if with_zero else list(values)
+    shown = list(values) if neutral is None else [*values, neutral]
     half = typical_half_width(function)
     if half is not None:
         for value, low, high in zip(values, function["low"], function["high"], strict=True):
@@ -126,8 +145,8 @@ def _band(frame: Frame, grid: Sequence[float], function: dict[str, Any]) -> str:
     return f'<path class="band" d="{there}L{back[1:]}Z"/>'
 
 
-def _zero_line(frame: Frame) -> str:
-    level = frame.up(0.0)
+def _line_at(frame: Frame, value: float) -> str:
+    level = frame.up(value)
     return f'<line class="zero" x1="{LEFT:g}" x2="{frame.width - RIGHT:g}" y1="{level:.1f}" y2="{level:.1f}"/>'
 
 

@@ -78,8 +78,8 @@ class StudyDescription:
 
     def estimand(self, fitted: Any) -> str:
         """What the curve is a mean of, with the names of this study in the default sentence."""
-        if fitted.estimand_ == write_estimand(fitted.y_name, fitted.x_name, fitted.limits_):
-            return write_estimand(self.y, self.x, fitted.limits_)
+        if fitted.estimand_ == write_estimand(fitted.y_name, fitted.x_name, fitted.limits_, fitted.transform_):
+            return write_estimand(self.y, self.x, fitted.limits_, fitted.transform_)
         return str(fitted.estimand_)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfda.inference.places import show_places
 from dpfda.inference.showing import show_dates
-from dpfda.report.chart import choose_y_range
+from dpfda.report.chart import choose_y_range, is_effect, name_change
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +66,9 @@ def draw_document(document: dict[str, Any]) -> Figure:
     for position, function in enumerate(functions, start=1):
         axes: Any = figure.add_subplot(rows, columns, position)
         _draw_function(axes, document, function)
-        axes.set(xlabel=study["x_label"], ylabel=study["y_label"], title=function["name"] if len(functions) > 1 else "")
+        effect = is_effect(document, position - 1) and document["model"].get("transform", "none") != "none"
+        label = f"{name_change(document)} {study['y_label']}" if effect else study["y_label"]
+        axes.set(xlabel=study["x_label"], ylabel=label, title=function["name"] if len(functions) > 1 else "")
     promise = f"ε = {privacy['epsilon']:g}, δ = {privacy['delta']:g}" if privacy["private"] else "NOT PRIVATE"
     figure.suptitle(f"{study['title']} ({promise})")
     return figure

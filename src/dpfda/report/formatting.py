@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
+from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed
+
 
 def format_number(value: float | None, digits: int = 4) -> str:
     """A number to read: four significant digits, no exponent in the everyday range."""
@@ -30,7 +32,7 @@ SOURCES = {"privacy": "privacy noise", "sampling": "sampling of subjects", "bias
 
 
 def describe_error(error: Mapping[str, float], unit: str, functions: int = 1) -> str:
-    """The expected error in the units of y, and where it comes from.
+    """The expected error in the units of y (or of its transform), and where it comes from.
 
     Errors of several coefficient functions are added up, each in its own units.
     """
@@ -41,6 +43,11 @@ def describe_error(error: Mapping[str, float], unit: str, functions: int = 1) ->
     return f"Expected error{whose}, root mean square over the domain: {size}" + (
         f"; its square is {shares}." if shares else "."
     )
+
+
+def name_error_unit(document: Mapping[str, Any]) -> str:
+    """What errors are errors of: y by its label, or its transform."""
+    return name_transformed(document["model"].get("transform", NO_TRANSFORM), document["study"]["y_label"])
 
 
 def count_subjects(document: Mapping[str, Any]) -> int:

@@ -8,7 +8,9 @@ import math
 from datetime import datetime
 from typing import Any
 
-from dpfda.report.chart import draw_chart, find_sparse, leaves_the_picture, x_name
+from dpfda.inference.curve_scale import MEANS
+from dpfda.protocol.transforms import NO_TRANSFORM
+from dpfda.report.chart import draw_chart, find_sparse, is_effect, leaves_the_picture, name_change, x_name
 from dpfda.report.document import Document
 from dpfda.report.forest import draw_forest
 from dpfda.report.formatting import (
@@ -18,6 +20,7 @@ from dpfda.report.formatting import (
     describe_error,
     format_number,
     format_small,
+    name_error_unit,
     typical_half_width,
 )
 from dpfda.report.privacy_card import write_privacy_card
@@ -42,6 +45,7 @@ def render_report(document: Document) -> str:
         questions=_trusted((assets / "questions.js").read_text(encoding="utf-8")),
         ask=_trusted((assets / "ask.js").read_text(encoding="utf-8")),
         covariates=document["model"]["covariates"],
+        mean=MEANS[document["model"].get("transform", NO_TRANSFORM)],
         effects=[name for name in document["model"]["columns"] if name not in ("mean", "intercept")],
         levels=sorted({*_LEVELS, document["study"]["level"]}),
         data=_trusted(embedded_json(document)),
@@ -78,7 +82,7 @@ def _charts(document: Document) -> list[dict[str, Any]]:
     return [
         {
             "svg": _trusted(draw_chart(document, index, **size)),
-            "caption": _caption(function["name"], document),
+            "caption": _caption(index, document),
             "half_width": typical_half_width(function),
             "is_cut": leaves_the_picture(function),
             "is_sparse": bool(find_sparse(document["grid"], function)),
@@ -87,12 +91,13 @@ def _charts(document: Document) -> list[dict[str, Any]]:
     ]
 
 
-def _caption(name: str, document: Document) -> str:
-    study, covariates = document["study"], document["model"]["covariates"]
+def _caption(index: int, document: Document) -> str:
+    study, covariates, name = document["study"], document["model"]["covariates"], document["functions"][index]["name"]
     if study["model"] == "mean":
         return ""
-    if name.startswith("mean at "):
-        return f"{study['y_label']} at {name.removeprefix('mean at ')}"
+    if not is_effect(document, index):
+        mean, at, profile = name.partition(" at ")
+        return f"{study['y_label']}{at}{profile}" if mean == "mean" else f"{study['y_label']}, {name}"
     category, _, level = name.partition(": ")
     levels = {each["name"]: each["levels"] for each in covariates if each["levels"]}
     if category in levels:
@@ -101,7 +106,7 @@ def _caption(name: str, document: Document) -> str:
         return f"{name}: 1 instead of 0"
     if all(each["name"] != name for each in covariates):
         return f"Coefficient of {name}"  # of a product or a spline: no change of one covariate by itself
-    return f"Change of {study['y_label']} for one more unit of {name}"
+    return f"{name_change(document).capitalize()} {study['y_label']} for one more unit of {name}"
 
 
 def _table(document: Document) -> dict[str, Any]:
@@ -144,7 +149,7 @@ def _accuracy(document: Document) -> dict[str, Any] | None:
     if not rows:
         return None
     best, functions = error["achieved"] or error["expected"], len(document["functions"])
-    sentences = [describe_error(best, document["study"]["y_label"], functions)]
+    sentences = [describe_error(best, name_error_unit(document), functions)]
     if error["achieved"] and error["expected"] and error["achieved"]["total"] > _SURPRISE * error["expected"]["total"]:
         sentences.append(
             "That is more than was forecast: the forecast assumed that points lie evenly over the domain and that "

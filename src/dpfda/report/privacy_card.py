@@ -114,6 +114,8 @@ def _write_fact(name: str, value: Any) -> str:
         return "declared: curves lie symmetrically around their mean"
     if name == "robust_sites":
         return "declared: a site that is unlike all others counts like any other"
+    if name == "transform":
+        return f"y is transformed by {value} before anything else"
     if name == "outcome":
         return f"declared: y is {_OUTCOMES.get(value, value)}"
     if name == "visit_times":

@@ -17,18 +17,19 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.curves.curves import Curves, find_changes, settle_design
 from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.transforms import apply_transform
 
 _CHUNK_POINTS = 1 << 17
 
 
 @dataclass(frozen=True)
 class PreparedCurves:
-    """Curves in the units of the algorithm: u in [0, 1], y clamped and scaled, design clamped, bad points gone.
+    """Curves in the units of the algorithm: u in [0, 1], y clamped, transformed and scaled, design clamped, bad points gone.
 
     | curve | what becomes of it |
     |---|---|
     | a point with x outside the domain | the point is dropped |
-    | y outside y_bounds | clamped to the nearer bound |
+    | y outside y_bounds | clamped to the nearer bound, before the transform if there is one |
     | a design entry outside design_bounds | clamped to the nearer bound |
     | no point left | stays, its design set to zero: it contributes zero to every gradient, moment and product |
 
@@ -91,7 +92,7 @@ def prepare_batch(curves: Curves, positions: range, basis: Basis, scaling: Scali
         x, y = x[keep], y[keep]
     u = x - low
     u /= high - low
-    y = np.clip(y, *scaling.y_bounds)
+    y = apply_transform(scaling.transform, np.clip(y, *scaling.y_bounds))
     y -= scaling.y_shift
     y /= scaling.y_scale
     design = _scale_design(curves.design[positions.start : positions.stop], scaling)

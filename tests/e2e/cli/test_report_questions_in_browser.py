@@ -46,7 +46,7 @@ def test_chromium_answers_as_python_does(chromium, tmp_path) -> None:
     dom, log = dump(chromium, page)
     assert "CONSOLE" not in log
     found = json.loads(html.unescape(re.search(r'<pre id="out">(.*?)</pre>', dom, re.DOTALL).group(1)))
-    assert len(found) == 28
+    assert len(found) == 32
     for path, answers in zip(files, found, strict=True):
         expected = json.loads(path.read_text())
         scale = min(1.0, max(1e-300, float(np.abs(expected["answers"][0]["estimate"]).max())))

@@ -14,8 +14,8 @@ from dpfda.report.schema import find_mistake, result_schema
 CASES = golden.load_cases()
 
 
-def test_there_are_twenty_eight() -> None:
-    assert len(CASES) == 28
+def test_there_are_thirty_two() -> None:
+    assert len(CASES) == 32
 
 
 @pytest.mark.parametrize(("name", "result", "expected"), CASES, ids=[case[0] for case in CASES])

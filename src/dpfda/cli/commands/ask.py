@@ -12,6 +12,7 @@ from dpfda.cli.new_app import example, new_app
 if TYPE_CHECKING:
     from dpfda.cli.terminal import Terminal
     from dpfda.inference.curve import ReleasedCurve
+    from dpfda.inference.value import ReleasedValue
     from dpfda.report.results import Result
 
 app = new_app()
@@ -33,7 +34,10 @@ def ask(
     curve: Annotated[
         str | None, typer.Option("--curve", help="A profile: NAME=VALUE,... What is left out has its reference value.")
     ] = None,
-    minus: Annotated[str | None, typer.Option("--minus", help="Subtract the curve of this profile.")] = None,
+    minus: Annotated[
+        str | None,
+        typer.Option("--minus", help="Subtract the curve of this profile (with a log transform: divide by it)."),
+    ] = None,
     effect: Annotated[str | None, typer.Option("--effect", help="A coefficient curve by its name.")] = None,
     derivative: Annotated[bool, typer.Option("--derivative", help="The slope of the curve.")] = False,
     average: Annotated[str | None, typer.Option("--average", help="Its average over LOW:HIGH.")] = None,
@@ -125,12 +129,19 @@ def _print_value(
             continue
         low, high = axis.parse_interval(f"--{name}", ends)
         value = question(low, high)
-        line = f"{name.capitalize()} of {curve.name} over {axis.write(low)} to {axis.write(high)}: "
+        what = curve.scale.average if name == "average" else name
+        line = f"{what.capitalize()} of {curve.name} over {axis.write(low)} to {axis.write(high)}: "
         line += format_number(value.estimate)
         if curve.has_band:
             lower, upper = (format_number(side) for side in value.interval(level))
-            line += f" ({level:.0%} interval {lower} to {upper}; p = {value.p_value:.3g} for zero)"
+            line += f" ({level:.0%} interval {lower} to {upper}{_write_p(value)})"
         terminal.out.print(show_plainly(line) + ".", markup=False)
+
+
+def _write_p(value: ReleasedValue) -> str:
+    """The test that a number is zero, or a ratio 1; a mean that is taken back is not tested."""
+    scale = value.curve.scale
+    return "" if scale.is_mean else f"; p = {value.p_value:.3g} for {'a ratio of 1' if scale.is_ratio else 'zero'}"
 
 
 def _print_curve(curve: ReleasedCurve, places: Any, level: float, axis: Axis, terminal: Terminal) -> None:
@@ -152,7 +163,8 @@ def _print_curve(curve: ReleasedCurve, places: Any, level: float, axis: Axis, te
     terminal.out.print(table)
     if curve.has_band:
         terminal.out.print(f"Band: {level:.0%}, simultaneous.", markup=False)
-        for answer in (curve.is_zero(level), curve.is_constant(level), curve.argmax(level), curve.argmin(level)):
+        tests = () if curve.scale.is_mean else (curve.is_zero(level),)
+        for answer in (*tests, curve.is_constant(level), curve.argmax(level), curve.argmin(level)):
             terminal.out.print(show_plainly(answer.describe(axis.write)), markup=False)
 
 

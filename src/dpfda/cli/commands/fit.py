@@ -63,6 +63,7 @@ def fit(
     points_per_curve: options.PointsPerCurve = None,
     assume_symmetric: options.AssumeSymmetric = None,
     outcome: options.Outcome = None,
+    transform: options.Transform = None,
     visit_times: options.VisitTimes = None,
     domain: options.Domain = None,
     y_bounds: options.YBounds = None,

@@ -35,6 +35,12 @@ def plan(
     spread: Annotated[float | None, typer.Option("--spread", help="Guess: sd of subjects around the mean.")] = None,
     noise: Annotated[float | None, typer.Option("--noise", help="Guess: sd of one measurement.")] = None,
     signal: Annotated[float | None, typer.Option("--signal", help="Guess: sd of the mean around its level.")] = None,
+    transform: Annotated[
+        str | None,
+        typer.Option(
+            "--transform", help="Of y: log, log1p or sqrt. Errors and guesses are then those of the transformed y."
+        ),
+    ] = None,
     sites_file: Annotated[str | None, typer.Option("--sites-file", help="TOML with unequal [[site]] tables.")] = None,
     outcome: Annotated[
         str,
@@ -80,16 +86,33 @@ def plan(
     facts = guess_outcome(outcome, prevalence=prevalence, level=level, variation=variation, correlation=correlation)
     typed = {"spread": spread, "noise_sd": noise, "signal": signal}
     guesses = {**dict.fromkeys(typed), **facts, **{name: value for name, value in typed.items() if value is not None}}
-    study = _study(given, guesses, y_bounds, sites_file)
+    study = _study(given, guesses, y_bounds, sites_file, _check_transform(transform, y_bounds, outcome))
     found = answer(study, error, target_width, outcome)
-    units = _UNITS if y_bounds is None and sites_file is None and outcome == "symmetric" else "y"
+    units = _UNITS if y_bounds is None and sites_file is None and outcome == "symmetric" else study.units
     _write(found, json_file)
     _draw(study, found, {"picture": picture, "sweep": sweep}, against, units)
     if json_file != "-":
         print_answers(found, ctx.obj, units=units, verbose=ctx.obj.verbose)
 
 
-def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_file: str | None) -> Any:
+def _check_transform(transform: str | None, y_bounds: Any, outcome: str) -> str | None:
+    from dpfda import _validate
+    from dpfda.errors import InvalidInput
+    from dpfda.protocol.transforms import TRANSFORMS
+
+    if transform is None:
+        return None
+    _validate.choice("--transform", transform, TRANSFORMS[1:])
+    if y_bounds is None:
+        raise InvalidInput("--y-bounds must be given with --transform, in the units of y.")
+    if outcome != "symmetric":
+        raise InvalidInput("--outcome must be left out with --transform: guesses are those of the transformed y.")
+    return transform
+
+
+def _study(
+    given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_file: str | None, transform: str | None
+) -> Any:
     from dpfda import _validate
     from dpfda.cli.parsing import parse_interval
     from dpfda.cli.plan.answers import average_sites, read_sites
@@ -128,6 +151,7 @@ def _study(given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_
         y_bounds=(0.0, 1.0) if y_bounds is None else parse_interval("y-bounds", y_bounds),
         guesses=tuple((name, float(value)) for name, value in guesses.items() if value is not None),
         sites=sites,
+        transform=transform,
     )
 
 

@@ -12,6 +12,7 @@ from dpfda.cli.settings import write_toml
 from dpfda.cli.terminal import Terminal
 from dpfda.curves.tables import load_curves
 from dpfda.errors import BudgetExceeded
+from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed
 from dpfda.report.formatting import describe_error
 
 if TYPE_CHECKING:
@@ -60,9 +61,12 @@ def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
     expected = forecast(request, n=loaded.curves.n)
     if expected is None:
         return [subjects, f"Expected error: the method {request.options['method']!r} has no forecast."]
+    y = request.settings["y-label"] or request.reading.y or "y"
     points = guess_points_per_curve(request)
     return [
         subjects,
-        describe_error(expected, request.settings["y-label"] or request.reading.y or "y", len(loaded.functions)),
+        describe_error(
+            expected, name_transformed(request.settings["transform"] or NO_TRANSFORM, y), len(loaded.functions)
+        ),
         f"It assumes {points:g} points per subject (--points-per-curve), evenly over the domain, and typical curves.",
     ]

@@ -100,6 +100,15 @@ Outcome = Annotated[
         "Declare what y is: 'binary' (all values at one of the bounds), 'count', 'positive' or 'score'.",
     ),
 ]
+Transform = Annotated[
+    str | None,
+    _option(
+        "--transform",
+        MODEL,
+        "Of y, applied after clamping to --y-bounds: 'log' (the curve is a geometric mean, effects are ratios), 'log1p', "
+        "'sqrt'.",
+    ),
+]
 VisitTimes = Annotated[
     str | None, _option("--visit-times", MODEL, "PUBLIC times of scheduled visits within the domain: 0,6,12,24.")
 ]

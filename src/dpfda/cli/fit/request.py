@@ -13,8 +13,10 @@ from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger
 from dpfda.cli.outputs import Outputs, free_name
 from dpfda.curves.tables import Reading, Source, find_source
 from dpfda.errors import InvalidInput
+from dpfda.inference.curve_scale import MEANS
 from dpfda.protocol.plans.registry import default_basis
 from dpfda.protocol.terms import OUTCOMES, VARIANTS
+from dpfda.protocol.transforms import NO_TRANSFORM, TRANSFORMS, check_transform
 from dpfda.report.document import StudyDescription
 
 if TYPE_CHECKING:
@@ -59,7 +61,8 @@ class FitRequest:
         x, y = self.reading.x or "x", self.reading.y or "y"
         over = self.reading.x or settings["x-label"] or "x"
         value = f"share of {y} = {self.reading.y_levels[1]}" if self.reading.y_levels else y
-        mean = "S" + value[1:] if self.reading.y_levels else f"Mean of {value}"
+        kind = MEANS[settings["transform"] or NO_TRANSFORM].capitalize()
+        mean = "S" + value[1:] if self.reading.y_levels else f"{kind} of {value}"
         what = f"{mean} over {over}" if not self.reading.covariates else f"{value} over {over}: coefficient curves"
         return StudyDescription(
             source=self.source.name,
@@ -161,7 +164,17 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
         options["n_basis"] = size
     if settings["points-per-curve"] is not None:
         options["points_per_curve"] = _validate.positive("--points-per-curve", _number("points-per-curve", settings))
+    if settings["transform"] is not None:
+        bounds = parsing.parse_interval("y-bounds", settings["y-bounds"])
+        options["transform"] = _choose_transform(settings["transform"], bounds, settings["outcome"])
     return options | _declarations(settings)
+
+
+def _choose_transform(name: Any, y_bounds: tuple[float, float], outcome: Any) -> str:
+    _validate.choice("--transform", name, TRANSFORMS[1:])
+    if outcome == "binary":
+        raise InvalidInput("--transform must be left out for a binary y: a share is the mean of y as it is.")
+    return check_transform(name, y_bounds)
 
 
 def _declarations(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from dpfda.protocol.plans.quantiles import quantile_plan
 from dpfda.protocol.ranges import MOST_COEFFICIENTS, MOST_ROUNDS, NARROW, Text
 from dpfda.protocol.scaling import symmetric_scaling, unit_scaling
 from dpfda.protocol.terms import StudyTerms
+from dpfda.protocol.transforms import NO_TRANSFORM
 
 Builder = Callable[[StudyTerms], Plan]
 
@@ -31,7 +32,7 @@ def _adaptive(terms: StudyTerms) -> Plan:
         raise InvalidInput(f"n_basis times the design columns must be at most {MOST_ADAPTIVE} for method='adaptive'.")
     return adaptive_plan(
         terms.silos,
-        symmetric_scaling(terms.y_bounds, terms.design_bounds),
+        symmetric_scaling(terms.y_bounds, terms.design_bounds, terms.transform),
         domain=terms.domain,
         basis=terms.basis,
         n_basis=terms.n_basis,
@@ -50,7 +51,7 @@ def _read_assumptions(terms: StudyTerms) -> Assumptions:
 def _published(terms: StudyTerms) -> Plan:
     return published_plan(
         terms.silos,
-        unit_scaling(terms.y_bounds, terms.design_bounds, scale_y=terms.y_scale == "bounds"),
+        unit_scaling(terms.y_bounds, terms.design_bounds, scale_y=terms.y_scale == "bounds", transform=terms.transform),
         domain=terms.domain,
         basis=terms.basis,
         n_basis=terms.n_basis,
@@ -65,6 +66,10 @@ def _published(terms: StudyTerms) -> Plan:
 def _quantiles(terms: StudyTerms) -> Plan:
     if len(terms.silos) != 1 or terms.covariates or not terms.levels:
         raise InvalidInput("method 'quantiles' is for one silo and at least one level, without covariates.")
+    if terms.transform != NO_TRANSFORM:
+        raise InvalidInput(
+            "method 'quantiles' has no transform: transform the quantiles themselves, which is the same."
+        )
     return quantile_plan(terms.silos[0], terms.levels, terms.domain, terms.y_bounds)
 
 

@@ -62,9 +62,10 @@
     svg.replaceChildren();
     svg.setAttribute("aria-label", curve.name);
     svg.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT}`);
+    const neutral = curve.isRatio ? 1 : 0;
     const halves = band ? band.map(([low, high]) => (high - low) / 2).sort((a, b) => a - b) : [0], typical = halves[Math.floor(halves.length / 2)];
     const sides = band ? band.flatMap(([low, high], k) => [Math.max(low, values[k] - 5 * typical), Math.min(high, values[k] + 5 * typical)]) : [];
-    const all = [...values, ...sides, ...(isLevelShown ? [] : [0])], room = 0.06 * (Math.max(...all) - Math.min(...all)) || 0.1;
+    const all = [...values, ...sides, ...(isLevelShown ? [] : [neutral])], room = 0.06 * (Math.max(...all) - Math.min(...all)) || 0.1;
     const [bottom, top] = [Math.min(...all) - room, Math.max(...all) + room], [first, last] = answers.domain;
     const across = (each) => LEFT + (each - first) / (last - first) * (WIDTH - LEFT - RIGHT);
     const up = (each) => HEIGHT - BOTTOM - (Math.min(Math.max(each, bottom), top) - bottom) / (top - bottom) * (HEIGHT - TOP - BOTTOM);
@@ -76,7 +77,7 @@
     for (const [tick, name] of placeTicks(first, last, isNarrow ? 4 : 9)) {
       svg.append(make("text", { class: "tick", x: across(tick), y: HEIGHT - BOTTOM + 20, "text-anchor": "middle" }, name));
     }
-    if (bottom < 0 && top > 0 && !isLevelShown) svg.append(make("line", { class: "zero", x1: LEFT, x2: WIDTH - RIGHT, y1: up(0), y2: up(0) }));
+    if (bottom < neutral && top > neutral && !isLevelShown) svg.append(make("line", { class: "zero", x1: LEFT, x2: WIDTH - RIGHT, y1: up(neutral), y2: up(neutral) }));
     if (band) svg.append(make("path", { class: "band", d: path([...x.map((each, k) => [each, band[k][1]]), ...x.map((each, k) => [each, band[k][0]]).reverse()]) + "Z" }));
     svg.append(make("path", { class: "curve", d: path(x.map((each, k) => [each, values[k]])) }));
     svg.append(make("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: HEIGHT - BOTTOM, y2: HEIGHT - BOTTOM }));
@@ -85,11 +86,15 @@
 
   const p = (value) => value < 0.001 ? "p < 0.001" : `p = ${value.toFixed(3)}`;
   const describe = (curve, level) => {
-    const mean = curve.average(), lines = [`Average over the domain: ${shown(mean.at(answers.domain[0]))}`];
+    const mean = curve.average(), word = curve.averageName, none = curve.isRatio ? "1" : "zero";
+    const lines = [`${word[0].toUpperCase()}${word.slice(1)} over the domain: ${shown(mean.at(answers.domain[0]))}`];
     if (!curve.hasBand) return [`${lines[0]}.`, "This method has no band."];
     lines[0] += ` (${Math.round(level * 1000) / 10}% interval ${mean.interval(level).map(shown).join(" to ")}).`;
-    const zero = curve.isZero(level), constant = curve.isConstant(level), top = curve.extremum(level, 1), low = curve.extremum(level, -1);
-    lines.push(`Zero everywhere? ${p(zero.pValue)}${zero.intervals.length ? `; the band excludes zero on ${zero.intervals.map((each) => `${span(each)} (${each[2] > 0 ? "above" : "below"})`).join(", ")}` : "; the band excludes it nowhere"}.`);
+    if (!curve.isMean) {
+      const zero = curve.isZero(level);
+      lines.push(`${curve.isRatio ? "A ratio of 1" : "Zero"} everywhere? ${p(zero.pValue)}${zero.intervals.length ? `; the band excludes ${none} on ${zero.intervals.map((each) => `${span(each)} (${each[2] > 0 ? "above" : "below"})`).join(", ")}` : "; the band excludes it nowhere"}.`);
+    }
+    const constant = curve.isConstant(level), top = curve.extremum(level, 1), low = curve.extremum(level, -1);
     lines.push(`Constant? ${p(constant.pValue)}.`);
     lines.push(`Largest at ${placeName(top.x)} (confidence set ${top.intervals.map(span).join(", ")}); smallest at ${placeName(low.x)} (${low.intervals.map(span).join(", ")}).`);
     return lines;

@@ -107,7 +107,7 @@ const dpfdaQuestions = (() => {
       for (let i = 0; i < total; i++) for (let j = 0; j <= i; j++) covariance[i][j] = covariance[j][i] = model.covariance[place++];
     }
     return { domain: model.domain, length: model.domain[1] - model.domain[0], evaluate: makeEvaluator(model.functions),
-      mean: model.coefficients, covariance, columns, size };
+      mean: model.coefficients, covariance, columns, size, transform: model.transform ?? "none" };
   };
 
   // B-splines of a covariate on public knots, all but the first: de Boor's recurrence.
@@ -125,14 +125,31 @@ const dpfdaQuestions = (() => {
     return found.slice(1);
   };
 
+  // A transform of y: laws are those of transformed y, answers are taken back. `means` counts means of transformed y: 1 is a mean, 0 an
+  // effect or a difference (a ratio, if the transform is log), null what stays on the transformed scale.
+  const MEANS = { none: "mean", log: "geometric mean", log1p: "log1p mean", sqrt: "square-root mean" };
+  const AVERAGES = { none: "average", log: "geometric average", log1p: "log1p average", sqrt: "square-root average" };
+  const APPLY = { none: (y) => y, log: Math.log, log1p: Math.log1p, sqrt: Math.sqrt };
+  const UNDO = { none: (value) => value, log: Math.exp, log1p: Math.expm1, sqrt: (value) => value * value };
+  const SLOPE = { none: () => 1, log: Math.exp, log1p: Math.exp, sqrt: (value) => 2 * value };
+  const countMeans = (transform, means) => {
+    if (transform !== "none" && means !== null && means !== 0 && means !== 1) throw new Error(`With a ${transform} transform of y only differences of means are answered.`);
+    return means;
+  };
+
   const timesLimits = (limits, factor) => factor === 0 ? [0, 0] : [limits[0] * factor, limits[1] * factor].sort((a, b) => a - b);
   const ANYTHING = [-Infinity, Infinity];
 
   class Curve {
-    constructor(law, weights, fixed, constant, limits, name) {
-      Object.assign(this, { law, weights, fixed, constant, limits, name });
+    constructor(law, weights, fixed, constant, limits, name, means = 1) {
+      Object.assign(this, { law, weights, fixed, constant, limits, name, means });
       this.orders = Object.keys(weights).map(Number).sort((a, b) => a - b);
     }
+    get isMean() { return this.means === 1 && this.law.transform !== "none"; }  // of transformed y, taken back
+    get isRatio() { return this.means === 0 && this.law.transform === "log"; }
+    get back() { return this.isMean || this.isRatio ? this.law.transform : "none"; }
+    get averageName() { return AVERAGES[this.back]; }
+    show(value) { return UNDO[this.back](clip(value, this.limits)); }
     get hasBand() { return this.law.covariance !== null; }
     get hasFreeEnds() {
       const slopes = [0, 0.3, 0.5, 0.7, 1].map((u) => Math.max(...this.law.evaluate(u, 1).map(Math.abs))), steepest = Math.max(...slopes);
@@ -178,8 +195,8 @@ const dpfdaQuestions = (() => {
     unit(x) { return Math.min(1, Math.max(0, (x - this.law.domain[0]) / this.law.length)); }
     raw(u) { return dot(this.features(u), this.coefficients) + this.constant; }
     sdUnit(u) { return Math.sqrt(Math.max(0, quadratic(this.covariance, this.features(u)))); }
-    at(x) { return clip(this.raw(this.unit(x)), this.limits); }
-    standardError(x) { return this.sdUnit(this.unit(x)); }
+    at(x) { return this.show(this.raw(this.unit(x))); }
+    standardError(x) { return SLOPE[this.back](clip(this.raw(this.unit(x)), this.limits)) * this.sdUnit(this.unit(x)); }
     get onNodes() {
       if (!this._nodes) {
         const u = Array.from({ length: STEPS + 1 }, (_, k) => (1 - Math.cos(k * (Math.PI / STEPS))) / 2);
@@ -206,8 +223,8 @@ const dpfdaQuestions = (() => {
     }
     criticalValue(level) { return solveCritical(level, [this.pathLength]); }
     limitsAt(x, c) {
-      const centre = this.raw(this.unit(x)), half = c * this.standardError(x);
-      return [clip(centre - half, this.limits), clip(centre + half, this.limits)];
+      const centre = this.raw(this.unit(x)), half = c * this.sdUnit(this.unit(x));
+      return [this.show(centre - half), this.show(centre + half)];
     }
     band(level, places, simultaneous = true) {
       const c = simultaneous ? this.criticalValue(level) : normalTail(1 - level);
@@ -217,7 +234,8 @@ const dpfdaQuestions = (() => {
       if (!this.hasFreeEnds) throw new Error("derivative needs a basis with free ends: the cosines of this fit are level at both ends of the domain.");
       const weights = {};
       for (const each of this.orders) weights[each + order] = this.weights[each];
-      return new Curve(this.law, weights, null, 0, ANYTHING, `derivative of ${this.name}`);
+      const name = this.back === "log" && order === 1 ? `relative growth rate of ${this.name}` : `derivative of ${this.name}`;
+      return new Curve(this.law, weights, null, 0, ANYTHING, this.back === "none" || this.back === "log" ? name : `${name}, of ${this.law.transform}(y)`, null);
     }
     combine(other, sign) {
       const weights = { ...this.weights };
@@ -227,34 +245,48 @@ const dpfdaQuestions = (() => {
       }
       const theirs = other.fixed && other.fixed.map((value) => sign * value);
       const fixed = !this.fixed ? theirs : !theirs ? this.fixed : this.fixed.map((value, k) => value + theirs[k]);
-      const limits = timesLimits(other.limits, sign);
+      const limits = timesLimits(other.limits, sign), { transform } = this.law;
+      const means = countMeans(transform, this.means === null || other.means === null ? null : this.means + sign * other.means);
+      const mark = transform === "log" && means !== null ? (sign > 0 ? "*" : "/") : (sign > 0 ? "+" : "-");
       return new Curve(this.law, weights, fixed, this.constant + sign * other.constant,
-        [this.limits[0] + limits[0], this.limits[1] + limits[1]], `(${this.name}) ${sign > 0 ? "+" : "-"} (${other.name})`);
+        [this.limits[0] + limits[0], this.limits[1] + limits[1]], `(${this.name}) ${mark} (${other.name})`, means);
     }
     plus(other) { return this.combine(other, 1); }
     minus(other) { return this.combine(other, -1); }
     times(factor) {
+      return this.scaled(factor, countMeans(this.law.transform, this.means === null ? null : factor * this.means));
+    }
+    scaled(factor, means) {
       const weights = {};
       for (const order of this.orders) weights[order] = this.weights[order].map((value) => factor * value);
       return new Curve(this.law, weights, this.fixed && this.fixed.map((value) => factor * value), factor * this.constant,
-        timesLimits(this.limits, factor), `${factor} (${this.name})`);
+        timesLimits(this.limits, factor), `${factor} (${this.name})`, means);
     }
-    integral(low = this.law.domain[0], high = this.law.domain[1]) {
+    integral(low, high) {
+      if (this.back !== "none") throw new Error(`An integral needs y without a transform; with ${this.law.transform} ask for an average.`);
+      return this.sumUp(low, high);
+    }
+    sumUp(low = this.law.domain[0], high = this.law.domain[1]) {
       const { law } = this, [a, b] = [this.unit(low), this.unit(high)];
       let fixed = this.fixed ? this.fixed.map((value) => value * (b - a) * law.length) : new Array(law.columns * law.size).fill(0);
       for (const order of this.orders) {
         const unit = law.length ** (1 - order), left = law.evaluate(a, order - 1), right = law.evaluate(b, order - 1);
         fixed = fixed.map((value, k) => value + this.weights[order][Math.floor(k / law.size)] * (right[k % law.size] - left[k % law.size]) * unit);
       }
-      return new Curve(law, {}, fixed, this.constant * (high - low), timesLimits(this.limits, high - low), `integral of ${this.name}`);
+      return new Curve(law, {}, fixed, this.constant * (high - low), timesLimits(this.limits, high - low), `integral of ${this.name}`, this.means);
     }
-    average(low = this.law.domain[0], high = this.law.domain[1]) { return this.integral(low, high).times(1 / (high - low)); }
+    average(low = this.law.domain[0], high = this.law.domain[1]) { return this.sumUp(low, high).scaled(1 / (high - low), this.means); }
     interval(level) { return this.limitsAt(this.law.domain[0], normalTail(1 - level)); }  // of an average or an integral
+    refuseZero() {
+      if (this.isMean) throw new Error(`A ${MEANS[this.law.transform]} is not tested against zero; ask about a difference.`);
+    }
     pValue() {
+      this.refuseZero();
       const centre = Math.abs(this.raw(0)), sd = this.sdUnit(0);
       return sd > 0 ? erfc(centre / sd / Math.SQRT2) : Number(centre === 0);
     }
     isZero(level) {
+      this.refuseZero();
       const { u, features, variance } = this.onNodes, largest = Math.max(0, ...variance), c = this.criticalValue(level);
       const ratios = features.map((row, k) => variance[k] > KNOWN * largest ? (dot(row, this.coefficients) + this.constant) / Math.sqrt(variance[k]) : 0);
       const statistic = Math.max(...ratios.map(Math.abs)), pValue = exceedance(statistic, [this.pathLength]);
@@ -291,7 +323,7 @@ const dpfdaQuestions = (() => {
         while (end + 1 < CELLS && cells[end + 1]) end++;
         intervals.push([x(start / CELLS), x((end + 1) / CELLS)]);
       }
-      return { x: x(u[best]), value: clip(this.raw(u[best]), this.limits), intervals };
+      return { x: x(u[best]), value: this.show(this.raw(u[best])), intervals };
     }
     notExceeded(u, values, alpha) {
       const features = u.map((each) => this.features(each)), half = features.map((row) => apply(this.covariance, row));
@@ -322,7 +354,8 @@ const dpfdaQuestions = (() => {
 
   const open = (result) => {
     const model = result.model, law = readLaw(model);
-    const limits = [model.limits[0] === null ? -Infinity : model.limits[0], model.limits[1] === null ? Infinity : model.limits[1]];
+    const mean = MEANS[law.transform], end = (limit, none) => limit === null ? none : APPLY[law.transform](limit);
+    const limits = [end(model.limits[0], -Infinity), end(model.limits[1], Infinity)];
     const valueOf = (covariate, profile) => profile[covariate.name] ?? covariate.reference;
     const byName = new Map(model.covariates.map((each) => [each.name, each]));
     const factorEntries = ({ name, spline }, profile) => {
@@ -336,11 +369,12 @@ const dpfdaQuestions = (() => {
       return model.intercept ? [1, ...entries] : entries;
     };
     const short = (value) => typeof value === "number" ? String(Number(value.toPrecision(6))) : value;
-    const name = (profile) => model.covariates.length ? `mean at ${model.covariates.map((each) => `${each.name}=${short(valueOf(each, profile))}`).join(", ")}` : "mean";
+    const name = (profile) => model.covariates.length ? `${mean} at ${model.covariates.map((each) => `${each.name}=${short(valueOf(each, profile))}`).join(", ")}` : mean;
     return {
-      covariates: model.covariates, columns: model.columns, domain: model.domain,
+      covariates: model.covariates, columns: model.columns, domain: model.domain, transform: law.transform,
       curveAt: (profile = {}) => new Curve(law, { 0: row(profile) }, null, 0, limits, name(profile)),
-      effect: (column) => new Curve(law, { 0: model.columns.map((each) => Number(each === column)) }, null, 0, column === "mean" ? limits : ANYTHING, column),
+      effect: (column) => new Curve(law, { 0: model.columns.map((each) => Number(each === column)) }, null, 0, column === "mean" ? limits : ANYTHING, column,
+        column === "mean" || column === "intercept" ? 1 : 0),
       jointBands: (curves, level, places) => {
         const c = solveCritical(level, curves.map((curve) => curve.pathLength));
         return curves.map((curve) => places.map((x) => curve.limitsAt(x, c)));
