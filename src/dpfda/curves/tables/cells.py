@@ -112,7 +112,7 @@ def _write_moments(column: pl.Series) -> pl.Series:
 
     kind, number = column.dtype, column.to_physical().cast(pl.Int64)
     if isinstance(kind, pl.Datetime):
-        most = _LAST_DAY * 86_400 * {"ms": 10**3, "us": 10**6, "ns": 10**9}[kind.time_unit]
+        most = min(_LAST_DAY * 86_400 * {"ms": 10**3, "us": 10**6, "ns": 10**9}[kind.time_unit], 2**63 - 1)
         written = number.is_between(-most, most)
     elif kind == pl.Time:
         written = number.is_between(0, 86_400 * 10**9 - 1)
