@@ -1,4 +1,4 @@
-"""Third review, F1 and F2, and fourth, F1 to F3: cells decide about their own subject's curve and nothing else.
+"""Third review, F1 and F2, and fourth, F1 to F5: cells decide about their own subject's curve and nothing else.
 
 Neither whether a site answers, nor what the curves of others are, depends on the cells of one subject.
 """
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -451,7 +453,56 @@ def test_an_arrow_file_with_impossible_places_is_not_read(tmp_path) -> None:
             load(str(tmp_path / "t.arrow"), rows="refuse")
 
 
+# ------------------------------------------------------------ dates and times
+
+FAR = {"date32": [2**31 - 1, -(2**31)], "time64": [86_400 * 10**6, -1], "timestamp": [2**63 - 1, -(2**63) + 1]}
+
+
+@pytest.mark.parametrize("kind", FAR)
+def test_a_date_that_no_calendar_has_is_the_affair_of_its_cell(kind, tmp_path) -> None:
+    """Infinity as DuckDB and PostgreSQL keep it: writing it as a text made polars panic, and all curves were empty."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    made = {"date32": pa.date32(), "time64": pa.time64("us"), "timestamp": pa.timestamp("us")}[kind]
+    level = {"date32": "1970-01-01", "time64": "00:00:00", "timestamp": "1970-01-01 00:00:00.000000"}[kind]
+    texts = {name: [row[place] for row in BASE] for place, name in enumerate(("id", "x", "y"))}
+
+    def read(first: int) -> Curves:
+        numbers = np.zeros(len(BASE), dtype=np.int32 if kind == "date32" else np.int64)
+        numbers[0] = first
+        pyarrow.parquet.write_table(pa.table(texts | {"day": pa.array(numbers).view(made)}), tmp_path / "t.parquet")
+        return load(str(tmp_path / "t.parquet"), covariates=(Covariate("day", levels=(level, "other")),))
+
+    usual = read(0)
+    assert (usual.counts == 2).all()
+    for far in FAR[kind]:
+        assert others_are_unchanged(read(far), usual), far
+
+
 # ------------------------------------------------------------ the last wall
+
+FAILS_ON_DUCKDB = """
+import sys
+from dpfda.curves.tables import Domain, Reading, find_source, load_curves, loading
+
+def fail(*_):
+    raise RuntimeError("a row")
+
+loading.RowReader.read = fail
+reading = Reading(Domain(0.0, 1.0), (-1.0, 1.0), id="id", x="x", y="y", rows="never refuse")
+print(load_curves(find_source(sys.argv[1], "SELECT * FROM visits"), reading, n=3).curves.counts.tolist())
+"""
+
+
+def test_what_rows_make_fail_on_duckdb_is_answered_too(tmp_path) -> None:
+    """The error kept the reader open, and looking at the columns once more waited for it for ever."""
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+        database.execute("CREATE TABLE visits AS SELECT 'a' AS id, 0.5 AS x, 0.1 AS y")
+    command = [sys.executable, "-c", FAILS_ON_DUCKDB, f"duckdb:///{tmp_path / 't.duckdb'}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[0, 0, 0]\n"
 
 
 class Panic(BaseException):

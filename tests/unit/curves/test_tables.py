@@ -149,7 +149,7 @@ def test_postgresql_as_arrow_and_by_a_cursor_gives_the_same_curves(kind, postgre
         connection.execute("DROP TABLE IF EXISTS kinds")
         connection.execute(f"CREATE TABLE kinds AS {query}")
     arrow = load(postgres_url, query="SELECT * FROM kinds").curves
-    monkeypatch.setattr("dpfda.curves.tables.database._open_arrow_result", lambda *_: None)
+    monkeypatch.setattr("dpfda.curves.tables.database._open_arrow_result", lambda *_, **__: None)
     cursor = load(postgres_url, query="SELECT * FROM kinds").curves
     assert arrow == cursor
     assert arrow.n_points > 800

@@ -23,6 +23,7 @@ _UNIT_WORD = r"[\p{L}%‰°µμΩ'\"^²³*·/.-]"  # a digit stands in a unit as
 _UNIT = rf"(?:[\p{{L}}%‰°µμΩ]{_UNIT_WORD}*(?:1\.73\s?m)?[23]?)(?:\s(?:[\p{{L}}%‰°µμΩ]{_UNIT_WORD}*[23]?))*"
 _WITH_UNIT = rf"^({_NUMBER})\s*({_UNIT})$"
 _THOUSANDS = r"^[+-]?[0-9]{1,3}(?:,[0-9]{3})+\.[0-9]+$"  # beside a decimal point commas can only be thousands
+_LAST_DAY = 90_000_000  # from 1970, backwards and forwards: the calendar of polars ends a little later
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Cells:
 
 
 def write_objects(column: pl.Series) -> pl.Series:
-    """A column of Python objects, lists or bytes as text; any other as it is.
+    """A column of Python objects, lists, bytes, dates or times as text; any other as it is.
 
     A number is written as in a column of such numbers, so that the text of a cell depends on this cell alone.
     """
@@ -102,7 +103,22 @@ def write_objects(column: pl.Series) -> pl.Series:
         for place, text in zip(places, written, strict=True):
             texts[place] = text
         return pl.Series(column.name, texts, dtype=pl.String)
-    return column
+    return _write_moments(column) if column.dtype.is_temporal() else column
+
+
+def _write_moments(column: pl.Series) -> pl.Series:
+    """Dates and times as text; those that no calendar has, at which polars gives up, as the number that stands there."""
+    import polars as pl
+
+    kind, number = column.dtype, column.to_physical().cast(pl.Int64)
+    if isinstance(kind, pl.Datetime):
+        most = min(_LAST_DAY * 86_400 * {"ms": 10**3, "us": 10**6, "ns": 10**9}[kind.time_unit], 2**63 - 1)
+        written = number.is_between(-most, most)
+    elif kind == pl.Time:
+        written = number.is_between(0, 86_400 * 10**9 - 1)
+    else:
+        written = number.is_between(-_LAST_DAY, _LAST_DAY) if kind == pl.Date else number.is_not_null()
+    return column.set(~written, None).cast(pl.String).fill_null(number.cast(pl.String))
 
 
 def show_cell(text: str, longest: int = 20) -> str:

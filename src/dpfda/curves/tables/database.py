@@ -181,8 +181,9 @@ def _duckdb_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame
             result = connection.sql(source.query)
             if result is None:
                 raise InvalidInput("--query must return rows; begin it with SELECT.")
-            reader = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
-            yield _read_records(reader(rows))
+            read = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
+            with read(rows) as reader:  # an error that is kept would keep it open, and opening the file again waits
+                yield _read_records(reader)
     except duckdb.IOException as error:
         raise SourceError(f"The database {source.shown} cannot be opened ({describe_reason(error)}).") from None
     except duckdb.Error as error:
