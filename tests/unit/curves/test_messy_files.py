@@ -273,3 +273,13 @@ def test_doubts_are_for_bounds_that_change_nearly_everybody(tmp_path: Path) -> N
     how = {"covariates": (Covariate("w", (0.0, 9.0)),)}
     assert "--fill-down w" in load(tmp_path, baseline, **how).owner_doubts[0]
     assert load(tmp_path, baseline, fill_down=("w",), **how).owner_doubts == ()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_level_that_nobody_has_is_a_doubt(tmp_path: Path, wide: bool) -> None:
+    content = "id,x,y,arm\n1,2,3,A\n2,2,3,B\n" if not wide else "id,y_2,arm\n1,3,A\n2,3,B\n"
+    how = {"wide": True, "x": None, "y": "y_"} if wide else {}
+    found = load(tmp_path, content, covariates=(Covariate("arm", levels=("A", "B", "b")),), **how)
+    assert found.owner_doubts == ("no row of 'arm' is 'b', which --levels arm= lists: its curve would be noise",)
+    right = load(tmp_path, content, covariates=(Covariate("arm", levels=("A", "B")),), **how)
+    assert right.owner_doubts == ()

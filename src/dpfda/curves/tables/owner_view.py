@@ -40,6 +40,7 @@ class Tally:
     spoiled: int = 0
     covariates: dict[str, int] = field(default_factory=dict)
     lacking: dict[str, int] = field(default_factory=dict)  # points that each covariate removed, by being missing
+    seen: dict[str, frozenset[str]] = field(default_factory=dict)  # the listed levels of each category that occur
     ones: tuple[bool, ...] | None = None  # which design columns are one for all curves; None: no curve has a design
 
     def __add__(self, other: Tally) -> Tally:
@@ -47,10 +48,13 @@ class Tally:
         covariates, lacking = (Counter(self.covariates), Counter(self.lacking))
         covariates.update(other.covariates)
         lacking.update(other.lacking)
+        seen = {name: self.seen.get(name, frozenset()) | found for name, found in other.seen.items()}
         ones = self.ones or other.ones
         if self.ones is not None and other.ones is not None:
             ones = tuple(a and b for a, b in zip(self.ones, other.ones, strict=True))
-        return Tally(**counts, covariates=dict(covariates), lacking=dict(lacking), ones=ones)
+        return Tally(
+            **counts, covariates=dict(covariates), lacking=dict(lacking), seen={**self.seen, **seen}, ones=ones
+        )
 
     @classmethod
     def of_one_curve(cls, parts: Iterable[Tally]) -> Tally:
@@ -66,7 +70,7 @@ class Tally:
 
 
 _NEARLY_ALL = 0.9
-_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "lacking", "ones")]
+_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "lacking", "seen", "ones")]
 
 
 def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
@@ -131,7 +135,10 @@ def write_notes(tally: Tally, reading: Reading) -> list[str]:
 
 
 def find_doubts(tally: Tally, reading: Reading) -> list[str]:
-    """What makes public facts look plainly wrong: nearly everybody is clamped or left out. No other bound is suggested."""
+    """What makes public facts look plainly wrong: nearly everybody is clamped or left out, a level that nobody has.
+
+    No other bound or level is suggested.
+    """
     filled, doubts = tally.subjects - tally.empty, []
     low, high = reading.y_bounds
     if filled and (tally.clamped >= _NEARLY_ALL * filled or tally.points_clamped > tally.inside / 2):
@@ -155,6 +162,12 @@ def find_doubts(tally: Tally, reading: Reading) -> list[str]:
         f"--fill-down {name} would take it from the subject's row before"
         for name, count in tally.lacking.items()
         if count > (tally.rows - tally.missing) / 2
+    ]
+    doubts += [
+        f"no row of {covariate.name!r} is {level!r}, which --levels {covariate.name}= lists: its curve would be noise"
+        for covariate in reading.covariates
+        for level in covariate.levels
+        if covariate.name in tally.seen and level not in tally.seen[covariate.name]
     ]
     if tally.empty >= _NEARLY_ALL * tally.subjects:
         doubts.append(
