@@ -14,6 +14,7 @@ from dpfda import _validate
 from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
+from dpfda.curves.tables import frames
 from dpfda.errors import (
     BudgetExceeded,
     InsufficientBudgetWarning,
@@ -261,6 +262,7 @@ class CurveEstimator(FittedFunctions, Parameters):
             raise InvalidInput(f"{missing[0]} must name a column of the table: fit(df, id='...', x='...', y='...').")
         if y_levels is not None and (tuple(self.y_bounds or ()) != (0, 1) or self.outcome not in (None, "binary")):
             raise InvalidInput("y_bounds must be (0, 1) with y_levels, and outcome 'binary' or left out: y is 0 or 1.")
+        frames.refuse_dates(table, str(columns["x"]))
         return Curves.from_frame(table, **columns, y_levels=y_levels, **self._design_options())  # type: ignore[arg-type]
 
     def _design_options(self) -> dict[str, Any]:

@@ -88,11 +88,18 @@ def _charts(document: Document) -> list[dict[str, Any]]:
 
 
 def _caption(name: str, document: Document) -> str:
-    study, covariates = document["study"], document["model"]["covariates"]
+    study, covariates, terms = document["study"], document["model"]["covariates"], document["model"]["terms"]
     if study["model"] == "mean":
         return ""
     if name.startswith("mean at "):
         return f"{study['y_label']} at {name.removeprefix('mean at ')}"
+    return _caption_effect(name, study["y_label"], covariates, terms)
+
+
+def _caption_effect(name: str, y: str, covariates: list[Document], terms: list[list[Document]]) -> str:
+    """What a coefficient curve means: a change of one covariate by itself only where no product has it."""
+    if any(len(term) > 1 and any(factor["name"] == name.partition(": ")[0] for factor in term) for term in terms):
+        return f"Coefficient of {name}, its products apart"
     category, _, level = name.partition(": ")
     levels = {each["name"]: each["levels"] for each in covariates if each["levels"]}
     if category in levels:
@@ -100,8 +107,8 @@ def _caption(name: str, document: Document) -> str:
     if any(each["name"] == name and list(each["bounds"] or ()) == [0, 1] for each in covariates):
         return f"{name}: 1 instead of 0"
     if all(each["name"] != name for each in covariates):
-        return f"Coefficient of {name}"  # of a product or a spline: no change of one covariate by itself
-    return f"Change of {study['y_label']} for one more unit of {name}"
+        return f"Coefficient of {name}"  # of a product or a spline
+    return f"Change of {y} for one more unit of {name}"
 
 
 def _table(document: Document) -> dict[str, Any]:

@@ -283,3 +283,30 @@ def test_a_level_that_nobody_has_is_a_doubt(tmp_path: Path, wide: bool) -> None:
     assert found.owner_doubts == ("no row of 'arm' is 'b', which --levels arm= lists: its curve would be noise",)
     right = load(tmp_path, content, covariates=(Covariate("arm", levels=("A", "B")),), **how)
     assert right.owner_doubts == ()
+
+
+def test_a_code_for_a_missing_value_is_a_doubt(tmp_path: Path) -> None:
+    content = "id,x,y\n1,2,3\n2,2,-999\n3,2,-999\n4,2,99\n"
+    found = load(tmp_path, content, y_bounds=(-8.0, 8.0)).owner_doubts
+    assert [doubt for doubt in found if "-999" in doubt] == [
+        "2 points of y are -999, beyond its bounds, which often stands for a missing value: --missing=-999 would leave "
+        "them out"
+    ]
+    assert not any("are 99," in doubt for doubt in found), "a single one may be a value"
+    assert not any("999" in doubt for doubt in load(tmp_path, content, y_bounds=(-1000.0, 1000.0)).owner_doubts)
+    told = load(tmp_path, content, y_bounds=(-8.0, 8.0), missing=("-999",))
+    assert not any("999" in doubt for doubt in told.owner_doubts)
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [("40.3 %", "add --strip-units"), ("$6,160", "without a sign and without thousands"), ("12 €", "without a sign")],
+)
+def test_percent_and_currency_have_their_own_advice(tmp_path: Path, cell: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        load(tmp_path, f'id,x,y\n1,2,"{cell}"\n')
+
+
+def test_dates_in_words_are_quoted_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"Row 1 of 'x' is '24-Mar-1986 00:00', not a date.*--date-format"):
+        load(tmp_path, "id,x,y\n1,24-Mar-1986 00:00,3\n", domain=YEAR)

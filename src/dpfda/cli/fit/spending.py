@@ -70,7 +70,7 @@ def confirm_doubts(doubts: Sequence[str], terminal: Terminal, *, yes: bool = Fal
     """
     terminal.owner_notes(doubts)
     if doubts and not yes and terminal.can_ask:
-        terminal.confirm("This may be a mistake in a unit, a column or a level. Spend the budget anyway?")
+        terminal.confirm("This may be a mistake in a unit, a column, a level or a code. Spend the budget anyway?")
 
 
 def make_budget_change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:

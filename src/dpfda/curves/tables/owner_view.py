@@ -20,6 +20,8 @@ from dpfda.curves.tables.reading import Reading
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from dpfda.curves.tables.rows import Rows
 
 
@@ -40,6 +42,7 @@ class Tally:
     spoiled: int = 0
     covariates: dict[str, int] = field(default_factory=dict)
     lacking: dict[str, int] = field(default_factory=dict)  # points that each covariate removed, by being missing
+    codes: dict[int, int] = field(default_factory=dict)  # how often y beyond its bounds is a number like 99 or -999
     seen: dict[str, frozenset[str]] = field(default_factory=dict)  # the listed levels of each category that occur
     ones: tuple[bool, ...] | None = None  # which design columns are one for all curves; None: no curve has a design
 
@@ -48,12 +51,19 @@ class Tally:
         covariates, lacking = (Counter(self.covariates), Counter(self.lacking))
         covariates.update(other.covariates)
         lacking.update(other.lacking)
+        codes = Counter(self.codes)
+        codes.update(other.codes)
         seen = {name: self.seen.get(name, frozenset()) | found for name, found in other.seen.items()}
         ones = self.ones or other.ones
         if self.ones is not None and other.ones is not None:
             ones = tuple(a and b for a, b in zip(self.ones, other.ones, strict=True))
         return Tally(
-            **counts, covariates=dict(covariates), lacking=dict(lacking), seen={**self.seen, **seen}, ones=ones
+            **counts,
+            covariates=dict(covariates),
+            lacking=dict(lacking),
+            codes=dict(codes),
+            seen={**self.seen, **seen},
+            ones=ones,
         )
 
     @classmethod
@@ -70,7 +80,9 @@ class Tally:
 
 
 _NEARLY_ALL = 0.9
-_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "lacking", "seen", "ones")]
+_MISSING_CODES = [sign * int(digit * length) for sign in (-1, 1) for digit in "789" for length in (2, 3, 4, 5)]
+_FEW = 2  # of a code: one of them may be a value
+_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "lacking", "codes", "seen", "ones")]
 
 
 def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
@@ -88,7 +100,14 @@ def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: 
         empty=int((inside.counts == 0).sum()),
         clamped=int(np.unique(inside.owners[outside]).size) if outside.any() else 0,
         covariates=_count_covariates_outside(inside, reading),
+        codes=_count_codes(inside.y[outside]),
     )
+
+
+def _count_codes(values: NDArray[np.float64]) -> dict[int, int]:
+    """How often numbers occur that often stand for a missing value."""
+    found, counts = np.unique(values[np.isin(values, _MISSING_CODES)], return_counts=True)
+    return {int(code): int(count) for code, count in zip(found, counts, strict=True)}
 
 
 def write_notes(tally: Tally, reading: Reading) -> list[str]:
@@ -162,6 +181,12 @@ def find_doubts(tally: Tally, reading: Reading) -> list[str]:
         f"--fill-down {name} would take it from the subject's row before"
         for name, count in tally.lacking.items()
         if count > (tally.rows - tally.missing) / 2
+    ]
+    doubts += [
+        f"{count:,} points of y are {code}, beyond its bounds, which often stands for a missing value: --missing={code} "
+        "would leave them out"
+        for code, count in tally.codes.items()
+        if count >= _FEW
     ]
     doubts += [
         f"no row of {covariate.name!r} is {level!r}, which --levels {covariate.name}= lists: its curve would be noise"
