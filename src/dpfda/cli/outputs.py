@@ -1,7 +1,6 @@
 """Writing results: checked before the budget is spent, written whole or not at all, and never lost.
 
-One rule for every file that a command writes: folders that are missing are made, a file that exists is kept unless the
-command was told to replace it.
+One rule for every file that a command writes: folders that are missing are made. A ledger is not such a file.
 """
 
 from __future__ import annotations
