@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
@@ -15,19 +15,14 @@ _SPENDING = (
     "Interrupted. No file is incomplete, and the ledger shows what was spent (dpfda budget log); give the same command "
     "again to resume {} where it stopped."
 )
-_AFTER_AN_INTERRUPTION = {
-    "fit": _SPENDING.format("a fit"),
-    "describe": _SPENDING.format("a search"),
-    "study": "Interrupted. Answered rounds are on record; dpfda study resume continues where it stopped.",
-}
+_STUDY = "Interrupted. Answered rounds are on record; dpfda study resume continues where it stopped."
 _INTERRUPTED = "Interrupted. No file is incomplete."
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever Typer keeps it
 _WrongPath = FileNotFoundError | IsADirectoryError | NotADirectoryError | FileExistsError
 
 
-def run_for_exit_code(action: Callable[[], Any], command: str = "") -> int:
-    """Run it, and report a failure in one sentence. `command` is the first word, as in `dpfda fit`."""
-    interrupted = _AFTER_AN_INTERRUPTION.get(command, _INTERRUPTED)
+def run_for_exit_code(action: Callable[[], Any], words: Sequence[str] = ()) -> int:
+    """Run it, and report a failure in one sentence. `words` are those of the command, as in `dpfda fit visits.csv`."""
     try:
         outcome = action()
     except typer.Exit as stop:
@@ -43,8 +38,17 @@ def run_for_exit_code(action: Callable[[], Any], command: str = "") -> int:
         return code
     code = outcome if isinstance(outcome, int) else DONE
     if code == INTERRUPTED:  # how Typer reports Ctrl-C
-        sys.stderr.write(f"dpfda: {interrupted}\n")
+        sys.stderr.write(f"dpfda: {describe_interruption(words)}\n")
     return code
+
+
+def describe_interruption(words: Sequence[str]) -> str:
+    """What an interruption means: only commands that spend can be resumed."""
+    if words[:1] == ["fit"] and "--dry-run" not in words:
+        return _SPENDING.format("a fit")
+    if words[:1] == ["describe"] and any(word.startswith("--search") for word in words):
+        return _SPENDING.format("a search")
+    return _STUDY if words[:1] == ["study"] and words[1:2] in (["run"], ["resume"]) else _INTERRUPTED
 
 
 def _judge(error: Exception) -> tuple[str, int]:

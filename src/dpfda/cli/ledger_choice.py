@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 VARIABLE = "DPFDA_LEDGER"
 PATIENCE = "DPFDA_LEDGER_TIMEOUT"  # seconds to wait for another process
 HERE = "dpfda.ledger"
+LEDGER_ENDING = ".ledger"
+_SQLITE = b"SQLite format 3\0"
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,28 @@ class LedgerChoice:
         if not self.is_url and Path(self.location).is_dir():
             raise InvalidInput(f"{self.shown} is a folder; a ledger is one file: name it.")
 
+    def refuse_other_file(self) -> None:
+        """A file of another kind, such as the data themselves; an empty or damaged ledger is left to who opens it."""
+        place = Path(self.location)
+        if self.is_url or not place.is_file() or not os.access(place, os.R_OK):
+            return
+        with place.open("rb") as file:
+            first = file.read(len(_SQLITE))
+        if first and first != _SQLITE and place.suffix != LEDGER_ENDING:
+            raise InvalidInput(f"{self.shown} is not a ledger; name the file that dpfda budget init made.")
+
+    def refuse_missing_folder(self) -> None:
+        """A new ledger needs a folder that is there: it is never made somewhere by a typing error."""
+        folder = Path(self.location).absolute().parent
+        if not self.is_url and not folder.is_dir():
+            raise InvalidInput(f"There is no folder {folder} for the ledger; create it, or correct --ledger.")
+
     def open(self) -> Ledger:
         """The ledger, verified; a missing one is the user's mistake, and is not made."""
         from dpfda.privacy.ledger.ledger import Ledger
 
         self.refuse_folder()
+        self.refuse_other_file()
         if not self.exists:
             raise InvalidInput(
                 f"There is no ledger {self.shown}, so nobody has set how much may be spent on these data in all. Set it "
@@ -62,9 +81,7 @@ def choose_ledger(named: str | None, source: Source | None = None) -> LedgerChoi
     """--ledger, else $DPFDA_LEDGER, else the file beside the data, else dpfda.ledger in this folder."""
     if named or os.environ.get(VARIABLE):
         choice = LedgerChoice(str(named or os.environ[VARIABLE]))
-        folder = Path(choice.location).absolute().parent
-        if not choice.is_url and not folder.is_dir():
-            raise InvalidInput(f"There is no folder {folder} for the ledger; create it, or correct --ledger.")
+        choice.refuse_missing_folder()
         return choice
     beside = None if source is None else source.default_ledger
     if beside is not None and (beside.exists() or not Path(HERE).exists()):

@@ -125,9 +125,7 @@ def run(arguments: Sequence[str]) -> int:
     rest = [argument for argument in arguments if argument not in _ANYWHERE]
     command = shlex.join(["dpfda", *rest])
     ordered = [*dict.fromkeys(flags), *rest]
-    return run_for_exit_code(
-        lambda: app(ordered, prog_name="dpfda", standalone_mode=False, obj=command), rest[0] if rest else ""
-    )
+    return run_for_exit_code(lambda: app(ordered, prog_name="dpfda", standalone_mode=False, obj=command), rest)
 
 
 def main() -> None:

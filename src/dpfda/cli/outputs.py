@@ -1,4 +1,7 @@
-"""Writing results: checked before the budget is spent, written whole or not at all, and never lost."""
+"""Writing results: checked before the budget is spent, written whole or not at all, and never lost.
+
+One rule for every file that a command writes: folders that are missing are made. A ledger is not such a file.
+"""
 
 from __future__ import annotations
 

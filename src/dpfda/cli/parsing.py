@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from typing import Any
 
@@ -57,8 +58,8 @@ def parse_visit_times(value: Any, domain: Domain, date_format: str | None = None
 
 
 def parse_names(value: Any) -> list[str]:
-    """`a,b,c` or a list."""
-    parts = value.split(",") if isinstance(value, str) else list(value)
+    """`a,b,c` or a list; a name with a comma stands between double quotes, as in a CSV file."""
+    parts = next(csv.reader([value], skipinitialspace=True), []) if isinstance(value, str) else list(value)
     return [str(part).strip() for part in parts if str(part).strip()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,8 @@ def restore_ledger(
     said = "all that is left of the budget"
     if spent is not None:
         said = f"epsilon = {gaussian_epsilon(spent**0.5, delta):.4g} of {epsilon:g} in all, as the log shows"
+    if not yes and not sys.stdin.isatty():
+        raise InvalidInput(f"The new ledger {ledger} would be charged {said}, for good; add --yes if that is right.")
     if not yes and not typer.confirm(f"The new ledger {ledger} will be charged {said}, for good. Continue?"):
         terminal.say("Nothing was changed.")
         raise typer.Exit(1)
@@ -69,6 +72,7 @@ def _check_places(ledger: str, copy: str | None, total: tuple[float | None, floa
 
     place = LedgerChoice(ledger)
     place.refuse_folder()
+    place.refuse_missing_folder()
     if not place.is_url and place.exists:
         raise InvalidInput(
             f"There is a ledger at {ledger}, so it is not lost; see it with: dpfda budget show --ledger {ledger}"

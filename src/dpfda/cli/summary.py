@@ -18,25 +18,26 @@ from dpfda.report.formatting import (
     typical_half_width,
 )
 
-_ROWS = 9
+_ROWS, _SIDE_BY_SIDE = 9, 3
 
 
 def print_summary(document: Document, terminal: Terminal) -> None:
     """The table on stdout."""
     from rich.table import Table
 
-    study, functions = document["study"], document["functions"]
-    table = Table(title=study["title"], title_justify="left", box=None, pad_edge=False, header_style="bold")
-    table.add_column(study["x_label"], justify="right")
-    for function in functions:
-        name = study["y_label"] if study["model"] == "mean" else function["name"]
-        table.add_column(name, justify="right")
-        if function["low"] is not None:
-            table.add_column(f"{study['level']:.0%} band", justify="left", style="dim")
-    for place in np.linspace(0, len(document["grid"]) - 1, _ROWS).round().astype(int):
-        table.add_row(*_row(document, int(place)))
-    out = terminal.out
-    out.print(table)
+    study, functions, out = document["study"], document["functions"], terminal.out
+    for first in range(0, len(functions), _SIDE_BY_SIDE):
+        shown, title = functions[first : first + _SIDE_BY_SIDE], study["title"] if first == 0 else None
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        table.add_column(study["x_label"], justify="right")
+        for function in shown:
+            name = study["y_label"] if study["model"] == "mean" else function["name"]
+            table.add_column(name, justify="right")
+            if function["low"] is not None:
+                table.add_column(f"{study['level']:.0%} band", justify="left", style="dim")
+        for place in np.linspace(0, len(document["grid"]) - 1, _ROWS).round().astype(int):
+            table.add_row(*_row(document, shown, int(place)))
+        out.print(table)
     for sentence in document["warnings"]:
         out.print(f"Warning: {write_for_the_command_line(sentence)}", markup=False)
     out.print(_promise(document))
@@ -49,9 +50,9 @@ def write_for_the_command_line(sentence: str) -> str:
     return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
 
 
-def _row(document: Document, place: int) -> list[str]:
+def _row(document: Document, functions: list[Document], place: int) -> list[str]:
     cells = [x_name(document["grid"][place], document["study"]["x_origin"])]
-    for function in document["functions"]:
+    for function in functions:
         cells.append(format_number(function["values"][place]))
         if function["low"] is not None:
             cells.append(f"{format_number(function['low'][place])} to {format_number(function['high'][place])}")

@@ -14,6 +14,7 @@ from dpfda import _validate
 from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
+from dpfda.curves.tables import frames
 from dpfda.errors import (
     BudgetExceeded,
     InsufficientBudgetWarning,
@@ -273,6 +274,7 @@ class CurveEstimator(FittedFunctions, Parameters):
             raise InvalidInput("transform must be left out with y_levels: y is 0 or 1.")
         if y_levels is not None and (tuple(self.y_bounds or ()) != (0, 1) or self.outcome not in (None, "binary")):
             raise InvalidInput("y_bounds must be (0, 1) with y_levels, and outcome 'binary' or left out: y is 0 or 1.")
+        frames.refuse_dates(table, str(columns["x"]))
         return Curves.from_frame(table, **columns, y_levels=y_levels, **self._design_options())  # type: ignore[arg-type]
 
     def _design_options(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ import numpy as np
 from dpfda import __version__
 from dpfda.errors import InvalidInput
 from dpfda.inference.coding import Coding, Covariate, default_coding
+from dpfda.inference.places import write_place
 from dpfda.inference.result_model import ModelAnswers, describe_model
 from dpfda.inference.summary import write_estimand
 from dpfda.report.forest import describe_sites
@@ -30,6 +31,10 @@ SCHEMA = "dpfda-result/2"
 OLD_SCHEMA = "dpfda-result/1"
 GRID_POINTS = 201
 ERROR_PARTS = ("bias", "sampling", "privacy", "total")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
+_PLACES = re.compile(
+    rf"(?<=where x is ){_NUMBER.pattern} to {_NUMBER.pattern}(?: and {_NUMBER.pattern} to {_NUMBER.pattern})*"
+)
 EMBEDDED = re.compile(r'<script type="application/json" id="dpfda-result">(.*?)</script>', re.DOTALL)
 
 Document = dict[str, Any]
@@ -115,7 +120,7 @@ def make_result_document(
         "study": {**dataclasses.asdict(study), "model": study.model},
         "estimand": study.estimand(fitted),
         "contributing": fitted.contributing_,
-        "warnings": list(fitted.warnings_),
+        "warnings": [write_dates(sentence, study.x_origin) for sentence in fitted.warnings_],
         "privacy": _privacy(fitted.privacy_),
         "model": model,
         "basis": fitted.basis_.to_dict(),
@@ -139,6 +144,13 @@ def make_result_document(
     if sites is not None:
         document["sites"] = sites
     return document
+
+
+def write_dates(sentence: str, origin: str | None) -> str:
+    """A sentence of the method about places of x, in dates where x is a date."""
+    if origin is None:
+        return sentence
+    return _PLACES.sub(lambda found: _NUMBER.sub(lambda each: write_place(float(each[0]), origin), found[0]), sentence)
 
 
 def error_parts(fitted: Any) -> dict[str, float] | None:

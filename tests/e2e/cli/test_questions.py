@@ -86,6 +86,19 @@ def test_the_owner_is_asked_if_nearly_everybody_is_clamped(tmp_path, answer: str
     assert (Ledger.open(f"{table}.ledger").spent().debits > 0) == (answer == "y")
 
 
+def test_the_owner_is_asked_about_a_level_that_nobody_has(tmp_path) -> None:
+    table = visits(tmp_path / "visits.csv")
+    fund(table)
+    levels = ["--design", "smoker", "--levels", "smoker=never,former,current,curent"]
+    ended, seen = at_a_terminal(tmp_path, ["fit", table, *ALL, *levels], {ASKED: "n"})
+    assert ended == 1, seen
+    assert "no row of 'smoker' is 'curent'" in seen.replace("\r\n", " ")
+    assert Ledger.open(f"{table}.ledger").spent().debits == 0
+    ran = dpfda_process(["fit", table, *ALL, *levels, "--json", "a.json"], cwd=tmp_path, stdin=subprocess.DEVNULL)
+    assert ran.code == 0, "a script's end does not depend on such facts"
+    assert "no row of 'smoker' is 'curent'" in ran.err
+
+
 def test_a_script_is_not_asked_and_its_end_does_not_depend_on_the_data(tmp_path) -> None:
     table = visits(tmp_path / "visits.csv")
     fund(table)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dpfda.cli import parsing
+from dpfda.cli.commands.ask import parse_profile
 from dpfda.cli.settings import merge_settings, read_toml, write_toml
 from dpfda.errors import InvalidInput
 
@@ -19,6 +20,11 @@ def test_an_interval_is_typed_with_a_colon_or_listed_in_toml() -> None:
 
 def test_names_are_separated_by_commas() -> None:
     assert parsing.parse_names(" bmi, smoker ,") == parsing.parse_names(["bmi", "smoker"]) == ["bmi", "smoker"]
+
+
+def test_a_name_with_a_comma_stands_between_quotes() -> None:
+    assert parsing.parse_names('"1, male","2, female"') == ["1, male", "2, female"]
+    assert parse_profile("curve", '"sex=2, female", bmi=25') == {"sex": "2, female", "bmi": "25"}
 
 
 def test_facts_about_a_covariate_that_is_not_in_the_design_are_refused() -> None:

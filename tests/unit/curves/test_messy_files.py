@@ -273,3 +273,40 @@ def test_doubts_are_for_bounds_that_change_nearly_everybody(tmp_path: Path) -> N
     how = {"covariates": (Covariate("w", (0.0, 9.0)),)}
     assert "--fill-down w" in load(tmp_path, baseline, **how).owner_doubts[0]
     assert load(tmp_path, baseline, fill_down=("w",), **how).owner_doubts == ()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_level_that_nobody_has_is_a_doubt(tmp_path: Path, wide: bool) -> None:
+    content = "id,x,y,arm\n1,2,3,A\n2,2,3,B\n" if not wide else "id,y_2,arm\n1,3,A\n2,3,B\n"
+    how = {"wide": True, "x": None, "y": "y_"} if wide else {}
+    found = load(tmp_path, content, covariates=(Covariate("arm", levels=("A", "B", "b")),), **how)
+    assert found.owner_doubts == ("no row of 'arm' is 'b', which --levels arm= lists: its curve would be noise",)
+    right = load(tmp_path, content, covariates=(Covariate("arm", levels=("A", "B")),), **how)
+    assert right.owner_doubts == ()
+
+
+def test_a_code_for_a_missing_value_is_a_doubt(tmp_path: Path) -> None:
+    content = "id,x,y\n1,2,3\n2,2,-999\n3,2,-999\n4,2,99\n"
+    found = load(tmp_path, content, y_bounds=(-8.0, 8.0)).owner_doubts
+    assert [doubt for doubt in found if "-999" in doubt] == [
+        "2 points of y are -999, beyond its bounds, which often stands for a missing value: --missing=-999 would leave "
+        "them out"
+    ]
+    assert not any("are 99," in doubt for doubt in found), "a single one may be a value"
+    assert not any("999" in doubt for doubt in load(tmp_path, content, y_bounds=(-1000.0, 1000.0)).owner_doubts)
+    told = load(tmp_path, content, y_bounds=(-8.0, 8.0), missing=("-999",))
+    assert not any("999" in doubt for doubt in told.owner_doubts)
+
+
+@pytest.mark.parametrize(
+    ("cell", "sentence"),
+    [("40.3 %", "add --strip-units"), ("$6,160", "without a sign and without thousands"), ("12 €", "without a sign")],
+)
+def test_percent_and_currency_have_their_own_advice(tmp_path: Path, cell: str, sentence: str) -> None:
+    with pytest.raises(InvalidInput, match=sentence):
+        load(tmp_path, f'id,x,y\n1,2,"{cell}"\n')
+
+
+def test_dates_in_words_are_quoted_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"Row 1 of 'x' is '24-Mar-1986 00:00', not a date.*--date-format"):
+        load(tmp_path, "id,x,y\n1,24-Mar-1986 00:00,3\n", domain=YEAR)

@@ -99,7 +99,7 @@ def test_products_and_splines_answer_from_a_file(table, tmp_path) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-10)
     html = render_report(result.document)
     assert "Coefficient of male:arm: B" in html
-    assert "male: 1 instead of 0" in html
+    assert "Coefficient of male, its products apart" in html
 
 
 def test_what_a_table_needs_is_said_in_one_sentence(table) -> None:
@@ -131,3 +131,9 @@ def test_two_values_declare_a_binary_outcome(table) -> None:
     for wrong in ({"y_bounds": (0, 2)}, {"outcome": "count"}):
         with pytest.raises(InvalidInput, match="y_bounds must be"):
             PrivateMean(**(public | wrong)).fit(table, **columns, y_levels=["no", "yes"])
+
+
+def test_a_column_of_dates_is_refused_with_the_way_to_count_days() -> None:
+    frame = pd.DataFrame({"id": [1, 2], "when": pd.to_datetime(["2019-01-03", "2019-02-01"]), "y": [1.0, 2.0]})
+    with pytest.raises(InvalidInput, match=r"'when' holds dates: count days from a public date"):
+        PrivateMean(1, 1e-5, domain=(0, 365), y_bounds=(0, 5)).fit(frame, id="id", x="when", y="y")

@@ -16,7 +16,14 @@ from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
 from dpfda.report.chart import choose_date_ticks, choose_ticks, choose_y_range, find_sparse, leaves_the_picture
-from dpfda.report.document import BudgetChange, StudyDescription, make_result_document, read_document, to_json
+from dpfda.report.document import (
+    BudgetChange,
+    StudyDescription,
+    make_result_document,
+    read_document,
+    to_json,
+    write_dates,
+)
 from dpfda.report.formatting import (
     describe_contributing,
     describe_error,
@@ -267,3 +274,25 @@ def test_ticks_of_dates_are_first_days_of_months_and_years() -> None:
     ]  # fmt: skip
     assert [name for _, name in choose_date_ticks(0, 3652, 6, "1984-05-10")] == ["1986", "1988", "1990", "1992", "1994"]
     assert choose_date_ticks(0, 20, 9, "2019-01-05")[1] == (5.0, "2019-01-10")
+
+
+def test_a_covariate_with_products_is_not_captioned_as_a_change_by_itself(vcm_document) -> None:
+    document = json.loads(json.dumps(vcm_document))
+    name = document["model"]["covariates"][-1]["name"]
+    others = [each["name"] for each in document["model"]["covariates"] if each["name"] != name]
+    document["model"]["terms"].append([{"name": name, "spline": None}, {"name": others[0], "spline": None}])
+    html = render_report(document)
+    assert "Coefficient of sex: m, its products apart" in html
+    assert "Coefficient of bmi, its products apart" in html
+    assert "sex: m instead of f" not in html
+
+
+def test_places_in_warnings_are_dates_where_x_is_a_date() -> None:
+    said = (
+        "Few points lie where x is -2.5 to 31 and 59 to 1.2e+02: the curve there is an extrapolation with a wide band."
+    )
+    assert write_dates(said, None) == said
+    assert write_dates(said, "2019-01-01").startswith(
+        "Few points lie where x is 2018-12-30 to 2019-02-01 and 2019-03-01 to 2019-05-01: the curve"
+    )
+    assert write_dates("More than 3 of 10.", "2019-01-01") == "More than 3 of 10."

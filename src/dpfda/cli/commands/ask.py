@@ -81,11 +81,13 @@ def ask(
 
 
 def parse_profile(option: str, text: str) -> dict[str, Any]:
-    """`male=1,bmi=25` as names and values."""
+    """`male=1,bmi=25` as names and values; what holds a comma stands between double quotes, as in `"arm=A, low",bmi=25`."""
+    import csv
+
     from dpfda.errors import InvalidInput
 
     profile: dict[str, Any] = {}
-    for part in text.split(","):
+    for part in next(csv.reader([text], skipinitialspace=True), [""]):
         name, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not name or not value:
             raise InvalidInput(

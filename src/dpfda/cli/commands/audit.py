@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,6 +29,7 @@ def audit(
     from dpfda.audit.command import FULL, QUICK
     from dpfda.audit.command import audit as run_audit
     from dpfda.audit.report import markdown, summary
+    from dpfda.cli.outputs import write_whole
 
     effort = QUICK if quick else FULL
     effort = replace(
@@ -40,7 +40,7 @@ def audit(
     verdict = run_audit(effort, ctx.obj.say)
     page = markdown(verdict)
     if output:
-        Path(output).write_text(page, encoding="utf-8")
+        write_whole(output, page.encode())
     typer.echo(page)
     typer.echo(summary(verdict))
     if not verdict.passed:

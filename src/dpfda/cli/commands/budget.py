@@ -62,7 +62,7 @@ def show(
     ledger: _Ledger = None,
     json_: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """What is spent and what is left."""
+    """What is spent and what is left, as epsilon at the promised delta; with --verbose also mu^2, which adds up."""
     import json
     from dataclasses import asdict
 
@@ -76,14 +76,17 @@ def show(
     if json_:
         typer.echo(json.dumps({"ledger": choice.shown, **asdict(spent), "epsilon_left": left}, indent=1))
         return
-    share, releases = spent.mu_squared / spent.budget_mu_squared, count_things(spent.debits, "release")
-    filled = round(30 * min(share, 1.0))
-    out = ctx.obj.out
-    out.print(f"{choice.shown}: total epsilon = {spent.total_epsilon:g} at delta = {spent.delta:g}")
-    out.print(f"{'█' * filled}{'░' * (30 - filled)} {share:.1%} of the budget spent in {releases}")
-    out.print(
-        f"spent: epsilon = {spent.epsilon:.4g}; one more study may use epsilon = {left:.4g} at delta = {spent.delta:g}"
+    releases = count_things(spent.debits, "release")
+    ctx.obj.out.print(
+        f"{choice.shown}: epsilon = {spent.epsilon:.4g} of {spent.total_epsilon:g} is spent, in {releases}, at delta = "
+        f"{spent.delta:g}.\nOne more study may use epsilon = {left:.4g} at delta = {spent.delta:g}: epsilons do not add up.",
+        soft_wrap=True,
     )
+    if ctx.obj.verbose:
+        share = spent.mu_squared / spent.budget_mu_squared
+        ctx.obj.out.print(
+            f"What adds up: mu^2 = {spent.mu_squared:.4g} of {spent.budget_mu_squared:.4g} ({share:.1%})."
+        )
 
 
 @app.command(epilog=example("dpfda budget log visits.csv --rounds"))
@@ -104,7 +107,7 @@ def log(
         for entry in entries:
             typer.echo(json.dumps(asdict(entry)))
     elif rounds:
-        _print_rounds(entries, ctx.obj)
+        _print_rounds(entries, opened.delta, ctx.obj)
     else:
         _print_studies(entries, opened.finished(), opened.delta, ctx.obj)
 
@@ -138,6 +141,8 @@ def migrate(ctx: typer.Context, data: _Data = None, ledger: _Ledger = None) -> N
     from dpfda.privacy.ledger.takeover import migrate as take_over
 
     choice = _choice(ledger, data)
+    choice.refuse_folder()
+    choice.refuse_other_file()
     spent = take_over(choice.location).spent()
     kept = "tables are kept as *_version_0_1" if choice.is_url else f"file is kept as {choice.shown}{OLD_ENDING}"
     ctx.obj.say(
@@ -214,12 +219,14 @@ def _print_studies(entries: list[LogEntry], finished: set[str], delta: float, te
     terminal.out.print(table if runs else "nothing spent yet")
 
 
-def _print_rounds(entries: list[LogEntry], terminal: Terminal) -> None:
-    table = _table("no.", "when", "who", "what", "release", "mu^2", "hash")
+def _print_rounds(entries: list[LogEntry], delta: float, terminal: Terminal) -> None:
+    from dpfda.privacy.accounting import event_from_dict, price
+
+    table = _table("no.", "when", "who", "what", "release", "epsilon", *(["mu^2"] if terminal.verbose else []), "hash")
     for line in entries:
-        table.add_row(
-            str(line.seq), line.at, line.actor, line.silo, line.label, f"{line.mu**2:.4g}", line.hash[:12]
-        )  # fmt: skip
+        cost = f"{price([event_from_dict(line.event)], delta):.4g}"
+        more = [f"{line.mu**2:.4g}"] if terminal.verbose else []
+        table.add_row(str(line.seq), line.at, line.actor, line.silo, line.label, cost, *more, line.hash[:12])
     terminal.out.print(table if entries else "nothing spent yet")
 
 

@@ -255,7 +255,9 @@ def show_fingerprints(fingerprints: dict[str, str], terminal: Terminal) -> None:
 def _write_credentials(
     credentials: bytes, path: Path, known: dict[str, str], terminal: Terminal, as_json: bool
 ) -> None:
-    path.write_bytes(credentials)
+    from dpfda.cli.outputs import write_whole
+
+    write_whole(str(path), credentials)
     if as_json:
         terminal.give_json({"credentials": str(path), "fingerprints": known})
     else:

@@ -13,6 +13,7 @@ from dpfda.cli.terminal import Terminal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dpfda._typing import Interval
     from dpfda.curves.known_ranges import KnownMeasure
     from dpfda.estimators.private_quantiles import PrivateQuantiles
 
@@ -154,13 +155,14 @@ def _release(params: Mapping[str, Any], terminal: Terminal) -> None:
             found = private_quantiles(silo, LEVELS, domain=domain, search=bounds, run=run.name, progress=advance)
     except ProtocolError as error:
         raise explain_changed_terms(run) from error
-    _print_quantiles(found, str(request.reading.y), terminal)
+    _print_quantiles(found, str(request.reading.y), bounds, terminal)
     ledger.finish(run.name)
     spent = ledger.spent()
     terminal.say(f"Budget: epsilon = {spent.epsilon:.3g} of {spent.total_epsilon:g} spent (delta = {spent.delta:g}).")
 
 
-def _print_quantiles(found: PrivateQuantiles, column: str, terminal: Terminal) -> None:
+def _print_quantiles(found: PrivateQuantiles, column: str, search: Interval, terminal: Terminal) -> None:
+    """The quantiles, and bounds around them within the range that certainly contains y."""
     from dpfda.report.formatting import format_number
 
     low, high = found.values
@@ -173,6 +175,9 @@ def _print_quantiles(found: PrivateQuantiles, column: str, terminal: Terminal) -
         terminal.out.print(
             "The noise exceeds 1% of the subjects: these quantiles are rough; widen the bounds, or spend more."
         )
-    terminal.out.print(
-        f"Suggested: --y-bounds={format_number(low - room).replace(',', '')}:{format_number(high + room).replace(',', '')}"
-    )
+    if not low < high:
+        terminal.out.print("They are too rough to suggest bounds.")
+        return
+    below = f"{search[0]:.15g}" if low - room <= search[0] else format_number(low - room).replace(",", "")
+    above = f"{search[1]:.15g}" if high + room >= search[1] else format_number(high + room).replace(",", "")
+    terminal.out.print(f"Suggested: --y-bounds={below}:{above}")

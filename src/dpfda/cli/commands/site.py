@@ -40,6 +40,7 @@ def enrol(
     from dpfda.federation.flare.launch import require_flare
 
     require_flare()
+    from dpfda.cli.outputs import write_whole
     from dpfda.errors import InvalidInput
     from dpfda.federation.enrolment import EnrolmentRequest, request_enrolment, write_request
     from dpfda.federation.folder import SiteFolder
@@ -56,7 +57,7 @@ def enrol(
         name = site
         request = write_request(own, name) if own.sign_key.exists() else request_enrolment(folder, name)
     target = output or Path(f"{name}.request")
-    target.write_bytes(request)
+    write_whole(str(target), request)
     key = fingerprint_key(EnrolmentRequest.read(request).signing_key)
     if json_:
         ctx.obj.give_json({"request": str(target), "site": name, "key": key})
@@ -244,6 +245,7 @@ def log(
     json_: _Json = False,
 ) -> None:
     """Every question, answer and refusal, with what it cost."""
+    from dpfda.errors import InvalidInput
     from dpfda.federation.audit_log import AuditLog
     from dpfda.federation.decisions import Decisions
     from dpfda.federation.folder import SiteFolder
@@ -252,6 +254,8 @@ def log(
     from dpfda.federation.site_ledger import open_ledger
 
     own = SiteFolder(folder)
+    if not folder.is_dir():
+        raise InvalidInput(f"There is no folder {folder} of a site; correct the path.")
     audit = AuditLog(own.audit)
     if verify:
         count, ledger = audit.verify(), open_ledger(SitePolicy.load(own.policy_path))

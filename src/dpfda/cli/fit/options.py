@@ -60,7 +60,12 @@ Design = Annotated[
 ]
 Bounds = Annotated[list[str] | None, _option("--bounds", MODEL, "PUBLIC bounds of a numeric covariate: NAME=LOW:HIGH.")]
 Levels = Annotated[
-    list[str] | None, _option("--levels", MODEL, "PUBLIC levels of a category, reference first: NAME=a,b,c.")
+    list[str] | None,
+    _option(
+        "--levels",
+        MODEL,
+        'PUBLIC levels of a category, reference first: NAME=a,b,c, or NAME="a, b","c" if they hold commas.',
+    ),
 ]
 FillDown = Annotated[
     str | None,

@@ -64,13 +64,13 @@ def confirm_large_delta(delta: float, n: int, terminal: Terminal, *, yes: bool =
 
 
 def confirm_doubts(doubts: Sequence[str], terminal: Terminal, *, yes: bool = False) -> None:
-    """Ask the owner, at a terminal, about facts that make the bounds look plainly wrong.
+    """Ask the owner, at a terminal, about facts that make bounds or levels look plainly wrong.
 
     Where nobody can be asked the fit goes on: whether a script ends must not depend on such facts.
     """
     terminal.owner_notes(doubts)
     if doubts and not yes and terminal.can_ask:
-        terminal.confirm("This may be a mistake in a unit or a column. Spend the budget anyway?")
+        terminal.confirm("This may be a mistake in a unit, a column, a level or a code. Spend the budget anyway?")
 
 
 def make_budget_change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:

@@ -122,6 +122,7 @@ def counter(
     json_: _Json = False,
 ) -> None:
     """Propose another epsilon, delta or dates to the coordinator; domain, bounds and levels cannot be changed this way."""
+    from dpfda.cli.outputs import write_whole
     from dpfda.federation.approvals import Window, parse_day
     from dpfda.federation.folder import SiteFolder
     from dpfda.federation.offers import counter_offer
@@ -130,7 +131,7 @@ def counter(
     own, window = SiteFolder(folder), Window(parse_day("--from", begins), parse_day("--until", ends, end=True))
     data = counter_offer(own, study, epsilon, delta, window)
     target = output or Path(f"{read_site_name(own)}.counter")
-    target.write_bytes(data)
+    write_whole(str(target), data)
     if json_:
         ctx.obj.give_json({"counter": str(target)})
     ctx.obj.say(f"Wrote {target}: send it to the coordinator. It accepts nothing.")

@@ -42,6 +42,18 @@ def take_design(frame: Any, design: Design) -> Floats:
     return design.matrix(columns)
 
 
+def refuse_dates(table: Any, x: str) -> None:
+    """Say how dates become the numbers that estimators take; other columns are left to who reads them."""
+    import narwhals as nw
+
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame) and x in frame.columns and frame.schema[x].is_temporal():
+        raise InvalidInput(
+            f"x must be numeric, but {x!r} holds dates: count days from a public date, in pandas "
+            f"(df[{x!r}] - pd.Timestamp('2019-01-01')).dt.days; dpfda.save(fit, path, x_origin='2019-01-01') shows dates."
+        )
+
+
 def take_values(frame: Any, name: str, levels: Sequence[str] | None) -> Floats:
     """The y of every row: numbers or, with two public levels, a yes/no column as 0 and 1."""
     if levels is None:

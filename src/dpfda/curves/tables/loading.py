@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +154,7 @@ def _collect_curves(
     reading = reader.reading
     if reading.wide:
         curves, tally = _read_wide_curves(batches.frames, source, reader)
-        return curves, Findings(tally, tuple(reader.finish()))
+        return curves, Findings(replace(tally, seen=reader.levels_seen), tuple(reader.finish()))
     for frame in batches.frames:
         if frame.height:
             rows = reader.read(frame)
@@ -171,7 +171,7 @@ def _collect_curves(
             "A covariate of --design changes within a subject, but the published method has one value for each subject; use "
             "the default method, or a column with one value (such as that of the first visit)."
         )
-    return curves, Findings(collector.tally, tuple(notes))
+    return curves, Findings(replace(collector.tally, seen=reader.levels_seen), tuple(notes))
 
 
 def _ignore(done: int, planned: int) -> None:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from dpfda.curves.tables.reading import Domain
 
 _DECIMAL_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
-_SOME_UNIT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?\s*[^\W\d_]"
+_SOME_UNIT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?\s*(?:[^\W\d_]|[%‰°])"
+_CURRENCY = r"^[+-]?\s*[$€£¥]\s*[0-9]|[0-9]\s*[$€£¥]$"
 _DAY_LENGTH = 86_400_000_000  # microseconds
 _PLAIN = Cells()
 
@@ -125,7 +126,13 @@ def _describe_no_dates(column: pl.Series, cells: Cells, rows_before: int) -> str
     slashed = text.str.contains(SLASHED).fill_null(False)
     if slashed.any():
         return _describe_text(text, int(slashed.arg_true()[0]), rows_before, cells, "")
-    return f"The column {column.name!r} holds no dates, but --domain does; give --domain as numbers."
+    filled = text.is_not_null()
+    place = int(filled.arg_true()[0]) if filled.any() else 0
+    row = f"Row {rows_before + place + 1} of {column.name!r} is {show_cell(str(text[place]))}"
+    return (
+        f"{row}, not a date as --domain has; say how dates are written with --date-format (such as "
+        "'%d-%b-%Y %H:%M'), or give --domain as numbers."
+    )
 
 
 def _date_example(cells: Cells) -> str:
@@ -162,6 +169,8 @@ def _describe_text(text: pl.Series, place: int, rows_before: int, cells: Cells, 
             f"Row {row} of {name!r} is {shown}, not a number; add --strip-units if all cells have this unit, else correct "
             "the cell."
         )
+    if re.search(_CURRENCY, sample):
+        return f"Row {row} of {name!r} is {shown}, not a number; write amounts without a sign and without thousands."
     missing = (
         f"add --missing {shlex.quote(sample)} if it stands for a missing value" if len(sample) <= 20 else "empty it"
     )

@@ -20,6 +20,8 @@ from dpfda.curves.tables.reading import Reading
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from dpfda.curves.tables.rows import Rows
 
 
@@ -40,6 +42,8 @@ class Tally:
     spoiled: int = 0
     covariates: dict[str, int] = field(default_factory=dict)
     lacking: dict[str, int] = field(default_factory=dict)  # points that each covariate removed, by being missing
+    codes: dict[int, int] = field(default_factory=dict)  # how often y beyond its bounds is a number like 99 or -999
+    seen: dict[str, frozenset[str]] = field(default_factory=dict)  # the listed levels of each category that occur
     ones: tuple[bool, ...] | None = None  # which design columns are one for all curves; None: no curve has a design
 
     def __add__(self, other: Tally) -> Tally:
@@ -47,10 +51,20 @@ class Tally:
         covariates, lacking = (Counter(self.covariates), Counter(self.lacking))
         covariates.update(other.covariates)
         lacking.update(other.lacking)
+        codes = Counter(self.codes)
+        codes.update(other.codes)
+        seen = {name: self.seen.get(name, frozenset()) | found for name, found in other.seen.items()}
         ones = self.ones or other.ones
         if self.ones is not None and other.ones is not None:
             ones = tuple(a and b for a, b in zip(self.ones, other.ones, strict=True))
-        return Tally(**counts, covariates=dict(covariates), lacking=dict(lacking), ones=ones)
+        return Tally(
+            **counts,
+            covariates=dict(covariates),
+            lacking=dict(lacking),
+            codes=dict(codes),
+            seen={**self.seen, **seen},
+            ones=ones,
+        )
 
     @classmethod
     def of_one_curve(cls, parts: Iterable[Tally]) -> Tally:
@@ -66,7 +80,9 @@ class Tally:
 
 
 _NEARLY_ALL = 0.9
-_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "lacking", "ones")]
+_MISSING_CODES = [sign * int(digit * length) for sign in (-1, 1) for digit in "789" for length in (2, 3, 4, 5)]
+_FEW = 2  # of a code: one of them may be a value
+_COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "lacking", "codes", "seen", "ones")]
 
 
 def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
@@ -84,7 +100,14 @@ def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: 
         empty=int((inside.counts == 0).sum()),
         clamped=int(np.unique(inside.owners[outside]).size) if outside.any() else 0,
         covariates=_count_covariates_outside(inside, reading),
+        codes=_count_codes(inside.y[outside]),
     )
+
+
+def _count_codes(values: NDArray[np.float64]) -> dict[int, int]:
+    """How often numbers occur that often stand for a missing value."""
+    found, counts = np.unique(values[np.isin(values, _MISSING_CODES)], return_counts=True)
+    return {int(code): int(count) for code, count in zip(found, counts, strict=True)}
 
 
 def write_notes(tally: Tally, reading: Reading) -> list[str]:
@@ -131,7 +154,10 @@ def write_notes(tally: Tally, reading: Reading) -> list[str]:
 
 
 def find_doubts(tally: Tally, reading: Reading) -> list[str]:
-    """What makes public facts look plainly wrong: nearly everybody is clamped or left out. No other bound is suggested."""
+    """What makes public facts look plainly wrong: nearly everybody is clamped or left out, a level that nobody has.
+
+    No other bound or level is suggested.
+    """
     filled, doubts = tally.subjects - tally.empty, []
     low, high = reading.y_bounds
     if filled and (tally.clamped >= _NEARLY_ALL * filled or tally.points_clamped > tally.inside / 2):
@@ -155,6 +181,18 @@ def find_doubts(tally: Tally, reading: Reading) -> list[str]:
         f"--fill-down {name} would take it from the subject's row before"
         for name, count in tally.lacking.items()
         if count > (tally.rows - tally.missing) / 2
+    ]
+    doubts += [
+        f"{count:,} points of y are {code}, beyond its bounds, which often stands for a missing value: --missing={code} "
+        "would leave them out"
+        for code, count in tally.codes.items()
+        if count >= _FEW
+    ]
+    doubts += [
+        f"no row of {covariate.name!r} is {level!r}, which --levels {covariate.name}= lists: its curve would be noise"
+        for covariate in reading.covariates
+        for level in covariate.levels
+        if covariate.name in tally.seen and level not in tally.seen[covariate.name]
     ]
     if tally.empty >= _NEARLY_ALL * tally.subjects:
         doubts.append(

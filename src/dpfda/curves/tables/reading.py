@@ -36,7 +36,10 @@ class Domain:
             if span <= 0:
                 raise InvalidInput(f"domain must have its first day before its last, got {low} and {high}; swap them.")
             return cls(0.0, float(span), days[0])
-        ends = [parse_number("domain", end, "numbers or dates such as 2019-01-31") for end in (low, high)]
+        ends = [
+            parse_number("domain", end, "numbers or dates such as 2019-01-31 (for others give --date-format)")
+            for end in (low, high)
+        ]
         return cls(*_validate.interval("domain", ends))
 
     @property

@@ -155,6 +155,11 @@ class RowReader:
                     "bring the column to one."
                 )
 
+    @property
+    def levels_seen(self) -> dict[str, frozenset[str]]:
+        """The listed levels that occur, by category."""
+        return {name: frozenset(tally.seen) for name, tally in self.levels.items()}
+
     def finish(self) -> list[str]:
         """Refuse what the whole table shows to be wrong; else the notes for the owner."""
         if self.without_id:

@@ -135,7 +135,8 @@
     link.download = "curve.csv";
     link.click();
   });
-  const begin = () => { show(); answer(); };
+  show();
+  const begin = () => answer();
   if ("IntersectionObserver" in window) {
     const seen = new IntersectionObserver((entries) => { if (entries.some((each) => each.isIntersecting)) { seen.disconnect(); begin(); } }, { rootMargin: "400px" });
     seen.observe(section);
