@@ -36,10 +36,7 @@ class CustomBuildHook(BuildHookInterface):
             return
         root = Path(self.root)
         if find_spec("numba"):
-            # an isolated build finds its packages, numba among them, by this variable as well
-            known = os.environ.get("PYTHONPATH")
-            path = os.pathsep.join([str(root / "src"), *([known] if known else [])])
-            environment = {**os.environ, "PYTHONPATH": path}
+            environment = {**os.environ, "PYTHONPATH": str(root / "src")}
             subprocess.run([sys.executable, "-m", "dpfda.native"], check=True, env=environment, cwd=root)
         manifest = root / OBJECTS / "manifest.json"
         if not manifest.exists():

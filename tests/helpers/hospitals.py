@@ -98,7 +98,7 @@ class Hospital:
 class Study:
     """Three sites, published method; `rounds` is checked, it follows from n and `c_t`."""
 
-    def __init__(self, root, min_sites, *, n=120, c_t=1.0, rounds=6):
+    def __init__(self, root, min_sites, *, n=120, c_t=1.0, rounds=6, more=""):
         self.consortium = ConsortiumFolder.create(
             root / "consortium", "lipids", "127.0.0.1", free_port(), PASSPHRASE, "127.0.0.1"
         )
@@ -110,7 +110,7 @@ class Study:
         self.path = root / "crash.toml"
         self.path.write_text(
             'consortium = "consortium"\nname = "crash"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [-5, 5]\n'
-            f'method = "published"\nn_basis = 4\nmin_sites = {min_sites}\n{sites}[constants]\nC_T = {c_t}\n'
+            f'method = "published"\nn_basis = 4\nmin_sites = {min_sites}\n{more}{sites}[constants]\nC_T = {c_t}\n'
         )
         self.folder = propose_study(self.path)
         self.terms = self.folder.terms()

@@ -14,6 +14,7 @@ from consortium_by_commands import COMMAND, SUBJECTS, Consortium  # noqa: E402
 NAMES = ("north", "middle", "south")
 PATIENCE = 120_000  # milliseconds, for a busy machine
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-crash-reporter", "--disable-quic"]
+NO_HIDDEN_COLUMN = "[...document.querySelectorAll('.wide')].every(each => each.scrollWidth <= each.clientWidth)"
 PHONE = {"width": 390, "height": 844}
 
 
@@ -89,6 +90,7 @@ def looks_right(page, path, name):
         page.set_viewport_size(size)
         page.screenshot(path=path / f"{name}-{words}.png", full_page=True)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (name, words)
+        assert page.evaluate(NO_HIDDEN_COLUMN), (name, words)
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import time
 
 import psutil
 import pytest
@@ -112,3 +114,56 @@ def test_below_the_minimum_the_study_stops_and_can_be_resumed(study):
     assert study.folder.rounds_done() == ROUNDS
     study.check_ledgers()
     assert_array_equal(study.coefficients(), study.expected())
+
+
+BY_THE_TERMS = RunOptions(for_sites=90.0)  # how long a round stays open is not said here
+
+
+@contextlib.contextmanager
+def study_of(root, min_sites, more):
+    made = Study(root, min_sites, more=more)
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+
+
+def test_a_late_answer_counts_while_the_terms_keep_the_round_open(tmp_path):
+    """The quorum has answered for six seconds already: the terms, not the minimum, say how long to wait for the others."""
+    with study_of(tmp_path, 2, "grace_seconds = 60\nround_seconds = 90\n") as study:
+        site = study.sites["south"]
+        late = study.in_round(2, lambda: (site.signal(signal.SIGSTOP), time.sleep(6), site.signal(signal.SIGCONT)))
+        began = time.monotonic()
+        study.to_end(BY_THE_TERMS)
+        late.join(60)
+        assert time.monotonic() - began > 6
+        assert max(study.folder.status().round_seconds) > 5, "the round was not held open: the test shows nothing"
+        assert study.answered() == dict.fromkeys(study.sites, study.rounds)
+        assert_array_equal(study.coefficients(), study.undisturbed())
+
+
+def test_a_round_closes_as_soon_after_the_quorum_as_the_terms_say(tmp_path):
+    with study_of(tmp_path, 2, "grace_seconds = 1\nround_seconds = 90\n") as study:
+        site = study.sites["south"]
+        frozen = study.in_round(2, lambda: site.signal(signal.SIGSTOP))
+        study.to_end(BY_THE_TERMS)
+        frozen.join(60)
+        site.signal(signal.SIGCONT)
+        assert study.answered()["south"] < study.rounds
+        assert study.answered()["north"] == study.answered()["middle"] == study.rounds
+        study.check_ledgers()
+        assert_array_equal(study.coefficients(), study.expected())
+
+
+def test_a_round_below_the_quorum_closes_at_the_deadline_of_the_terms(tmp_path):
+    with study_of(tmp_path, 3, "grace_seconds = 1\nround_seconds = 5\n") as study:
+        site = study.sites["south"]
+        frozen = study.in_round(2, lambda: site.signal(signal.SIGSTOP))
+        with pytest.raises(TransportError, match="the minimum is 3; missing: south"):
+            study.to_end(BY_THE_TERMS)
+        frozen.join(60)
+        site.signal(signal.SIGCONT)
+        study.to_end(BY_THE_TERMS)
+        assert study.answered() == dict.fromkeys(study.sites, study.rounds)
+        study.check_ledgers()
+        assert_array_equal(study.coefficients(), study.undisturbed())
