@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scale import PAGE, make_table
+from benchmarks.scale import CLUSTER, PAGE, make_table
 from benchmarks.table_rows import Row
 from dpfda.curves.tables import Domain, Reading, find_source, load_curves
 from dpfda.silo.cluster import DaskCurves
 
-START, END = "<!-- cluster -->", "<!-- /cluster -->"
+END = "<!-- /cluster -->"
 PARTS, WORKERS = 8, 2
 READING = Reading(Domain(0, 1), (-3.0, 3.0), id="pid", x="age", y="hdl")
 LIMITS = {"not sorted": (2.5, 1.7), "sorted by id": (1.6, 1.2)}
@@ -109,8 +109,8 @@ def main() -> None:
     load = (
         f"Written by `python -m benchmarks.cluster`; load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors.\n\n"
     )
-    before = PAGE.read_text(encoding="utf-8").split(START)[0].rstrip()
-    PAGE.write_text(f"{before}\n\n{START}\n## On a cluster\n\n{load}{''.join(lines)}{END}\n", encoding="utf-8")
+    before = PAGE.read_text(encoding="utf-8").split(CLUSTER)[0].rstrip()
+    PAGE.write_text(f"{before}\n\n{CLUSTER}\n## On a cluster\n\n{load}{''.join(lines)}{END}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
