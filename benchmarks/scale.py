@@ -24,6 +24,7 @@ from pathlib import Path
 from benchmarks.stamp import stamp
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance-scale.md"
+CLUSTER = "<!-- cluster -->"
 BYTES_A_ROW = 66  # at most at one time: file 20, rows divided by id 24, curves 18; packs 18 come when the 24 are gone
 SORT_BYTES_A_ROW = 100  # of memory, for polars
 BATCH = 1 << 20
@@ -65,9 +66,15 @@ def main() -> None:
                 lines.append(row(rows, file, found[rows]))
                 file.unlink()
             print(lines[-1], flush=True)
-    options.output.write_text(page(lines))
+    options.output.write_text(page(lines) + kept_part(options.output))
     stamp(options.output)
     print(f"wrote {options.output}")
+
+
+def kept_part(path: Path) -> str:
+    """What `benchmarks.cluster` has written between its markers, which stand at the end of the page."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return f"\n{CLUSTER}{text.split(CLUSTER)[1]}" if CLUSTER in text else ""
 
 
 def memory() -> int:

@@ -142,6 +142,22 @@ def test_a_folder_of_parquet_streams(tmp_path) -> None:
     assert_same(*both(tmp_path, replace(READING, id="site")))
 
 
+def test_a_hive_folder_gives_its_partitions_as_columns(tmp_path) -> None:
+    """As Spark writes them: a folder for each value, the column in the folder's name only, a marker beside the files."""
+    frame = table().with_columns(arm=pl.int_range(pl.len()) // 7 % 3)
+    for (arm,), rows in frame.partition_by("arm", as_dict=True, maintain_order=True).items():
+        folder = tmp_path / "visits" / f"arm={arm}"
+        folder.mkdir(parents=True)
+        rows.drop("arm").write_parquet(folder / "part-00000-c000.snappy.parquet", compression="snappy")
+        (tmp_path / "visits" / "_SUCCESS").touch()
+    frame.sort("arm", maintain_order=True).write_parquet(tmp_path / "whole.parquet")
+    reading = replace(READING, covariates=(Covariate("arm", bounds=(0, 2)),))
+    small, big = both(tmp_path / "visits", reading)
+    assert_same(small, big)
+    whole, _ = both(tmp_path / "whole.parquet", reading)
+    assert whole.curves.fingerprint(bytes(32)) == small.curves.fingerprint(bytes(32))
+
+
 def test_sqlite_streams(tmp_path) -> None:
     frame = table("texts")
     with sqlite3.connect(tmp_path / "clinic.db") as connection:

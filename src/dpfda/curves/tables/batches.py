@@ -76,6 +76,15 @@ def open_batches(
         yield Batches(lazy.collect_batches(chunk_size=at_once, lazy=True, engine="streaming"), total)
 
 
+def read_rows(source: Source, choose: Callable[[list[str]], list[str]], first: int, last: int) -> pl.DataFrame:
+    """The rows first..last-1 of a source of Parquet, in its order; row groups of other rows are not read."""
+    path = Path(source.location)
+    with explain_errors(path):
+        lazy = scan_file(path, source.kind)
+        columns = choose(lazy.collect_schema().names())
+        return lazy.select(columns).slice(first, last - first).collect(engine="streaming")
+
+
 def read_column_names(source: Source, separator: str | None = None, *, rows_refuse: bool = True) -> list[str]:
     """The names of the columns; no row is kept."""
     if source.is_database:

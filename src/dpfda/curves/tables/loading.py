@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -109,26 +110,31 @@ def read_curves(
     *,
     keep: Callable[[Rows], Rows] | None = None,
     narrow: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
+    frames: Sequence[pl.DataFrame] | None = None,
     scratch: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     rows_at_once: int = BATCH_ROWS,
 ) -> tuple[Curves, Findings]:
     """The curves of a table, or of the subjects whose rows `keep` leaves; what single rows show is refused if they may.
 
-    `narrow` may leave out rows that `keep` would leave out, before they are read (`open_batches`).
+    `narrow` may leave out rows that `keep` would leave out, before they are read (`open_batches`). `frames` are the rows
+    where they have been read already.
     """
     reader, may_be_sorted, mending = RowReader(reading), True, False
     while True:
         try:
-            with open_batches(
-                source,
-                partial(choose_columns, source=source, reading=reading),
-                reading.separator,
-                rows_at_once,
-                tolerant=reading.never_refuses,
-                mending=mending,
-                narrow=narrow,
-            ) as batches:
+            opened: AbstractContextManager[Batches] = nullcontext(Batches(iter(frames or ()), None))
+            if frames is None:
+                opened = open_batches(
+                    source,
+                    partial(choose_columns, source=source, reading=reading),
+                    reading.separator,
+                    rows_at_once,
+                    tolerant=reading.never_refuses,
+                    mending=mending,
+                    narrow=narrow,
+                )
+            with opened as batches:
                 collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)
                 return _collect_curves(batches, reader, collector, source, keep, progress or _ignore)
         except NotSorted:

@@ -89,6 +89,6 @@ class Coordinates:
         values, vectors = np.linalg.eigh((functions + functions.T) / 2)
         roots = np.sqrt(np.maximum(values, constants.MIN_EIGENVALUE_RATIO * values[-1]))
         whitener = kron(columns, (vectors / roots) @ vectors.T)
-        back = kron(np.linalg.inv(columns), (vectors * roots) @ vectors.T)
+        back = kron(np.asarray(np.linalg.inv(columns)), (vectors * roots) @ vectors.T)
         size = float(np.sqrt(np.trace(whitener @ covariance @ whitener.T)))
         return cls(np.asarray(whitener / size), np.asarray(back * size))

@@ -7,10 +7,11 @@ are not private before noise was added, so scheduler, workers and head belong to
 
 from __future__ import annotations
 
+import operator
 import os
 import secrets
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from dpfda.errors import DpfdaError, InvalidInput, SourceError
 from dpfda.privacy.exact import no_words
 from dpfda.silo.cluster.engine import check_reach, open_client
 from dpfda.silo.cluster.part import Part, Seal, facts_of, lanes_of, words_of
-from dpfda.silo.cluster.shares import recipe, shares_of
+from dpfda.silo.cluster.shares import Division, Recipe, divide, recipe, split_rows
 from dpfda.silo.sums import SumRequest
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _LOOK_AGAIN = 5.0  # seconds between looks whether there are workers at all
 _MOST_LOOKS = 12
+_ROOM = 0.4  # of the workers' memory, that rows on their way between them may take
 
 
 class DaskCurves:
@@ -50,7 +52,8 @@ class DaskCurves:
         if not loads:
             raise InvalidInput("loads must hold at least one function that loads curves.")
         client = open_client(client)
-        self._start(client, [client.submit(_Plain, load, pure=False) for load in loads])
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        self._start(client, _submit_parts(client, [client.submit(_Plain, load, pure=False) for load in loads], workers))
 
     @classmethod
     def from_source(
@@ -65,26 +68,34 @@ class DaskCurves:
     ) -> DaskCurves:
         """A long table that every worker can read; each keeps its own range of ids.
 
+        Rows of Parquet in any order are read once and handed from worker to worker, if all columns but the id are numbers
+        and the workers' memory holds them; otherwise each part reads the table by itself.
+
         `parts` is the number of workers if left out; `scratch` a folder on every worker for what does not fit into memory.
         """
         if reading.wide:
             raise InvalidInput("A table is spread over workers in long format only; reshape it or use one process.")
         source, client = find_source(os.fspath(location), query), open_client(client)
-        parts = parts or max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
-        shares = client.submit(shares_of, source, reading, parts, pure=False)
-        count = _asked(client, [client.submit(len, shares, pure=False)])[0]
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+        division = client.submit(divide, source, reading, parts or max(1, len(workers)), pure=False)
+        count, needed = _asked(client, [client.submit(_weigh, division, pure=False)])[0]
         folder = None if scratch is None else os.fspath(scratch)
+        recipes = [client.submit(recipe, source, reading, division, k, folder, pure=False) for k in range(count)]
         self = cls.__new__(cls)
-        self._start(
-            client, [client.submit(recipe, source, reading, shares, part, folder, pure=False) for part in range(count)]
-        )
+        if needed is not None and needed <= _room(workers):
+            slices = [
+                client.submit(split_rows, source, reading, division, k, len(workers), pure=False, **_on(workers, k))
+                for k in range(len(workers))
+            ]
+            self._start(client, _shuffle(client, recipes, slices, workers))
+        else:
+            self._start(client, _submit_parts(client, recipes, workers))
         self.owner_notes = refuse_or_note(self._findings, reading)
         self.owner_doubts = doubt(self._findings, reading)
         return self
 
-    def _start(self, client: Any, recipes: list[Any]) -> None:
-        self._client = client
-        self._parts = [client.submit(Part, each, pure=False) for each in recipes]
+    def _start(self, client: Any, parts: list[Any]) -> None:
+        self._client, self._parts = client, parts
         facts = _asked(client, [client.submit(facts_of, part, pure=False) for part in self._parts])
         self._findings = [finding for *_, finding in facts if finding is not None]
         if len({p for _, p, _, _ in facts}) > 1:
@@ -151,6 +162,36 @@ class DaskSums:
     def words(self, request: SumRequest, positions: range) -> Words:
         """The sum over the curves at these positions."""
         return self.curves.words(self.study, self.basis, self.scaling, request, positions)
+
+
+def _weigh(division: Division) -> tuple[int, int | None]:
+    """The number of parts, and the memory that a shuffle takes, or None where it does not pay."""
+    return len(division.shares), division.shuffle_bytes
+
+
+def _room(workers: Mapping[str, Any]) -> float:
+    """Bytes that rows may take on all workers together: Dask writes what it holds to disk from 0.6 of their memory on."""
+    return _ROOM * sum(worker["memory_limit"] or 0 for worker in workers.values())
+
+
+def _on(workers: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """Where a task should run, so that all workers have as many; elsewhere if that worker is gone."""
+    addresses = sorted(workers)
+    return {"workers": [addresses[number % len(addresses)]], "allow_other_workers": True} if addresses else {}
+
+
+def _submit_parts(client: Any, recipes: list[Any], workers: Mapping[str, Any]) -> list[Any]:
+    """Every part is read by the worker that keeps it."""
+    return [client.submit(Part, each, pure=False, **_on(workers, k)) for k, each in enumerate(recipes)]
+
+
+def _shuffle(client: Any, recipes: list[Any], slices: list[Any], workers: Mapping[str, Any]) -> list[Any]:
+    """Every part is put together from what each slice of the table has of it, in the order of the slices."""
+    found = []
+    for k, each in enumerate(recipes):
+        pieces = [client.submit(operator.getitem, rows, k, pure=False) for rows in slices]
+        found.append(client.submit(Recipe.make_part, each, pieces, pure=False, **_on(workers, k)))
+    return found
 
 
 @dataclass(frozen=True)

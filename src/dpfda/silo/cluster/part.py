@@ -1,7 +1,7 @@
 """What runs on a worker: it loads its own part of the curves and answers questions with integer words.
 
-Raw rows stay in the process that read them. A part that Dask wants elsewhere travels as the recipe to load it, and is
-read from the source again there.
+Raw rows stay on the workers. A part that Dask wants elsewhere travels as the recipe to load it, and is read from the source
+again there; rows travel once, before there are parts, if a table in any order is read by all workers together (`shares.py`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _MOST_STUDIES = 2  # whose packed curves a worker keeps for each of its parts
 class Part:
     """Curves in a worker's memory or scratch files."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, loaded: tuple[Curves, Findings | None] | None = None) -> None:
+        """`loaded` is what `load` would give, where it is there already."""
         self._load = load
-        self.curves, self.findings = load()
+        self.curves, self.findings = loaded or load()
         self._lanes: dict[tuple[bytes, int], Lanes] = {}
         self._sums: OrderedDict[str, ChunkedSums] = OrderedDict()
         self._lock = Lock()
