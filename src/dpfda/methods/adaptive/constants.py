@@ -191,7 +191,7 @@ LEAST_FACTOR, MOST_CHANGE = 0.3, 4.0
 # Covariates are whitened by this power of E[g g^T], and the rarer group of a two-valued one is never stretched beyond this
 # length: its gradients would be clipped first. Cost, on problems of no table (6% treated, n = 2000; 16 repetitions): the
 # error of the effect over least squares at eps .5 was 11.5, 8.0, 5.9, 5.0 with 1.2, 1.6, 2.2, 3; but with 3 only 12 of 16
-# bands held the effect of a binary outcome in 8% treated (eps 1), with 2.2 24 of 24.
+# bands held the effect of a binary outcome in 8% treated (eps 1), with 2.2 46 of 48.
 COLUMN_POWER, MOST_LEVERAGE = 0.5, 2.2
 
 # The effect of one sd of the only covariate has this part of the first function's sizes, that of one of d this part times
