@@ -66,7 +66,7 @@ def test_two_functions_that_do_not_meet_are_two_posteriors() -> None:
 
 def test_functions_that_are_hard_to_tell_apart_add_up_to_what_was_measured() -> None:
     """Rows of two functions are nearly alike: their sum is known to 1%, their difference is not, and is shrunk."""
-    data, start, mixture = problem(size=6, rows=6, seed=8)
+    data, _, mixture = problem(size=6, rows=6, seed=8)
     sharp = 100 * np.linalg.qr(data.rows)[0]
     rows = np.concatenate([np.hstack([sharp, sharp]), 0.3 * np.hstack([sharp, -sharp]) / 100])
     truth = 0.2 * np.random.default_rng(9).normal(size=12)

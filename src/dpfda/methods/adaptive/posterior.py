@@ -2,9 +2,9 @@
 
 Measurements are y = sum_k C_k theta_k + N(0, I), theta_k the coefficients of function k. One function at a time: with the
 others' priors held, what is left of y is a measurement of theta_k alone with a known covariance, and the sizes and shapes of
-its mixture are weighed by their evidence. With these weights each function is a linear map of what the others leave of y, and
-all are solved for together: where covariates are correlated, what one function does not take the others must. A mean has
-one function, and this is then exact.
+its mixture are weighed by their evidence. With these weights each function is a linear map of what the others leave of y,
+and all are solved for together: where covariates are correlated, what one function does not take the others must. A mean
+has one function, and this is then exact.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def _differ(apart: Floats, noise: Floats) -> bool:
     """Whether an octave of moments differs between silos by clearly more than its noise."""
     freedom = (len(apart) - 1) * apart.shape[1]
     chi_square = float((apart / noise).sum())
-    return freedom > 0 and chi_square > freedom + CLEARLY_DIFFERENT * math.sqrt(2 * freedom)
+    return bool(freedom > 0 and chi_square > freedom + CLEARLY_DIFFERENT * math.sqrt(2 * freedom))
 
 
 def _list_octaves(size: int) -> list[slice]:
