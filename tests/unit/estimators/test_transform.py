@@ -191,3 +191,13 @@ def test_the_published_method_has_it_too() -> None:
     )
     found = PrivateMean(**public, y_bounds=BOUNDS, transform="log").fit(draw())
     assert np.array_equal(found.coef_, plain.coef_)
+
+
+@pytest.mark.parametrize("outcome", ["count", "positive"])
+def test_what_is_never_negative_has_a_band_that_is_not(outcome) -> None:
+    counts = draw(300, transform=lambda y: np.floor(y / 8))
+    public = {**PUBLIC, "epsilon": 0.1, "outcome": outcome}
+    with pytest.raises(InvalidInput, match="y_bounds must not be negative"):
+        PrivateMean(**public, y_bounds=(-5.0, 30.0)).fit(counts)
+    low, _ = PrivateMean(**public, y_bounds=(0.0, 30.0)).fit(counts).band()
+    assert low.min() >= 0
