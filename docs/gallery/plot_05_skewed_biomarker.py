@@ -23,22 +23,24 @@ visits = visits[visits["x"] <= 6].assign(bilirubin=lambda table: np.exp(table["y
 columns, promise = {"id": "id", "x": "x"}, {"epsilon": 4, "delta": 1e-4, "domain": (0, 6)}
 
 # %%
-# Two studies of the same patients: together they cost both budgets.
-logs = PrivateMean(**promise, y_bounds=(-3, 4)).fit(visits, y="y", **columns)
+# Two studies of the same patients: together they cost both budgets. With ``transform="log"`` the silo takes logarithms,
+# and answers come back in mg/dl.
+logs = PrivateMean(**promise, y_bounds=(0.05, 55), transform="log").fit(visits, y="bilirubin", **columns)
 raw = PrivateMean(**promise, y_bounds=(0, 55), outcome="positive").fit(visits, y="bilirubin", **columns)
+print(logs.estimand_)
 
 # %%
-# The mean of the logarithms, taken back, is the curve of a typical patient; the mean of the raw values is pulled up
+# The geometric mean is the curve of a typical patient; the mean of the raw values is pulled up
 # by the patients who are worst, and its band is wider in proportion.
 x = np.linspace(0, 6, 101)
 figure, axes = plt.subplots(figsize=(7, 4))
-for curve, back, name, colour in [
-    (logs.curve_, np.exp, "typical patient: mean of logs", "#1b5e8c"),
-    (raw.curve_, np.asarray, "mean of raw values", "#b3541e"),
+for curve, name, colour in [
+    (logs.curve_, "typical patient: geometric mean", "#1b5e8c"),
+    (raw.curve_, "mean of raw values", "#b3541e"),
 ]:
     low, high = curve.band(0.95, x=x)
-    axes.plot(x, back(curve(x)), color=colour, label=name)
-    axes.fill_between(x, back(low), back(high), color=colour, alpha=0.2, linewidth=0)
+    axes.plot(x, curve(x), color=colour, label=name)
+    axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
 axes.set(
     xlabel="years since entry",
     ylabel="bilirubin (mg/dl)",

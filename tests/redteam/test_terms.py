@@ -227,10 +227,14 @@ def test_another_version_is_refused(change) -> None:
         *({"outcome": value} for value in ("", "Binary", "ordinal", None, 0, ["binary"])),
         *({"visit_times": value} for value in (None, 0.5, "0.5", [True], ["0.5"], [[0.5]], [2.0], [0.5, 0.5])),
         {"visit_times": [place / 64 for place in range(65)]},
+        {"outcome": "count"},  # the bounds of these terms are negative
+        {"outcome": "positive"},
+        *({"transform": value} for value in ("", "Log", "exp", "log(y)", None, 0, True, ["log"])),
+        *({"transform": value} for value in ("log", "log1p", "sqrt")),  # the bounds of these terms are negative
     ],
 )
 def test_declarations_have_ranges(change) -> None:
-    """Guard: the ranges of the four fields, and the domain that holds all times."""
+    """Guard: the ranges of the five fields, the domain that holds all times, and the bounds that a transform needs."""
     fields = json.loads(honest_terms()[0].encode()) | change
     with pytest.raises(ProtocolError):
         StudyTerms.decode(ranges_json(fields))

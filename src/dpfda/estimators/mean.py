@@ -45,7 +45,9 @@ class PrivateMean(CurveEstimator):
         does not shift it. More precise for small budgets if true; if it is not, the estimate is biased and its band too
         narrow.
     outcome : {"binary", "count", "positive", "score"}, optional
-        method="adaptive" only: declare what y is. "binary" says that all values are at one of the bounds.
+        method="adaptive" only: declare what y is. "binary" says that all values are at one of the bounds; "count" and
+        "positive" that y is never negative, so that a negative lower bound is refused and no band goes below 0; "score"
+        is a label for readers.
     transform : {"log", "log1p", "sqrt"}, optional
         PUBLIC transform of y, applied to each value after it was clamped to `y_bounds` (which stay in the units of y). What
         is estimated is then the mean of the transformed y; `predict`, `band` and `curve_` take it back: with "log" they

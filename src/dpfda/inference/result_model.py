@@ -35,6 +35,11 @@ def describe_model(answers: Answers, coding: Coding | None = None) -> dict[str, 
     }
 
 
+def read_transform(model: Mapping[str, Any]) -> str:
+    """The transform of y that a model names; none if it names none."""
+    return str(model.get("transform", NO_TRANSFORM))
+
+
 class ModelAnswers(Answers):
     """Answers from the model of a result file."""
 
@@ -43,7 +48,7 @@ class ModelAnswers(Answers):
         self.law_ = _read_law(model)
         low, high = model["limits"]
         self.limits_ = (-np.inf if low is None else float(low), np.inf if high is None else float(high))
-        self.transform_ = check_transform(model.get("transform", NO_TRANSFORM), self.limits_)
+        self.transform_ = check_transform(read_transform(model), self.limits_)
         self.x_name, self.y_name = x_name, y_name
         if self.law_.columns != len(self.coding_.columns) or list(self.coding_.columns) != model["columns"]:
             raise InvalidInput("the model's columns do not belong to its covariates.")

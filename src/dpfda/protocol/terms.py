@@ -48,6 +48,7 @@ MOST_CURVES, MOST_COLUMNS, MOST_LEVELS, MOST_BASIS = 2**30, 64, 32, 200
 LONGEST_ROUND = 7 * 86_400.0  # seconds
 BASES = ("cosine", "fourier", "fourier-extension", "free-ends", "bspline")
 OUTCOMES = ("any", "binary", "count", "positive", "score")
+NEVER_NEGATIVE = ("count", "positive")
 MOST_VISITS = 64
 Y_SCALES, PROJECTIONS = ("bounds", "none"), ("ellipsoid", "cone", "none")
 VARIANTS = ("sample-splitting", "full-batch")
@@ -160,6 +161,8 @@ class StudyTerms:
         if not all(self.domain[0] <= time <= self.domain[1] for time in self.visit_times):
             raise InvalidInput("visit_times must lie in the domain; widen `domain` or leave out those beyond it.")
         check_transform(self.transform, self.y_bounds)
+        if self.outcome in NEVER_NEGATIVE and self.y_bounds[0] < 0:
+            raise InvalidInput(f"y_bounds must not be negative with outcome={self.outcome!r}: give 0 as the lower one.")
         if self.min_silos > len(self.silos):
             raise InvalidInput(f"min_silos must be between 1 and the number of silos ({len(self.silos)}).")
         if not 1 <= len(self.design_bounds) <= MOST_COLUMNS:

@@ -9,7 +9,8 @@ from datetime import date, timedelta
 from html import escape
 from typing import Any
 
-from dpfda.protocol.transforms import NO_TRANSFORM
+from dpfda.inference.curve_scale import AS_IS, CurveScale
+from dpfda.inference.result_model import read_transform
 from dpfda.report.formatting import format_number, typical_half_width
 
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 14.0, 14.0, 50.0
@@ -69,15 +70,15 @@ def is_effect(document: dict[str, Any], index: int) -> bool:
 
 def find_neutral(document: dict[str, Any]) -> float:
     """The value of a covariate without an effect: a ratio of 1 where y is on the logarithmic scale, else 0."""
-    return 1.0 if document["model"].get("transform") == "log" else 0.0
+    return 1.0 if CurveScale(read_transform(document["model"]), 0.0).is_ratio else 0.0
 
 
 def name_change(document: dict[str, Any]) -> str:
     """What the values of an effect are, before the label of y."""
-    transform = document["model"].get("transform", NO_TRANSFORM)
-    if transform == "log":
+    scale = CurveScale(read_transform(document["model"]), 0.0)
+    if scale.is_ratio:
         return "ratio of"
-    return "change of" if transform == NO_TRANSFORM else f"change of {transform} of"
+    return "change of" if scale.transform == AS_IS.transform else f"change of {scale.transform} of"
 
 
 def choose_y_range(function: dict[str, Any], neutral: float | None = None) -> tuple[float, float]:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpfda.inference.curve_scale import AS_IS
 from dpfda.inference.places import show_places
+from dpfda.inference.result_model import read_transform
 from dpfda.inference.showing import show_dates
 from dpfda.report.chart import choose_y_range, is_effect, name_change
 
@@ -66,7 +68,7 @@ def draw_document(document: dict[str, Any]) -> Figure:
     for position, function in enumerate(functions, start=1):
         axes: Any = figure.add_subplot(rows, columns, position)
         _draw_function(axes, document, function)
-        effect = is_effect(document, position - 1) and document["model"].get("transform", "none") != "none"
+        effect = is_effect(document, position - 1) and read_transform(document["model"]) != AS_IS.transform
         label = f"{name_change(document)} {study['y_label']}" if effect else study["y_label"]
         axes.set(xlabel=study["x_label"], ylabel=label, title=function["name"] if len(functions) > 1 else "")
     promise = f"ε = {privacy['epsilon']:g}, δ = {privacy['delta']:g}" if privacy["private"] else "NOT PRIVATE"

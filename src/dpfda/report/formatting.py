@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed
+from dpfda.inference.curve_scale import CurveScale
+from dpfda.inference.result_model import read_transform
 
 
 def format_number(value: float | None, digits: int = 4) -> str:
@@ -47,7 +48,7 @@ def describe_error(error: Mapping[str, float], unit: str, functions: int = 1) ->
 
 def name_error_unit(document: Mapping[str, Any]) -> str:
     """What errors are errors of: y by its label, or its transform."""
-    return name_transformed(document["model"].get("transform", NO_TRANSFORM), document["study"]["y_label"])
+    return CurveScale(read_transform(document["model"]), None).label(document["study"]["y_label"])
 
 
 def count_subjects(document: Mapping[str, Any]) -> int:

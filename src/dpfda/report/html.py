@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from dpfda.inference.curve_scale import MEANS
-from dpfda.protocol.transforms import NO_TRANSFORM
+from dpfda.inference.result_model import read_transform
 from dpfda.report.chart import draw_chart, find_sparse, is_effect, leaves_the_picture, name_change, x_name
 from dpfda.report.document import Document
 from dpfda.report.forest import draw_forest
@@ -45,7 +45,7 @@ def render_report(document: Document) -> str:
         questions=_trusted((assets / "questions.js").read_text(encoding="utf-8")),
         ask=_trusted((assets / "ask.js").read_text(encoding="utf-8")),
         covariates=document["model"]["covariates"],
-        mean=MEANS[document["model"].get("transform", NO_TRANSFORM)],
+        mean=MEANS[read_transform(document["model"])],
         effects=[name for name in document["model"]["columns"] if name not in ("mean", "intercept")],
         levels=sorted({*_LEVELS, document["study"]["level"]}),
         data=_trusted(embedded_json(document)),

@@ -7,7 +7,7 @@ import re
 import house
 
 PAGE = house.ROOT / "docs" / "architecture.md"
-MOST_LINES = 116  # between rooms and modules of the foundation; a new one is a decision, so change it on purpose
+MOST_LINES = 117  # between rooms and modules of the foundation; a new one is a decision, so change it on purpose
 
 
 def test_no_room_leads_back_to_itself() -> None:

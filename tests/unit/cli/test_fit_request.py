@@ -54,6 +54,13 @@ def test_declarations_reach_the_terms(request_: FitRequest) -> None:
     assert (plain.assume_symmetric, plain.outcome, plain.visit_times) == (False, "any", ())
 
 
+def test_a_transform_reaches_the_terms(request_: FitRequest) -> None:
+    chosen = again(request_, transform="log", **{"y-bounds": "0.5:300"})
+    silos = [SiloTerms("a", 100, 1.0, 1e-5)]
+    assert chosen.estimator().make_terms(silos, columns=1).transform == "log"
+    assert again(request_).estimator().make_terms(silos, columns=1).transform == "none"
+
+
 def test_two_values_declare_bounds_and_a_binary_outcome(request_: FitRequest) -> None:
     two = again(request_, **{"y-levels": "no,yes", "y-bounds": None})
     assert (two.settings["y-bounds"], two.settings["outcome"], two.options["outcome"]) == ("0:1", "binary", "binary")
@@ -72,6 +79,9 @@ def test_visit_times_may_be_dates_and_a_list(request_: FitRequest) -> None:
     ("changed", "words"),
     [
         ({"outcome": "ordinal"}, "--outcome must be one of"),
+        ({"transform": "ln"}, "--transform must be one of"),
+        ({"transform": "log", "y-bounds": "0:9"}, "y_bounds must be positive"),
+        ({"transform": "log", "outcome": "binary"}, "--transform must be left out"),
         ({"outcome": "any"}, "--outcome must be one of"),
         ({"visit-times": "20,95"}, "--visit-times must lie in --domain"),
         ({"visit-times": "20,20"}, "different times"),

@@ -212,6 +212,19 @@ def test_declarations_of_a_study_file_reach_terms_estimator_and_statement(tmp_pa
     assert statement(make_plan(terms), private=True).public_inputs["outcome"] == "binary"
 
 
+def test_a_transform_of_a_study_file_reaches_terms_estimator_and_statement(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY.replace("y_bounds = [0, 1]", "y_bounds = [1, 150]") + 'transform = "log"\n' + SITE)
+    terms = read_study(path).terms
+    assert terms.transform == "log"
+    labels = {"name": terms.name, "min_silos": terms.min_silos}
+    assert make_estimator(terms).make_terms(terms.silos, columns=1, **labels) == terms
+    assert statement(make_plan(terms), private=True).public_inputs["transform"] == "log"
+    path.write_text(STUDY + 'transform = "log"\n' + SITE)
+    with pytest.raises(InvalidInput, match="y_bounds must be positive"):
+        read_study(path)
+
+
 @pytest.mark.parametrize(("method", "basis"), [("adaptive", "free-ends"), ("published", "cosine")])
 def test_a_study_without_a_basis_has_that_of_its_method(method, basis, tmp_path):
     (tmp_path / "study.toml").write_text(STUDY + f'method = "{method}"\n' + SITE)

@@ -12,6 +12,7 @@ from dpfda.basis.basis import make_basis
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.design import fit_design
 from dpfda.methods.adaptive.notices import write_notices
+from dpfda.protocol.scaling import symmetric_scaling
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +51,14 @@ def test_a_wrong_declaration_of_two_values_is_pointed_out(study) -> None:
     inside = dataclasses.replace(state, inside=(0.4, 0.4 / (2 * constants.CLEAR_SDS)))
     assert said(write_notices(declared, inside), "about 40% of the values lie between the bounds")
     assert not said(write_notices(plan, inside), "outcome='binary'")
+
+
+def test_a_logarithm_of_many_values_at_the_lower_bound_is_pointed_out(study) -> None:
+    plan, state = study
+    scaling = symmetric_scaling((0.5, 20.0), plan.scaling.design_bounds, "log")
+    chosen = dataclasses.replace(plan, scaling=scaling)
+    many = dataclasses.replace(state, at_lower=(0.3, 0.3 / (2 * constants.CLEAR_SDS)))
+    assert said(write_notices(chosen, many), "about 30% of the values lie at the lower bound of y (0.5)")
+    assert not said(write_notices(plan, many), "transform='log'")
+    for few in ((constants.MANY_AT_BOUND / 2, 1e-9), (0.3, 0.3)):
+        assert not said(write_notices(chosen, dataclasses.replace(state, at_lower=few)), "transform='log'")

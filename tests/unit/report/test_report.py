@@ -15,7 +15,14 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.errors import InvalidInput
 from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
-from dpfda.report.chart import choose_date_ticks, choose_ticks, choose_y_range, find_sparse, leaves_the_picture
+from dpfda.report.chart import (
+    choose_date_ticks,
+    choose_ticks,
+    choose_y_range,
+    find_neutral,
+    find_sparse,
+    leaves_the_picture,
+)
 from dpfda.report.document import (
     BudgetChange,
     StudyDescription,
@@ -24,6 +31,7 @@ from dpfda.report.document import (
     to_json,
     write_dates,
 )
+from dpfda.report.figures import draw_document
 from dpfda.report.formatting import (
     describe_contributing,
     describe_error,
@@ -116,6 +124,34 @@ def test_the_card_and_the_report_state_what_was_declared(document) -> None:
         assert f"declared: {words}" in public.sentences[0]
         assert words in render_report(stated)
         assert words not in render_report(document)
+
+
+@pytest.mark.parametrize("covariates", [{}, {"covariates": {"old": (0, 1)}}])
+def test_a_transform_is_told_and_effects_are_ratios(covariates) -> None:
+    rng = np.random.default_rng(1)
+    ids, old = np.repeat(np.arange(400), 4), np.repeat(rng.integers(0, 2, 400), 4)
+    y = np.exp(rng.normal(1 + 0.7 * old, 0.3))
+    curves = Curves.from_long(ids, rng.uniform(0, 1, ids.size), y, design=old[:, None] if covariates else None)
+    public = {"epsilon": 4, "delta": 1e-5, "domain": (0, 1), "y_bounds": (0.1, 90), "transform": "log"}
+    kind = PrivateVaryingCoefficients if covariates else PrivateMean
+    fitted = kind(**public, **covariates).fit(curves.with_intercept() if covariates else curves)
+    study = StudyDescription("v.csv", "age", "hdl", fitted.names_, title="t", x_label="age", y_label="hdl")
+    made = make_result_document(fitted, study)
+    check_document(json.loads(to_json(made)), "it")
+    page = render_report(made)
+    for words in (
+        "geometric mean",
+        "not the mean of hdl",
+        "y is transformed by log",
+        "log(hdl)" if not covariates else "ratio of hdl",
+    ):
+        assert words in page
+    assert made["model"]["transform"] == "log"
+    if covariates:
+        assert np.median(made["functions"][1]["values"]) == pytest.approx(np.exp(0.7), rel=0.2)
+        assert find_neutral(made) == 1.0
+        assert "the ratio of two profiles" in page
+    draw_document(made)
 
 
 def test_the_guess_in_the_card_follows_from_mu(document) -> None:

@@ -24,10 +24,10 @@ check_answer <- function(curve, level, expected, scale, place) {
   mean <- average(curve, expected$from, expected$to)
   near(predict(curve, x, level = level)$estimate, expected$estimate, scale, paste(place, "estimate"))
   near(mean$estimate, expected$average, scale, paste(place, "average"))
-  if (is.null(expected$integral)) {
+  if (is.null(expected[["integral"]])) {
     expect_error(integral(curve, expected$from, expected$to), "without a transform")
   } else {
-    near(integral(curve, expected$from, expected$to)$estimate, expected$integral, scale, paste(place, "integral"))
+    near(integral(curve, expected$from, expected$to)$estimate, expected[["integral"]], scale, paste(place, "integral"))
   }
   if (is.null(expected$lower)) {
     expect_error(band(curve), "no covariance")

@@ -102,7 +102,7 @@ Outcome = Annotated[
     _option(
         "--outcome",
         MODEL,
-        "Declare what y is: 'binary' (all values at one of the bounds), 'count', 'positive' or 'score'.",
+        "Declare what y is: 'binary' (all values at one of the bounds), 'count' or 'positive' (never negative) or 'score'.",
     ),
 ]
 Transform = Annotated[

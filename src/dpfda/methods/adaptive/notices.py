@@ -20,6 +20,7 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
         _notice_skewness(plan, state),
         _notice_rare_events(plan, state),
         _notice_declarations(plan, state),
+        _notice_transform(plan, state),
         _notice_visits(plan, state),
         _notice_gaps(plan, state),
     ]
@@ -88,6 +89,17 @@ def _notice_declarations(plan: Plan, state: State) -> str | None:
                 "the estimate is biased and its band too narrow."
             )
     return None
+
+
+def _notice_transform(plan: Plan, state: State) -> str | None:
+    share, sd = state.at_lower
+    if plan.scaling.transform != "log" or share < max(constants.MANY_AT_BOUND, constants.CLEAR_SDS * sd):
+        return None
+    return (
+        f"transform='log' was chosen, but about {min(share, 1.0):.0%} of the values lie at the lower bound of y "
+        f"({plan.scaling.y_bounds[0]:g}) or below it: the geometric mean depends on where that bound is. Use 'log1p', or no "
+        "transform."
+    )
 
 
 def _notice_visits(plan: Plan, state: State) -> str | None:

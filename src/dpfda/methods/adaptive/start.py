@@ -34,7 +34,8 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
     histogram = pool(plan, 0, LevelHistogram, releases, trust)
     filled = fit_filled(histogram)
     level = fit_level(histogram, filled)
-    inside = find_inside(pool(plan, 0, SharesAtBounds, releases, trust), filled.share)
+    shares = pool(plan, 0, SharesAtBounds, releases, trust)
+    inside = find_inside(shares, filled.share)
     two_valued = 1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(*inside)
     if two_valued > constants.TWO_VALUED:
         level = allow_for_unseen(level, histogram, filled)
@@ -55,6 +56,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         filled_sd=filled.sd,
         two_valued=two_valued,
         inside=inside,
+        at_lower=find_at_lower(shares, filled.share),
         design=design,
         law=law,
         own_designs=own_designs,
@@ -146,6 +148,11 @@ def find_inside(shares: Pooled, filled: float) -> tuple[float, float]:
     """The share of values that lie between the bounds, and its sd; curves without points counted as half at each."""
     at_bounds = (float(shares.values.sum()) + 1) / filled - (1 / filled - 1)
     return 1 - at_bounds, math.hypot(*shares.sd.tolist()) / filled
+
+
+def find_at_lower(shares: Pooled, filled: float) -> tuple[float, float]:
+    """The share of values at the lower bound, and its sd; curves without points counted as half."""
+    return float(shares.values[0]) / filled + 0.5, float(shares.sd[0]) / filled
 
 
 def judge_two_valued(inside: float, sd: float) -> float:

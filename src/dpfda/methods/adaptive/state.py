@@ -47,6 +47,7 @@ class State:
     filled_sd: float
     two_valued: float
     inside: tuple[float, float]  # share of values between the bounds, and its sd
+    at_lower: tuple[float, float]  # share of values at the lower bound, and its sd
     design: Design
     law: CovariateLaw
     own_designs: Mapping[str, Design]  # of silos whose designs clearly differ
