@@ -172,7 +172,7 @@ class CurveEstimator(FittedFunctions, Parameters):
             with one_blas_thread():
                 outcome = run_study(terms, InProcessTransport(silos), name, progress)
         except BudgetExceeded as refusal:
-            raise explain_delta(refusal, silos) from refusal
+            raise explain_delta(refusal, silos, terms, name) from refusal
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.terms_, self.plan_ = terms, plan

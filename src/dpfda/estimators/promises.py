@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dpfda import _validate
 from dpfda.errors import BudgetExceeded, InvalidInput, LargeDeltaWarning
-from dpfda.privacy.accounting import mu_for
-from dpfda.protocol.terms import SiloTerms
+from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
 
 LARGEST_DELTA = 0.1  # beyond it nobody can mean it, however few the subjects
@@ -53,13 +54,27 @@ def warn_of_smaller_promise(silos: Sequence[Silo], epsilon: float | None, delta:
                 return
 
 
-def explain_delta(refusal: BudgetExceeded, silos: Sequence[Silo]) -> BudgetExceeded:
-    """The refusal, or a sentence about delta if a smaller one would have fitted into the ledger."""
+def explain_delta(refusal: BudgetExceeded, silos: Sequence[Silo], terms: StudyTerms, run: str) -> BudgetExceeded:
+    """The refusal, or a sentence about delta if the same study with the delta of the ledger would have fitted."""
     for silo in silos:
-        left, allowed = silo.ledger.remaining(), silo.ledger.delta
-        if silo.delta > allowed and mu_for(silo.epsilon, silo.delta) ** 2 > left >= mu_for(silo.epsilon, allowed) ** 2:
+        allowed = silo.ledger.delta
+        if silo.delta > allowed and _fits(silo, _with_delta(terms, silo.name, allowed), run):
             return BudgetExceeded(
                 f"delta={silo.delta:g} of silo {silo.name!r} is above the delta = {allowed:g} of its ledger, and with it "
                 f"epsilon = {silo.epsilon:g} costs more than is left; choose delta={allowed:g} or less; nothing was spent."
             )
     return refusal
+
+
+def _with_delta(terms: StudyTerms, silo: str, delta: float) -> StudyTerms:
+    return replace(
+        terms, silos=tuple(replace(each, delta=delta) if each.name == silo else each for each in terms.silos)
+    )
+
+
+def _fits(silo: Silo, terms: StudyTerms, run: str) -> bool:
+    try:
+        silo.ledger.check(make_plan(terms).events(silo.name), run)
+    except BudgetExceeded:
+        return False
+    return True
