@@ -3,9 +3,9 @@
     python -m benchmarks.federation_versions --old ../v01 --sites 3 10 30 --repeats 3
 
 `--old` is a working tree of the older version (version 0.1 is commit b5b9421) whose `benchmarks.federation` prints the same
-table. Both run the published method, so that a round holds the same in both: one vector of r = 50 numbers out, one noisy vector
-and its noise back from each site, 200 subjects a site, mutual TLS, durable ledgers. (The default method of this version asks
-other rounds than that of 0.1.) Memory is that of a site's client and silo, without the supervisor of either version.
+table. Both run the published method, so that a round holds the same in both: one vector of r = 50 numbers out, one noisy
+vector and its noise back from each site, 200 subjects a site, mutual TLS, durable ledgers. (The default method of this
+version asks other rounds than that of 0.1.) Memory is that of a site's client and silo, without either supervisor.
 """
 
 from __future__ import annotations

@@ -5,8 +5,11 @@ set -eu
 source_tree=$1
 target=$2
 python3 -m venv "$target"
-install="$target/bin/python -m pip install --quiet --disable-pip-version-check -c $source_tree/constraints.txt"
+pip="$target/bin/python -m pip --quiet --disable-pip-version-check"
+built=$(mktemp -d)
 # what builds the package is pinned as well, and is at hand when the kernels are compiled
-$install hatchling numpy scipy numba
-$install --no-build-isolation "$source_tree[federated,console,postgres]"
+$pip install -c "$source_tree/constraints.txt" hatchling numpy scipy numba
+$pip wheel --no-deps --no-build-isolation --wheel-dir "$built" "$source_tree"
+$pip install -c "$source_tree/constraints.txt" "$(echo "$built"/dpfda-*.whl)[federated,console,postgres]"
+rm -r "$built"
 "$target/bin/dpfda" --version

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 pytest.importorskip("nvflare", reason="the extra dpfda[federated] is not installed")
 
 from dpfda.errors import InvalidInput
-from dpfda.federation.flare import guard, tls
+from dpfda.federation.flare import guard, tls, without_grpc
 
 
 def test_a_process_that_was_not_guarded_does_not_start(tmp_path):
@@ -34,3 +36,25 @@ def test_variables_that_flare_obeys_are_refused(monkeypatch, name):
     monkeypatch.setenv(name, "x")
     with pytest.raises(InvalidInput, match=name):
         guard.check_environment()
+
+
+def test_a_process_of_flare_loads_neither_grpc_nor_numpy():
+    """As it is started: the module is the main one; it ends at its settings, which are none."""
+    told = (
+        "import runpy, sys\n"
+        "sys.argv = ['client', '{}']\n"
+        "try:\n"
+        "    runpy.run_module('dpfda.federation.flare.client', run_name='__main__')\n"
+        "except BaseException as error:\n"
+        "    found = sys.modules['grpc']\n"
+        "    print(type(error).__name__, hasattr(found, '__file__'), found.Compression.Gzip, 'numpy' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[1:] == ["False", "2", "False"], done.stdout
+
+
+def test_grpc_that_is_loaded_already_stays(monkeypatch):
+    loaded = SimpleNamespace()
+    monkeypatch.setitem(sys.modules, "grpc", loaded)
+    without_grpc.stand_in_for_grpc()
+    assert sys.modules["grpc"] is loaded

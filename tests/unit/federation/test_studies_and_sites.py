@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -256,9 +258,29 @@ def test_the_log_notices_every_change(tmp_path):
     assert log.verify() == 6
 
 
+def test_the_log_is_synced_before_its_end_is_written(tmp_path, monkeypatch):
+    """Of a line about an answer the end is not synced; of every other line it is."""
+    log, calls = AuditLog(tmp_path / "audit.jsonl"), []
+    log.begin()
+    sync, write = os.fdatasync, os.pwrite
+
+    def name(descriptor):
+        return Path(os.readlink(f"/proc/self/fd/{descriptor}")).name
+
+    monkeypatch.setattr(os, "fdatasync", lambda place: (calls.append(f"sync {name(place)}"), sync(place))[1])
+    monkeypatch.setattr(
+        os, "pwrite", lambda place, content, at: (calls.append(f"write {name(place)}"), write(place, content, at))[1]
+    )
+    log.append_answer("query", outcome="released")
+    assert calls == ["sync audit.jsonl", "write audit.jsonl.head"]
+    log.append("decision", outcome="accepted")
+    assert calls[2:] == ["sync audit.jsonl", "write audit.jsonl.head", "sync audit.jsonl.head"]
+    assert log.verify() == 3
+
+
 @pytest.mark.parametrize("older", [1, 2, 4])
 def test_a_power_cut_may_leave_an_older_head_and_no_other(tmp_path, older):
-    """The head's content is synced and its name is not: what is left is a whole head, of this line or an earlier one."""
+    """The head is written within one sector: what is left is a whole head, of this line or an earlier one."""
     log, heads = AuditLog(tmp_path / "audit.jsonl"), {}
     log.begin()
     head = tmp_path / "audit.jsonl.head"

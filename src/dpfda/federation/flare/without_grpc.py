@@ -10,8 +10,6 @@ import enum
 import sys
 import types
 
-from dpfda.errors import InvalidInput
-
 NAME = "grpc"
 
 
@@ -24,9 +22,9 @@ class Compression(enum.IntEnum):
 
 
 def stand_in_for_grpc() -> None:
-    """Called before FLARE is imported, in a process of its own."""
+    """Called before FLARE is imported, in a process of its own; where one of the two is loaded already, it stays."""
     if NAME in sys.modules or "nvflare" in sys.modules:
-        raise InvalidInput("FLARE or gRPC was loaded before dpfda; start this process with dpfda's commands.")
+        return
     module = types.ModuleType(NAME, "Stands where gRPC would: nothing here connects by it.")
     module.Compression = Compression  # type: ignore[attr-defined]
     sys.modules[NAME] = module
