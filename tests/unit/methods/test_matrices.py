@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from adaptive_pieces import definite
 
-from dpfda.methods.adaptive.matrices import fit_two, inverse, power, raise_eigenvalues
+from dpfda.methods.adaptive.matrices import fit_two, inverse, kron, power, raise_eigenvalues
 
 
 def test_powers_and_inverses_are_those_of_the_textbook() -> None:
@@ -15,6 +15,14 @@ def test_powers_and_inverses_are_those_of_the_textbook() -> None:
     root = power(matrix, 0.5)
     np.testing.assert_allclose(root @ root, matrix)
     np.testing.assert_allclose(power(matrix, -1.0), inverse(matrix))
+    assert power(np.array([[2.0]]), -0.5) == 2.0**-0.5
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_kronecker_products_have_the_bits_of_numpy(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    first, second = rng.normal(size=(rows, rows)), rng.normal(size=(4, 5))
+    assert kron(first, second).tobytes() == np.kron(first, second).tobytes()
 
 
 def test_only_eigenvalues_below_the_limit_are_raised() -> None:

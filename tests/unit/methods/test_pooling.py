@@ -22,6 +22,15 @@ def test_a_pooled_statistic_is_the_mean_weighted_by_public_variances() -> None:
     assert pool_if_released(plan, 0, CovariateHistograms, releases) is None
 
 
+def test_a_silo_that_is_alone_is_pooled_to_what_it_released() -> None:
+    plan, steps = walk((200, 800), n_basis=3)
+    place, release = plan.slice_of(0, LevelHistogram), steps[0][2]["s1"]
+    found = pool(plan, 0, LevelHistogram, {"s1": release}, {"s1": 0.25})
+    assert found.values.tobytes() == release.values[place].tobytes()
+    np.testing.assert_allclose(found.sd, release.noise_sd[place], rtol=1e-15)
+    assert found.n == 800
+
+
 def test_weights_add_up_and_scaling_leaves_the_number_of_curves() -> None:
     weights = weigh_silos(np.array([1e-4, 1e9]), np.array([100.0, 100.0]))
     assert weights.sum() == 1
