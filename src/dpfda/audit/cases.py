@@ -18,7 +18,7 @@ from dpfda.protocol.plan import Plan, Round, SiloPlan
 from dpfda.protocol.plans.registry import BUILDERS, register_method
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import symmetric_scaling
-from dpfda.protocol.statistics import KINDS, EntrywiseGradient, Statistic
+from dpfda.protocol.statistics import KINDS, ClippedGradient, EntrywiseGradient, Statistic
 from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
 
@@ -30,6 +30,7 @@ DOMAIN = (0.0, 1.0)
 COVARIATE = CovariateTerms("g", (-1.0, 1.0))
 CONSTANTS = PublishedConstants(C_T=1.0)
 _SIZE = 3
+_LOG_OF_Y: dict[str, Any] = {"y_bounds": (0.05, 2.0), "transform": "log"}
 
 Proposer = Callable[[list[SiloTerms]], StudyTerms]
 
@@ -54,6 +55,7 @@ def single_cases() -> list[Case]:
     cases = [Case(name, partial(terms_alone, kind), columns=2, n=4) for name, kind in KINDS.items()]
     return [
         *cases,
+        Case("clipped gradient, log of y", partial(terms_alone, ClippedGradient, **_LOG_OF_Y), columns=2, n=4),
         Case("published mean", _published(), columns=1, n=24),
         Case("published VCM", _published(COVARIATE), columns=2, n=24),
     ]
@@ -66,6 +68,7 @@ def study_cases() -> list[Case]:
         Case("federated transcript, published VCM", _published(COVARIATE), columns=2, n=40, silos=2),
         Case("federated transcript, published full batch", _full_batch, columns=1, n=16, silos=2),
         Case("transcript, adaptive VCM", _adaptive(COVARIATE), columns=2, n=40),
+        Case("transcript, adaptive, log of y", _adaptive(**_LOG_OF_Y), columns=1, n=40),
         Case("transcript, quantile", _quantile, columns=1, n=20),
     ]
 
@@ -116,7 +119,7 @@ def terms_of(statistic: Statistic, silos: list[SiloTerms], **options: Any) -> St
 
 
 def _plan_alone(statistic: Statistic, terms: StudyTerms) -> Plan:
-    scaling = symmetric_scaling(terms.y_bounds, terms.design_bounds)
+    scaling = symmetric_scaling(terms.y_bounds, terms.design_bounds, terms.transform)
     members = tuple(SiloPlan(silo, shares=((1.0,),)) for silo in terms.silos)
     basis = make_basis(terms.basis, _SIZE, terms.domain)
     return Plan("audit", "audit", basis, len(terms.design_bounds), scaling, (Round((statistic,)),), members)
@@ -132,8 +135,15 @@ def _full_batch(silos: list[SiloTerms]) -> StudyTerms:
     return dataclasses.replace(_published()(silos), variant="full-batch")
 
 
-def _adaptive(*covariates: CovariateTerms) -> Proposer:
-    return lambda silos: StudyTerms("adaptive", DOMAIN, Y_BOUNDS, tuple(silos), covariates, n_basis=_SIZE)
+def _adaptive(*covariates: CovariateTerms, **options: Any) -> Proposer:
+    fields: dict[str, Any] = {
+        "domain": DOMAIN,
+        "y_bounds": Y_BOUNDS,
+        "covariates": covariates,
+        "n_basis": _SIZE,
+        **options,
+    }
+    return lambda silos: StudyTerms("adaptive", silos=tuple(silos), **fields)
 
 
 def _quantile(silos: list[SiloTerms]) -> StudyTerms:

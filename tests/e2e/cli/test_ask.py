@@ -93,3 +93,30 @@ def test_a_design_with_products_and_splines_is_fitted_and_asked_on_the_command_l
     assert dpfda(capsys, "ask", "result.json", "--curve", "male=1,smoker=former", "--minus", "male=0").code == 0
     debit = json.loads(dpfda(capsys, "budget", "log", table, "--json").out.splitlines()[0])
     assert "male" not in json.dumps({**debit, "silo": ""}), "no formula text goes into terms"
+
+
+def test_a_logarithm_is_fitted_reported_and_asked(capsys, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    ids, old = np.repeat(np.arange(600), 4), np.repeat(rng.integers(0, 2, 600), 4)
+    y = np.exp(1 + 0.7 * old + np.repeat(rng.normal(0, 0.3, 600), 4) + rng.normal(0, 0.2, ids.size))
+    rows = zip(ids, rng.uniform(0, 1, ids.size), y, old, strict=True)
+    (tmp_path / "v.csv").write_text("pid,age,crp,old\n" + "".join(f"{a},{b:.6f},{c:.6f},{d}\n" for a, b, c, d in rows))
+    assert dpfda(capsys, "budget", "init", "--ledger", "v.csv.ledger", "--epsilon", 9, "--delta", 1e-5).code == 0
+    public = ["--domain", "0:1", "--y-bounds", "0.05:200", "--epsilon", 8, "--delta", 1e-5, "--transform", "log"]
+    columns = ["--id", "pid", "--x", "age", "--y", "crp", "--design", "old", "--bounds", "old=0:1"]
+    ran = dpfda(capsys, "fit", "v.csv", *columns, *public, "--json", "r.json", "--report", "r.html", "--yes")
+    assert ran.code == 0, ran.err
+    assert "geometric mean at old=0" in ran.out
+    assert 'transform = "log"' in load("r.json").document["repeat"]["settings"]
+    contrast = dpfda(capsys, "ask", "r.html", "--curve", "old=1", "--minus", "old=0", "--average", "0:1")
+    assert "Geometric average of (geometric mean at old=1) / (geometric mean at old=0)" in contrast.out
+    assert "for a ratio of 1" in contrast.out
+    result = load("r.json")
+    ratio = result.curve_at(old=1) - result.curve_at(old=0)
+    assert ratio.mean_over().estimate == pytest.approx(2, rel=0.15)
+    assert "is zero" not in dpfda(capsys, "ask", "r.json").out
+    refused = dpfda(capsys, "ask", "r.json", "--integral", "0:1")
+    assert refused.code != 0
+    assert "without a transform" in refused.err
+    assert dpfda(capsys, "ask", "r.json", "--integral", "0:1", "--transformed").code == 0

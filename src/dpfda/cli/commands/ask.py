@@ -40,6 +40,9 @@ def ask(
     ] = None,
     effect: Annotated[str | None, typer.Option("--effect", help="A coefficient curve by its name.")] = None,
     derivative: Annotated[bool, typer.Option("--derivative", help="The slope of the curve.")] = False,
+    transformed: Annotated[
+        bool, typer.Option("--transformed", help="The curve of transformed y itself, if the fit has a --transform.")
+    ] = False,
     average: Annotated[str | None, typer.Option("--average", help="Its average over LOW:HIGH.")] = None,
     integral: Annotated[str | None, typer.Option("--integral", help="Its integral over LOW:HIGH.")] = None,
     x: Annotated[str | None, typer.Option("--x", help="Places, as in 30,40,50, or dates.")] = None,
@@ -69,6 +72,7 @@ def ask(
     loaded = load(result)
     level = _validate.fraction("--level", loaded.document["study"]["level"] if level is None else level)
     asked = _choose_curve(loaded, curve, minus, effect)
+    asked = asked.transformed() if transformed else asked
     asked = asked.derivative() if derivative else asked
     axis = Axis(loaded.document["study"]["x_origin"])
     places = asked.grid([axis.parse("--x", part) for part in x.split(",")]) if x else None
