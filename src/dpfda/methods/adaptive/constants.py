@@ -227,7 +227,9 @@ THIRD_ORDER_PARTS = (0.5, 0.12)
 # Cost: without local shapes the basis prototype had, for a peak at n = 2000, RMSE .0395 for .0302 and bands of 7.3 RMSEs for
 # 5.9; for a steep start at n = 5000, RMSE .0256 for .0205 and coverage .25 for 1. Order 1 in their place was no gain for
 # peaks and 4% worse for smooth curves. Other rates, widths and places were not measured.
-LAYER_RATE, PEAK_WIDTH, PEAK_PLACES = 15.0, 0.1, (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+LAYER_RATE, PEAK_WIDTH, PEAK_PLACES = 10.0, 0.1, (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+ENDS_WEIGHT, LEAST_END_BEND = 7.0, 0.1
+PEAK_REACH, ROUND_SHARE = 0.03, 0.75
 
 # For bases of cosines: the share of variance of curves whose ends are not level. Cost: not measured; watch
 # "mean mu_2, cosine".
@@ -238,7 +240,7 @@ STRAIGHT = 2
 
 # Functions after those of the basis in which estimates live: what clipped gradients still see of them, and the tail that a
 # band allows for. The basis prototype had 40 functions in all. Cost: not measured; watch "mean mu_2, cosine".
-TAIL_FUNCTIONS = 8
+TAIL_FUNCTIONS = 24
 
 # Nodes of Gauss's rule by which shapes are integrated. Cost: none beyond time, if it is large enough for the functions.
 PRIOR_NODES = 160
@@ -389,7 +391,9 @@ UNIT_ERROR = 0.25
 
 # A band's prior has sds so many times as large, and slope and first bend at least this sd, in units; its covariance is then
 # multiplied by DISTRUST. Cost: 1.25 for 1.1 has bands 3% wider; coverage is the same.
-WIDER, LEAST_WIDE, DISTRUST = 1.1, 0.05, 1.0
+WIDER, LEAST_WIDE, DISTRUST = 1.3, 0.05, 1.0
+
+SLOPE_WORTH = 5e-5
 
 # The same for effects, whose sizes are less well known from what is measured.
 EFFECT_WIDER = 1.4
