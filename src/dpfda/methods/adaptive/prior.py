@@ -158,6 +158,7 @@ def _list_families(size: int) -> list[_Family]:
     """Covariances of bends: everywhere (orders 2 and 3), concentrated near an end, and near a place, round or rough."""
     order_2, smooth = _integrate_noise(size, 2), _integrate_noise(size, 3)
     bend = _list_polynomials(size, 3)[:, -1]
+    bend[: constants.STRAIGHT] = 0.0
     order_3 = [np.outer(bend, bend) + part**2 * smooth for part in constants.THIRD_ORDER_PARTS]
     u, _ = _quadrature()
     at_ends = [_integrate_noise(size, 2, np.exp(-constants.LAYER_RATE * away)) for away in (u, 1 - u)]
@@ -196,6 +197,7 @@ def _integrate_noise(
     response = (basis.evaluate_unit(u) * weights[:, None]).T @ kernel
     known = _list_polynomials(size, order)
     response -= known @ (known.T @ response)
+    response[: constants.STRAIGHT] = 0.0  # not up to rounding
     response *= np.sqrt(weights if intensity is None else weights * intensity)
     if smoothly:
         alike = np.exp(-0.5 * (np.subtract.outer(u, u) / constants.PEAK_REACH) ** 2)
