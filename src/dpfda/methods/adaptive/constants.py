@@ -251,8 +251,8 @@ COHERENT_SHARE = 0.5
 STRAIGHT = 2
 
 # Functions after those of the basis in which estimates live: what clipped gradients still see of them, and the tail that a
-# band allows for. A bend at an end is spread over many of them: its slope falls like 1 / functions. Cost: with 8, slopes at a
-# bent end were held in 50% for 70% (n = 5000, eps 4, WIDER 1.1, 20 repetitions), with 16 in 80% for 100% (WIDER 1.3);
+# band allows for. A bend at an end is spread over many: what its slope lacks falls like 1 / functions. Cost: with 8, slopes
+# at a bent end were held in 50% for 70% (n = 5000, eps 4, WIDER 1.1, 20 repetitions), with 16 in 80% for 100% (WIDER 1.3);
 # bands of a round peak had 4.7 RMSEs for 5.0. With covariates every function has such a list, and fits with five took 1.7
 # times as long with 24 as with 8. Watch "mean mu_2, cosine".
 TAIL_FUNCTIONS, COVARIATE_TAIL = 24, 8

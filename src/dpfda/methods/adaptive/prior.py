@@ -181,9 +181,7 @@ def _quadrature() -> tuple[Floats, Floats]:
     return (nodes + 1) / 2, weights / 2
 
 
-def _integrate_noise(
-    size: int, order: int, intensity: Floats | None = None, *, smoothly: bool = False
-) -> Floats:
+def _integrate_noise(size: int, order: int, intensity: Floats | None = None, *, smoothly: bool = False) -> Floats:
     """Covariance, of trace 1, of white noise of this intensity integrated `order` times, without polynomials below that.
 
     `smoothly`: of noise that is alike within PEAK_REACH, so that a peak may be round.
