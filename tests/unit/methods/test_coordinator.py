@@ -21,7 +21,7 @@ def test_the_coordinator_goes_the_way_of_the_functions() -> None:
         assert all(np.array_equal(asked[name], question[name]) for name in asked)
         coordinator.learn(index, releases)
     result = steps[-1][3].result
-    np.testing.assert_array_equal(coordinator.coefficients(), [result.posterior.mean[:4]])
+    np.testing.assert_array_equal(coordinator.coefficients(), result.estimate)
     np.testing.assert_allclose(coordinator.covariance, result.band_covariance)
     parts = coordinator.error_parts
     assert np.trace(parts.total) > 0

@@ -8,7 +8,7 @@ from adaptive_pieces import definite
 from scipy.stats import multivariate_normal
 
 from dpfda.basis.basis import make_basis
-from dpfda.methods.adaptive.posterior import Data, fit_posterior, fit_wider
+from dpfda.methods.adaptive.posterior import Data, fit_posterior, fit_weighted, fit_wider
 from dpfda.methods.adaptive.prior import make_mixture
 
 
@@ -105,3 +105,15 @@ def test_a_gaussian_prior_gives_the_textbook_posterior() -> None:
     expected = np.linalg.inv(np.linalg.inv(joined) + rows.T @ rows)
     np.testing.assert_allclose(covariance, expected, atol=1e-10)
     np.testing.assert_allclose(mean, start + expected @ rows.T @ (y - rows @ start), atol=1e-10)
+
+
+def test_weights_that_are_given_stand_whatever_the_evidence() -> None:
+    rng = np.random.default_rng(9)
+    mixture = make_mixture(make_basis("free-ends", 5), 2.0).scaled(0.3, 0.5)
+    rows, y, start = rng.normal(size=(6, 5)), rng.normal(size=6), np.zeros(5)
+    one = np.zeros(len(mixture.log_odds))
+    one[7] = 1.0
+    mean, covariance = fit_weighted(Data(y, rows), start, mixture, one)
+    expected = fit_wider(Data(y, rows), start, [mixture.covariances(np.array([7]))[0]])
+    np.testing.assert_allclose(mean, expected[0], atol=1e-10)
+    np.testing.assert_allclose(covariance, expected[1], atol=1e-10)

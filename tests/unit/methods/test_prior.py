@@ -47,5 +47,38 @@ def test_smoother_shapes_fall_faster() -> None:
     assert order_3[10:].sum() < order_2[10:].sum() < 0.1
 
 
+def test_no_end_is_preferred() -> None:
+    """Functions are even or odd about the middle, so that a mirror changes signs; shapes of ends and places change sides."""
+    mixture = make_mixture(make_basis("free-ends", 24), 2.0)
+    odds = mixture.scaled(1.0, 1.0).odds()
+    shapes = mixture.shapes
+    signs = (-1.0) ** np.arange(24)
+    mirrored = shapes * np.outer(signs, signs)
+    for everywhere in (0, 1, 2):
+        np.testing.assert_allclose(mirrored[everywhere], shapes[everywhere], atol=1e-12)
+    np.testing.assert_allclose(mirrored[3], shapes[4], atol=1e-12)
+    weights = np.bincount(mixture.shape, odds)
+    assert weights[3] == pytest.approx(weights[4])
+
+
+def test_a_smooth_curve_may_be_bent_at_its_ends() -> None:
+    """The second derivative at an end is not smaller than in the middle, though every single function is straight there."""
+    basis = make_basis("free-ends", 40)
+    second = basis.evaluate_unit(np.array([0.05, 0.5, 0.95]), 2)
+    for shape in make_mixture(basis, 2.0).shapes[1:3]:
+        left, middle, right = np.sqrt(np.einsum("ua,ab,ub->u", second, shape, second))
+        assert left > 0.7 * middle
+        assert right == pytest.approx(left)
+
+
+def test_a_band_widens_all_sizes_but_those_near_a_place() -> None:
+    mixture = make_mixture(make_basis("free-ends", 12), 2.0).scaled(0.3, 0.5)
+    wider = mixture.widen(0.01)
+    near_a_place = mixture.mixture.shape > 4
+    np.testing.assert_allclose(wider.bend[near_a_place], mixture.bend[near_a_place] + 0.01)
+    assert (wider.bend[~near_a_place] > 1.2 * mixture.bend[~near_a_place]).all()
+    assert (wider.slope >= mixture.slope + 0.01 - 1e-12).all()
+
+
 def test_weights_in_proportion_to_exponentials_do_not_overflow() -> None:
     np.testing.assert_allclose(normalise(np.array([1000.0, 1000.0 + np.log(3)])), [0.25, 0.75])

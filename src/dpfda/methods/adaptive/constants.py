@@ -54,8 +54,10 @@ MAX_SHARE_VARIANCE = 0.25
 
 # Least value of `State.unit`, in y, of which the bounds are -1 and 1. Where nearly all subjects have the same value, a unit
 # that followed them would shrink from round to round, and everybody else would be out of sight. Cost: with 1e-4 in round 0
-# and no limit later, 2% of subjects who are always at the other bound (n = 2000, eps 4) were held by 2 of 20 bands.
-LEAST_UNIT = 1e-3
+# and no limit later, 2% of subjects who are always at the other bound (n = 2000, eps 4) were held by 2 of 20 bands; with
+# 1e-3 bounds 100 times too wide had a sampling covariance twice too large and bands of 10.8 RMSEs for 9.9 (n = 1000, eps 1),
+# and 3% of such subjects (n = 2000) were held by 23 of 24 bands at eps 1 and 4, with 3e-4 by 23 and 24.
+LEAST_UNIT = 3e-4
 
 # How far away, in y, subjects may be whom the noise of the histogram of levels hides: their share is about its sd. Cost:
 # with 0, 2% of subjects at the other bound (n = 2000, eps 1) were held in 70% of 20 fits, with 3 in 90%; where values are
@@ -228,8 +230,20 @@ THIRD_ORDER_PARTS = (0.5, 0.12)
 # Local shapes: bends near an end, falling with this rate in x, or near one of these places, within this width (sd).
 # Cost: without local shapes the basis prototype had, for a peak at n = 2000, RMSE .0395 for .0302 and bands of 7.3 RMSEs for
 # 5.9; for a steep start at n = 5000, RMSE .0256 for .0205 and coverage .25 for 1. Order 1 in their place was no gain for
-# peaks and 4% worse for smooth curves. Other rates, widths and places were not measured.
-LAYER_RATE, PEAK_WIDTH, PEAK_PLACES = 15.0, 0.1, (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+# peaks and 4% worse for smooth curves. Rates 8 and 25 together (20 repetitions): RMSE .0375 for .0350 (exp(-5x), n = 1000,
+# eps 1), .0161 for .0158 (a line), slopes held in 80% for 90% (log(1 + 12x), n = 5000, eps 1). Widths, places: not measured.
+LAYER_RATE, PEAK_WIDTH, PEAK_PLACES = 10.0, 0.1, (0.15, 0.3, 0.45, 0.6, 0.75, 0.9)
+
+# Prior weight of bends near an end, order 2 having 1 (they have fewer sizes of slope: it is about twice the probability);
+# and the size, in units, from which they are offered. Growth, decay and saturation bend at one end, which data say little
+# of. Cost: with 1, slopes at the left end were held in 70% for 90% (log(1 + 12x), n = 5000, eps 1, 20 repetitions) and 85%
+# for 100% (exp(-5x), eps 4); RMSE of a line .0155 for .0158, of exp(-5x) at n = 1000 .0364 for .0350.
+ENDS_WEIGHT, LEAST_END_BEND = 7.0, 0.1
+
+# Bends near a place: noise is alike within this distance (in x) where peaks are round, and this is the weight of round ones;
+# the others are rough. Cost: rough ones alone had an expected error of 3.1 times the error for a round peak of sd .05 (n =
+# 8000, eps 2), and bands of 6.4 RMSEs for 5.0; .04 and 0.9 had bands of 5.7.
+PEAK_REACH, ROUND_SHARE = 0.03, 0.75
 
 # For bases of cosines: the share of variance of curves whose ends are not level. Cost: not measured; watch
 # "mean mu_2, cosine".
@@ -239,8 +253,11 @@ COHERENT_SHARE = 0.5
 STRAIGHT = 2
 
 # Functions after those of the basis in which estimates live: what clipped gradients still see of them, and the tail that a
-# band allows for. The basis prototype had 40 functions in all. Cost: not measured; watch "mean mu_2, cosine".
-TAIL_FUNCTIONS = 8
+# band allows for. A bend at an end is spread over many: what its slope lacks falls like 1 / functions. Cost: with 8, slopes
+# at a bent end were held in 50% for 70% (n = 5000, eps 4, WIDER 1.1, 20 repetitions), with 16 in 80% for 100% (WIDER 1.3);
+# bands of a round peak had 4.7 RMSEs for 5.0. With covariates every function has such a list, and fits with five took 1.7
+# times as long with 24 as with 8. Watch "mean mu_2, cosine".
+TAIL_FUNCTIONS, COVARIATE_TAIL = 24, 8
 
 # Nodes of Gauss's rule by which shapes are integrated. Cost: none beyond time, if it is large enough for the functions.
 PRIOR_NODES = 160
@@ -397,9 +414,15 @@ UNIT_ERROR = 0.25
 
 # ------------------------------------------------------------------------------------------------ bands
 
-# A band's prior has sds so many times as large, and slope and first bend at least this sd, in units; its covariance is then
-# multiplied by DISTRUST. Cost: 1.25 for 1.1 has bands 3% wider; coverage is the same.
-WIDER, LEAST_WIDE, DISTRUST = 1.1, 0.05, 1.0
+# A band's prior has sds so many times as large (not near a place), and slope and bends at least this sd, in units; its
+# covariance is then multiplied by DISTRUST. Sizes are those of the whole domain, bends at an end may be larger. Cost: with
+# 1.1 slopes at a bent end were held in 80% for 100% (n = 5000, eps 4, 20 repetitions), with bands 3% narrower.
+WIDER, LEAST_WIDE, DISTRUST = 1.3, 0.05, 1.0
+
+# An error of 1 of the slope at an end (x in [0, 1]) counts like one of the curve's norm of the root of this, where the
+# estimate is written in the basis. Cost: with 0 the slope's RMSE at a bent end was 1.62 for 1.34 (n = 5000, eps 4, 20
+# repetitions), the curve's .0150 for .0154; with 2e-4 1.24 and .0157.
+SLOPE_WORTH = 5e-5
 
 # The same for effects, whose sizes are less well known from what is measured.
 EFFECT_WIDER = 1.4

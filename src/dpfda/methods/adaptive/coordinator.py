@@ -39,7 +39,7 @@ class AdaptiveCoordinator:
     def coefficients(self) -> Floats:
         """The estimate, of shape (d+1, r)."""
         state, result = self._finished()
-        centred = result.posterior.mean.reshape(self.plan.n_coefficients, -1)[:, : self.plan.basis.size].copy()
+        centred = result.estimate.copy()
         centred[0] = rounds.keep_within_bounds(self.plan.basis, centred[0])
         return state.law.units.restore(centred)
 

@@ -154,7 +154,7 @@ class _Setting:
 
     @classmethod
     def of(cls, plan: Plan, m: float, guesses: Guesses) -> _Setting:
-        longer, law = lengthen(plan.basis), _standardise(plan, guesses.design_moments)
+        longer, law = lengthen(plan.basis, plan.n_coefficients), _standardise(plan, guesses.design_moments)
         alone = (guesses.spread**2 + guesses.noise_sd**2) / m + constants.LEAST_UNIT**2
         shares = Spread(0.0, 1.0).matrix(constants.ALL_FUNCTIONS)
         smooth = guesses.spread**2 * (1 - 1 / m) / float(np.trace(shares))

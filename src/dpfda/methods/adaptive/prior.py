@@ -31,6 +31,7 @@ class Mixture:
     slope: Floats  # ... sd of the slope
     bend: Floats  # ... sd of all bends together
     log_odds: Floats
+    doubt: Floats  # ... by which factor a band takes its sds to be larger
 
     def scaled(self, unit: float, level_sd: float, level_in_sizes: float = 0.0) -> ScaledMixture:
         """In the units of y; the level has sd `level_sd`, plus so many times the sizes of slope and bends."""
@@ -79,10 +80,16 @@ class ScaledMixture:
             found[1, 1] += weights @ self.slope
         return found
 
+    def widen(self, least: float) -> ScaledMixture:
+        """As a band believes it: sds are larger, and slope and bends have this variance more."""
+        level, slope, bend = (self.mixture.doubt**2 * each for each in (self.level, self.slope, self.bend))
+        return ScaledMixture(self.mixture, level, slope + least, bend + least)
+
     def keep(self, which: Integers) -> ScaledMixture:
         """Some components only."""
         own = self.mixture
-        kept = Mixture(own.shapes, own.shape[which], own.slope[which], own.bend[which], own.log_odds[which])
+        slope, bend, log_odds, doubt = (each[which] for each in (own.slope, own.bend, own.log_odds, own.doubt))
+        kept = Mixture(own.shapes, own.shape[which], slope, bend, log_odds, doubt)
         return ScaledMixture(kept, self.level[which], self.slope[which], self.bend[which])
 
     def odds(self, temper: float = 1.0) -> Floats:
@@ -105,41 +112,67 @@ def make_mixture(basis: Basis, alpha: float) -> Mixture:
     shapes = (covariance / max(float(np.trace(covariance)), constants.TINY))[None]
     bends = np.array(constants.BEND_SIZES)
     odds = -0.5 * (np.log(bends / constants.TYPICAL_VARIATION) / constants.BEND_SPREAD) ** 2
-    return Mixture(shapes, np.zeros(bends.size, int), np.zeros(bends.size), bends, odds)
+    doubt = np.full(bends.size, constants.WIDER)
+    return Mixture(shapes, np.zeros(bends.size, int), np.zeros(bends.size), bends, odds, doubt)
 
 
 @lru_cache(maxsize=8)
 @one_blas_thread()
 def _free_ends_mixture(size: int) -> Mixture:
-    everywhere, local = _list_shapes(size)
-    shapes, found = [*everywhere, *local], []
-    for number in range(len(shapes)):
-        is_local = number >= len(everywhere)
-        slopes = constants.SLOPE_SIZES[1::2] if is_local else constants.SLOPE_SIZES
-        bends = [each for each in constants.BEND_SIZES if not is_local or each > constants.LEAST_LOCAL_BEND]
-        bonus = -math.log(len(local)) if is_local else -math.log(len(everywhere) - 1) if number else 0.0
-        found += [(number, slope, bend, bonus) for slope in slopes for bend in bends]
-    shape, slope, bend, extra = (np.array(each) for each in zip(*found, strict=True))
-    odds = extra - 0.5 * (np.log(bend / constants.TYPICAL_BEND) / constants.BEND_SPREAD) ** 2
+    found, shapes = [], list[Floats]()
+    for family in _list_families(size):
+        for shape in family.shapes:
+            sizes = [(slope, bend) for slope in family.slopes for bend in family.bends]
+            found += [(len(shapes), *each, family.bonus, family.doubt) for each in sizes]
+            shapes.append(shape)
+    shape, slope, bend, bonus, doubt = (np.array(each) for each in zip(*found, strict=True))
+    odds = bonus - 0.5 * (np.log(bend / constants.TYPICAL_BEND) / constants.BEND_SPREAD) ** 2
     odds = odds - 0.5 * (np.log(slope / constants.TYPICAL_SLOPE) / constants.SLOPE_SPREAD) ** 2
-    return Mixture(np.stack(shapes), shape.astype(int), slope, bend, odds)
+    return Mixture(np.stack(shapes), shape.astype(int), slope, bend, odds, doubt)
 
 
-def _list_shapes(size: int) -> tuple[list[Floats], list[Floats]]:
-    """Covariances of bends: everywhere (orders 2 and 3), and concentrated near an end or a place."""
-    order_2 = _integrate_noise(size, 2)
-    smooth = _integrate_noise(size, 3)
-    parabola = np.zeros((size, size))
-    parabola[2, 2] = 1.0
-    order_3 = [parabola + part**2 * smooth for part in constants.THIRD_ORDER_PARTS]
-    layer, width = constants.LAYER_RATE, constants.PEAK_WIDTH
+@dataclass(frozen=True)
+class _Family:
+    """Shapes of one kind, all with the same sizes of slope and bend; `weight` is that of all of them, order 2 having 1."""
 
-    def near(centre: float, u: Floats) -> Floats:
-        return np.asarray(np.exp(-0.5 * ((u - centre) / width) ** 2))
+    shapes: list[Floats]
+    weight: float
+    doubt: float
+    least: float = 0.0
+    every: int = 1
 
+    @property
+    def bonus(self) -> float:
+        return math.log(self.weight / len(self.shapes))
+
+    @property
+    def slopes(self) -> tuple[float, ...]:
+        return constants.SLOPE_SIZES[self.every - 1 :: self.every]
+
+    @property
+    def bends(self) -> tuple[float, ...]:
+        return tuple(each for each in constants.BEND_SIZES if each > self.least)
+
+
+def _list_families(size: int) -> list[_Family]:
+    """Covariances of bends: everywhere (orders 2 and 3), concentrated near an end, and near a place, round or rough."""
+    order_2, smooth = _integrate_noise(size, 2), _integrate_noise(size, 3)
+    bend = _list_polynomials(size, 3)[:, -1]
+    bend[: constants.STRAIGHT] = 0.0
+    order_3 = [np.outer(bend, bend) + part**2 * smooth for part in constants.THIRD_ORDER_PARTS]
     u, _ = _quadrature()
-    intensities = [np.exp(-layer * u), np.exp(-layer * (1 - u)), *(near(centre, u) for centre in constants.PEAK_PLACES)]
-    return [order_2, *order_3], [_integrate_noise(size, 2, intensity) for intensity in intensities]
+    at_ends = [_integrate_noise(size, 2, np.exp(-constants.LAYER_RATE * away)) for away in (u, 1 - u)]
+    near = [np.exp(-0.5 * ((u - place) / constants.PEAK_WIDTH) ** 2) for place in constants.PEAK_PLACES]
+    rough = [_integrate_noise(size, 2, intensity) for intensity in near]
+    round_ = [_integrate_noise(size, 2, intensity, smoothly=True) for intensity in near]
+    wider, least = constants.WIDER, constants.LEAST_LOCAL_BEND
+    return [
+        _Family([order_2], 1.0, wider),
+        _Family(order_3, 1.0, wider),
+        _Family(at_ends, constants.ENDS_WEIGHT, wider, constants.LEAST_END_BEND, 2),
+        _Family(round_, constants.ROUND_SHARE, 1.0, least, 2),
+        _Family(rough, 1 - constants.ROUND_SHARE, 1.0, least, 2),
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -148,20 +181,36 @@ def _quadrature() -> tuple[Floats, Floats]:
     return (nodes + 1) / 2, weights / 2
 
 
-def _integrate_noise(size: int, order: int, intensity: Floats | None = None) -> Floats:
-    """Covariance, of trace 1, of white noise of this intensity integrated `order` times, without level and slope.
+def _integrate_noise(size: int, order: int, intensity: Floats | None = None, *, smoothly: bool = False) -> Floats:
+    """Covariance, of trace 1, of white noise of this intensity integrated `order` times, without polynomials below that.
 
-    In the functions of the basis: coefficients of the integral of white noise are inner products of the noise with the
-    functions' own integrals, `order` times, from the right: double integration is its own adjoint up to polynomials.
+    `smoothly`: of noise that is alike within PEAK_REACH, so that a peak may be round.
+
+    From which end it is integrated makes a difference of such a polynomial: without them, both ends are alike. Functions of
+    the basis are nearly straight at the ends, so that all of a polynomial's coefficients have to go, not the first few.
     """
     u, weights = _quadrature()
     basis = make_basis("free-ends", size, (0.0, 1.0))
     kernel = _green(order)  # (nodes, nodes): the integrated response at u to noise at s
     response = (basis.evaluate_unit(u) * weights[:, None]).T @ kernel
-    response[: max(order, constants.STRAIGHT)] = 0.0
-    variance = weights if intensity is None else weights * intensity
-    covariance = (response * variance) @ response.T
+    known = _list_polynomials(size, order)
+    response -= known @ (known.T @ response)
+    response[: constants.STRAIGHT] = 0.0  # not up to rounding
+    response *= np.sqrt(weights if intensity is None else weights * intensity)
+    if smoothly:
+        alike = np.exp(-0.5 * (np.subtract.outer(u, u) / constants.PEAK_REACH) ** 2)
+        response = response @ (alike * np.sqrt(np.outer(weights, weights)))
+    covariance = response @ response.T
     return np.asarray(covariance / np.trace(covariance))
+
+
+def _list_polynomials(size: int, count: int) -> Floats:
+    """Level, slope, parabola, ...: orthonormal, in the functions of the basis, a column for each."""
+    u, weights = _quadrature()
+    powers = np.polynomial.legendre.legvander(2 * u - 1, count - 1)
+    functions = make_basis("free-ends", size, (0.0, 1.0)).evaluate_unit(u)
+    found, _ = np.linalg.qr((functions * weights[:, None]).T @ powers)
+    return np.asarray(found)
 
 
 @lru_cache(maxsize=2)

@@ -39,7 +39,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
     two_valued = 1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(*inside)
     if two_valued > constants.TWO_VALUED:
         level = allow_for_unseen(level, histogram, filled)
-    longer = lengthen(plan.basis)
+    longer = lengthen(plan.basis, plan.n_coefficients)
     histograms = pool_if_released(plan, 0, CovariateHistograms, releases, trust)
     has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
     law = fit_units(histograms, filled.share, plan.n_coefficients, intercept=has_intercept)
@@ -72,12 +72,13 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
     )
 
 
-def lengthen(basis: Basis) -> Basis:
+def lengthen(basis: Basis, columns: int = 1) -> Basis:
     """The functions that estimates live in: those of the basis, and some after them."""
     if not basis.has_tail or basis.size == 1:
         return basis
     largest = basis.largest or math.inf
-    return basis.resize(int(min(basis.size + constants.TAIL_FUNCTIONS, largest)))
+    tail = constants.TAIL_FUNCTIONS if columns == 1 else constants.COVARIATE_TAIL
+    return basis.resize(int(min(basis.size + tail, largest)))
 
 
 def join_blocks(blocks: list[Floats]) -> Floats:

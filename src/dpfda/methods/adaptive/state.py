@@ -31,9 +31,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Result:
-    """How a study ends: the estimate's posterior and the covariance that a band uses, in centred coefficients."""
+    """How a study ends: the posterior, the estimate in the basis, and a band's covariance, in centred coefficients."""
 
     posterior: Posterior
+    estimate: Floats  # (columns, size)
     band_covariance: Floats
 
 
