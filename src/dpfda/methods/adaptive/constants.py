@@ -336,6 +336,12 @@ SYMMETRIC = 0.05
 # 1), from 3.8 to 4.9 (skewness that grows) and from 1.5 to 2.1 (counts). In the band .6 covered .83 (skewness that grows).
 ASYMMETRY, BAND_ASYMMETRY = 0.6, 1.0
 
+# Sizes of the bias as a part of its bound, with prior odds: what sides of long gradients tell is averaged over them. ...
+ASYMMETRIES, ASYMMETRY_ODDS = (0.08, 0.35, 0.8), (0.4, 0.25, 0.35)
+COMMON_SIDE, ALIKE_ASYMMETRY, SIDE_ERROR, SIDES = 0.8, 0.5, 0.35, 2
+SHORT_SIDE, LONG_SIDE, BALANCE_STEPS = 0.4, 0.35, 20
+SECOND_ASYMMETRY_ODDS = (0.05, 0.15, 0.8)
+
 # Variance of the bias along the slope and along the first bend (then falling like 1/k), that along the level being 1; and
 # the part of it that all rounds of a silo share. Cost: a fall like (1 + l)^-1.3 had coverage .82 in the core prototype
 # (growing, n = 1000, eps 1, band .6). The common part was not measured; watch "noise skewed".

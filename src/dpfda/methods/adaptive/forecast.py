@@ -19,6 +19,7 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds, uniform_moments
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.asymmetry import Sides
 from dpfda.methods.adaptive.covariate_units import Units
 from dpfda.methods.adaptive.covariates import CovariateLaw, assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import Design, fit_design
@@ -157,15 +158,14 @@ class _Setting:
         weights = weigh_errors(functions, spread, expected, bias, self.n, last, columns)
         whitened = coordinates.whitener @ covariance @ coordinates.whitener.T
         dims = float(1 / (whitened**2).sum())
-        law = _observe_chi(dims, self.n, math.sqrt(2) / self.precision(LengthHistogram))
-        parts = column_parts(self.law)
-        asymmetry = find_asymmetry(self.plan, parts)
+        seen = self.observe_lengths(dims, len(whitened))
+        law, asymmetry = seen[0], find_asymmetry(self.plan, self.law, coordinates, whitened, seen, math.inf)
         radius = choose_radius(law, last, self.n, weights, dims, asymmetry)
         found = law.attenuation(np.array([radius]))
         jacobian = float(found.kept[0]) * np.eye(len(whitened)) - float(found.clipped[0]) * whitened
-        excess = float(law.excess(np.array([radius]), constants.SURE)[0])
-        asked = (Asked(truth, coordinates, radius, jacobian, excess, excess),)  # rounds are near the truth at the end
-        root = find_bias_root(self.law, parts, size)
+        found_bias = asymmetry.find_biases(np.array([radius]), constants.SURE)[0]
+        asked = (Asked(truth, coordinates, radius, jacobian, found_bias, found_bias),)  # near the truth at the end
+        root = find_bias_root(self.law, column_parts(self.law), size)
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
         measured: dict[str, Measured] = {}
         posterior, open_now = None, (truth, np.zeros((len(truth), len(truth))))
@@ -176,13 +176,23 @@ class _Setting:
                 noise = 2 * radius / own * (1 + (1 - share) * constants.EARLY_ROUNDS)
                 answers = (Answer(0, value, noise),)
                 covariances = covariance / silo.n
-                fit = measure_silo(asked, answers, self.information, covariances, open_now, root, asymmetry)
+                fit = measure_silo(asked, answers, self.information, covariances, open_now, root)
                 measured[silo.name] = replace(fit, value=self.information.matrix @ truth)
             data, _ = pool_silos(measured, dict.fromkeys(measured, self.information))
             posterior = fit_posterior(data, np.zeros_like(truth), mixtures)
             open_now = (truth, posterior.covariance)
         assert posterior is not None
         return posterior, measured
+
+    def observe_lengths(self, dims: float, size: int) -> tuple[LengthLaw, Sides | None]:
+        """What is known of lengths and sides at the end, if lengths are like chi and sides alike."""
+        law = _observe_chi(dims, self.n, math.sqrt(2) / self.precision(LengthHistogram))
+        last = [each for each in self.plan.rounds[-2].statistics if isinstance(each, LengthHistogram)]
+        signs = min(last[0].signs, size)
+        if not signs:
+            return law, None
+        sd = math.sqrt(2 << signs) / self.precision(LengthHistogram, slice(-2, -1))
+        return law, Sides(np.zeros((signs, LENGTH_CELLS)), sd, self.n)
 
     def size_of(self, moments: Floats) -> float:
         """Expected squared L2 length, in the user's units, of a deviation of the standardised coefficients."""
