@@ -149,10 +149,10 @@ class Asymmetry:
         if self.sides is None:
             return prior, [], prior
         logs = [self._evidence(k) for k in range(len(self.sides.excess))]
-        likely = [np.exp(each - each.max()) for each in logs]
+        likely = [np.exp(each - each.max(axis=1, keepdims=True)) for each in logs]
         mixed = [alike * each + (1 - alike) * _total(odds * each) + constants.TINY for each in likely]
-        weights = prior * np.prod(mixed, axis=0)
-        weights /= weights.sum()
+        weights = odds * np.prod(mixed, axis=0)
+        weights *= self.law.weights[:, None] / _total(weights)
         own = [
             each * (alike * weights / mix + (1 - alike) * odds * _total(weights / mix))
             for each, mix in zip(likely, mixed, strict=True)
