@@ -105,7 +105,8 @@ class LengthCounts:
     signs: int = 0
 
     def __post_init__(self) -> None:
-        _refuse_unless(_validate.integer("signs", self.signs, minimum=0) <= MOST_SIGNS, "signs are of two coordinates at most")
+        signs = _validate.integer("signs", self.signs, minimum=0)
+        _refuse_unless(signs <= MOST_SIGNS, f"signs are those of {MOST_SIGNS} coordinates at most")
         _refuse_unless(self.bound.bins == LENGTH_CELLS << self.signs, "lengths have a cell for each octave and sign")
         _refuse_unless(self.whitener.shape == (self.iterate.size,) * 2, "the whitener must be square")
 

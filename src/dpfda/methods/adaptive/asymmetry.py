@@ -28,7 +28,7 @@ _OCTAVES = SHORTEST_OCTAVE - 0.5 + np.arange(LENGTH_CELLS)
 
 
 def _side(turn: Floats) -> Floats:
-    """By octaves: on which side the gradients of a skewed law lie; those beyond `turn` on the one, the others on the other."""
+    """(laws, octaves): gradients of a skewed law that are longer than `turn` lie on one side, the others on the other."""
     return np.clip(_OCTAVES - turn[:, None], -constants.SHORT_SIDE, 1.0)
 
 
@@ -66,24 +66,21 @@ def split_signs(histogram: Pooled, filled: float) -> tuple[Floats, float, Sides 
 
 @dataclass(frozen=True)
 class Bias:
-    """What is thought of T in a round: mean and sd along the first coordinates; elsewhere a size of all of it."""
+    """What is thought of T in a round: mean and sd along the first coordinates, and the size of T elsewhere.
+
+    The size is that of all of T if it were spread as usual; the part of it along the first coordinates is not used.
+    """
 
     mean: Floats
     sd: Floats
     size: float
-
-    @classmethod
-    def of_size(cls, size: float, directions: Floats) -> Bias:
-        """Nothing is known but its size; `directions` is a root of how it is spread, of trace 1."""
-        known = min(constants.SIDES, len(directions))
-        return cls(np.zeros(known), size * np.sqrt((directions[:known] ** 2).sum(axis=1)), size)
 
     def divided(self, by: float) -> Bias:
         """In longer units."""
         return Bias(self.mean / by, self.sd / by, self.size / by)
 
     def root(self, directions: Floats) -> tuple[Floats, Floats]:
-        """Mean of T in all directions, and a root of its covariance."""
+        """Mean of T in all coordinates, and a root of its covariance; `directions` is a root of how it is usually spread."""
         known = directions[: len(self.mean)]
         gram = known @ known.T
         along = np.linalg.solve(gram + constants.RIDGE * np.trace(gram) * np.eye(len(known)), known @ directions.T).T
@@ -93,11 +90,11 @@ class Bias:
 
 @dataclass(frozen=True)
 class Asymmetry:
-    """Laws of lengths and sizes of the asymmetry together, weighed by the sides that were seen.
+    """Laws of lengths, and for each of them sizes of the asymmetry, weighed by the sides that were seen.
 
-    `part` multiplies all sizes: 1, but for several columns. `shares` are variances of T along the coordinates, of a
-    total of 1; `typical` is the usual |u_k|; gradients were balanced by the round before, in which they counted up to
-    `reach`.
+    Sides do not weigh the laws themselves: whether a group far out is real is left to the counts. `part` multiplies all
+    sizes: 1, but for several columns. `shares` are variances of T along the coordinates, of a total of 1; `typical` is
+    the usual |u_k|; gradients were balanced by the round before, in which they counted up to `reach`.
     """
 
     law: LengthLaw
@@ -123,7 +120,7 @@ class Asymmetry:
             middle = (low + high) / 2
             above = (mass * _side(middle)).sum(axis=1) > 0
             low, high = np.where(above, middle, low), np.where(above, high, middle)
-        second = _side(self.law.second - 1.5)
+        second = _side(self.law.second - constants.BEFORE_SECOND)
         long = second > 0
         short = (mass * second * long).sum(axis=1) / np.maximum((mass * ~long).sum(axis=1), constants.LEAST_CELL)
         apart = np.where(long, second, -np.minimum(short, 1.0)[:, None])
@@ -142,12 +139,15 @@ class Asymmetry:
         return own, together, np.broadcast_to(noise, spread.shape)
 
     @cached_property
-    def _weights(self) -> tuple[Floats, list[Floats], Floats]:
-        """Weights of (laws, sizes): for all, for each coordinate, and for the directions that are not measured."""
+    def _weights(self) -> tuple[list[Floats], Floats]:
+        """Weights of (laws, sizes): for each coordinate, and for the directions that are not measured.
+
+        Coordinates are alike in how asymmetric they are, or each is for itself.
+        """
         odds = np.where(np.isfinite(self.law.second)[:, None], _SECOND_ODDS, _ODDS)
-        prior, alike = self.law.weights[:, None] * odds, constants.ALIKE_ASYMMETRY
+        alike = constants.ALIKE_ASYMMETRY
         if self.sides is None:
-            return prior, [], prior
+            return [], self.law.weights[:, None] * odds
         logs = [self._evidence(k) for k in range(len(self.sides.excess))]
         likely = [np.exp(each - each.max(axis=1, keepdims=True)) for each in logs]
         mixed = [alike * each + (1 - alike) * _total(odds * each) + constants.TINY for each in likely]
@@ -157,7 +157,7 @@ class Asymmetry:
             each * (alike * weights / mix + (1 - alike) * odds * _total(weights / mix))
             for each, mix in zip(likely, mixed, strict=True)
         ]
-        return weights, own, alike * weights + (1 - alike) * odds * _total(weights)
+        return own, alike * weights + (1 - alike) * odds * _total(weights)
 
     def _evidence(self, k: int) -> Floats:
         """Log likelihood of the sides along a coordinate, (laws, sizes)."""
@@ -169,30 +169,31 @@ class Asymmetry:
         misfit = (seen**2 / plain).sum(axis=2) - ((together / plain) @ seen) ** 2 / spike
         return np.asarray(-0.5 * (misfit + np.log(plain).sum(axis=2) + np.log(spike)))
 
-    def _along(self, k: int, radii: Floats, factor: float) -> tuple[Floats, Floats]:
-        """Mean and variance of T_k for every law, size and radius."""
+    def _along(self, k: int, radii: Floats, factor: float) -> tuple[Floats, Floats, Floats]:
+        """Mean and variance of T_k for every law, size and radius, and its variance before any side is seen."""
         assert self.sides is not None
         own, together, noise = self._parts(k, factor)
         plain = own + noise
         taken = self.typical[k] * self.law.excess_by_octave(radii)[:, None]  # (laws, 1, octaves, radii)
         joint = (together[..., None] * taken).sum(axis=2)
         moved = own[..., None] * taken + together[..., None] * joint[:, :, None]  # covariance of T with the octaves
-        variance = (taken * moved).sum(axis=2)
+        before = (taken * moved).sum(axis=2)
         spike = 1 + (together**2 / plain).sum(axis=2)
         shared = ((together / plain)[..., None] * moved).sum(axis=2)
         seen = self.sides.excess[k]
         mean = ((seen / plain)[..., None] * moved).sum(axis=2)
         mean -= shared * (((together / plain) @ seen) / spike)[..., None]
-        variance = variance - (moved**2 / plain[..., None]).sum(axis=2) + shared**2 / spike[..., None]
-        return mean, np.maximum(variance, 0.0)
+        variance = before - (moved**2 / plain[..., None]).sum(axis=2) + shared**2 / spike[..., None]
+        return mean, np.maximum(variance, 0.0), before
 
     def find_biases(self, radii: Floats, sure: float, factor: float = 1.0) -> list[Bias]:
         """What is thought of T at each radius, over those laws, `sure` of the weight, where it is least.
 
-        A band believes in sizes that are `factor` times as large; the mean stays what it is.
+        A band believes in sizes that are `factor` times as large; the mean stays what it is. And where sides tell nothing,
+        it allows along every coordinate for as much of the bound as is usual there.
         """
-        _, own, rest = self._weights
-        squares = (factor * self.part * _SCALES[None, :, None] * self.law.excess_by_law(radii)[:, None]) ** 2
+        own, rest = self._weights
+        squares = self._squares(radii, factor)
         sizes = np.sqrt(take_least(squares, rest, sure))
         if self.sides is None:
             sds = sizes * np.sqrt(self.shares)[:, None]
@@ -202,10 +203,18 @@ class Asymmetry:
             means, sds = (np.array(each) for each in zip(*found, strict=True))
         return [Bias(means[:, at], sds[:, at], float(sizes[at])) for at in range(radii.size)]
 
+    def _squares(self, radii: Floats, factor: float) -> Floats:
+        """Squared size of T for every law, size and radius."""
+        part = factor * self.part * _SCALES[None, :, None]
+        return np.asarray((part * self.law.excess_by_law(radii)[:, None]) ** 2)
+
     def _measured(self, k: int, radii: Floats, sure: float, factor: float, weights: Floats) -> tuple[Floats, Floats]:
         """Mean and sd of T_k at each radius."""
-        means, _ = self._along(k, radii, 1.0)
-        mean = np.einsum("la,lar->r", weights, means)
-        each, variance = self._along(k, radii, factor)
-        doubt = (constants.SIDE_ERROR * factor * mean) ** 2
-        return mean, np.sqrt(take_least(variance + (each - mean) ** 2, weights, sure) + doubt)
+        each, variance, before = self._along(k, radii, 1.0)
+        mean = np.einsum("la,lar->r", weights, each)
+        usual = self.shares[k] * self._squares(radii, factor)
+        if factor > 1:
+            each, variance, before = self._along(k, radii, factor)
+            variance = variance * np.maximum(usual / np.maximum(before, constants.TINY), 1.0)
+        untold = constants.UNTOLD**2 * usual
+        return mean, np.sqrt(take_least(variance + (each - mean) ** 2 + untold, weights, sure))

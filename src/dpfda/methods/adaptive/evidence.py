@@ -106,9 +106,7 @@ def _undo_clipping(asks: Sequence[Asked]) -> Floats:
 
 def _place_biases(asks: Sequence[Asked], shares: Floats, *, for_band: bool) -> tuple[Floats, Floats]:
     """Mean and root of the covariance of each round's bias, in its coordinates; `shares` as in `spread_bias`."""
-    found = [
-        (ask.band_bias if for_band else ask.bias).root(spread_bias(ask.coordinates, shares)) for ask in asks
-    ]
+    found = [(ask.band_bias if for_band else ask.bias).root(spread_bias(ask.coordinates, shares)) for ask in asks]
     means, roots = zip(*found, strict=True)
     return np.array(means), np.array(roots)
 

@@ -62,7 +62,7 @@ def find_asymmetry(
     law, sides = seen
     part = math.sqrt(float(parts.mean()))
     if plan.assumptions.symmetric:
-        return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC / constants.ASYMMETRY, reach)
+        return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC, reach)
     return Asymmetry(law, sides, shares, typical, part, reach)
 
 

@@ -244,7 +244,7 @@ def recall_biases(
     radii = np.array([each.radius for each in asked]) * longer
     biases = see_asymmetry(plan, state, law, state.sides, for_band=False).find_biases(radii, constants.SURE)
     bands = see_asymmetry(plan, state, law, state.sides, for_band=True).find_biases(
-        radii, constants.BAND_SURE, constants.BAND_ASYMMETRY / constants.ASYMMETRY
+        radii, constants.BAND_SURE, constants.BAND_ASYMMETRY
     )
     units = longer / state.filled
     return tuple(

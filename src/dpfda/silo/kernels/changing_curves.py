@@ -68,7 +68,7 @@ class ChangingCurves:
     def clipped_words(
         self, question: Question, whitener: Floats, ball: EllipsoidBound, outer_products: bool, polar: Floats
     ) -> tuple[Integers, Integers]:
-        """Words of whitened gradients within the ball and of outer products if asked for; `polar` as in `passes.whitened_pass`."""
+        """Words of whitened gradients in the ball, of outer products if asked for; `polar` as in `passes.whitened_pass`."""
         from dpfda.silo.kernels.changing_passes import whitened_changing_pass
 
         passed = self.store, self._design, self._frequencies, self._nodes

@@ -147,10 +147,6 @@ class PackedCurves:
         ball = EllipsoidBound(np.ones(self._store.columns * self._basis.size), 1.0)
         return self._whitened(iterate, whitener, ball, False)[2]
 
-    def lengths(self, iterate: Floats, whitener: Floats) -> Floats:
-        """The lengths alone."""
-        return np.asarray(self.polar(iterate, whitener)[0])
-
     def clipped_words(
         self, iterate: Floats, whitener: Floats, ball: EllipsoidBound
     ) -> tuple[Integers, Integers, Floats]:
