@@ -38,9 +38,9 @@ class Sums:
         vector, products, counts = np.split(total, [size, total.size - LENGTH_CELLS])
         return vector, from_triangle(products / radius * np.sqrt(2)), counts / radius
 
-    def octaves(self, iterate, whitener):
-        bound = HistogramBound(LENGTH_CELLS)
-        return self.total(LengthCounts(iterate, whitener, bound), bound)
+    def octaves(self, iterate, whitener, signs=0):
+        bound = HistogramBound(LENGTH_CELLS << signs)
+        return self.total(LengthCounts(iterate, whitener, bound, signs), bound)
 
     def moments(self, centre, radius, weights=None):
         if not len(centre):  # no plan asks a basis of one function for moments
@@ -60,7 +60,10 @@ class Packed(Sums):
         return request.packed_words(self.curves)
 
     def lengths(self, iterate, whitener):
-        return self.curves.lengths(iterate, whitener)
+        return self.polar(iterate, whitener)[0]
+
+    def polar(self, iterate, whitener):
+        return self.curves.polar(iterate, whitener)
 
     @property
     def nbytes(self):

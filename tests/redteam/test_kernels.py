@@ -219,14 +219,24 @@ def test_a_request_whose_parts_do_not_belong_together_cannot_be_made(changed) ->
 
 
 @pytest.mark.parametrize(
-    ("whitener", "cells"),
-    [(np.eye(4), LENGTH_CELLS), (np.ones(9), LENGTH_CELLS), (np.eye(3), LENGTH_CELLS + 1)],
+    ("whitener", "cells", "signs"),
+    [
+        (np.eye(4), LENGTH_CELLS, 0),
+        (np.ones(9), LENGTH_CELLS, 0),
+        (np.eye(3), LENGTH_CELLS + 1, 0),
+        (np.eye(3), LENGTH_CELLS, 1),
+        (np.eye(3), 2 * LENGTH_CELLS, 2),
+        (np.eye(3), 8 * LENGTH_CELLS, 3),
+        (np.eye(3), LENGTH_CELLS, -1),
+        (np.eye(3), 2 * LENGTH_CELLS, 1.0),
+        (np.eye(3), 2 * LENGTH_CELLS, True),
+    ],
     ids=str,
 )
-def test_lengths_of_another_size_cannot_be_asked_for(whitener, cells) -> None:
+def test_lengths_of_another_size_cannot_be_asked_for(whitener, cells, signs) -> None:
     assert LengthCounts(np.zeros((1, 3)), np.eye(3), HistogramBound(LENGTH_CELLS)).width == LENGTH_CELLS
     with pytest.raises(InvalidInput):
-        LengthCounts(np.zeros((1, 3)), whitener, HistogramBound(cells))
+        LengthCounts(np.zeros((1, 3)), whitener, HistogramBound(cells), signs)
 
 
 def test_a_centre_of_another_length_than_the_moments_is_refused() -> None:
@@ -315,16 +325,16 @@ def wrong_calls_about_changing_designs():
     asked = changing_passes.Question(
         np.zeros((2, 3)), np.ones(3), passes.NO_MIXTURE, np.zeros((2, nodes.count)), nodes.functions
     )
-    ball, lanes = EllipsoidBound(np.ones(6), 1.0), np.zeros(8 * packed.groups)
+    ball, lanes = EllipsoidBound(np.ones(6), 1.0), np.zeros(3 * 8 * packed.groups)
     identity, all_change = np.eye(6), np.ones(9, dtype=bool)
 
     def truncated(packed=packed, design=design, frequencies=frequencies, nodes=nodes, bound=bound, **changed):
         question = asked._replace(**changed)
         changing_passes.truncated_changing_pass(packed, design, frequencies, nodes, question, bound)
 
-    def white(whitener=identity, ball=ball, lengths=lanes):
+    def white(whitener=identity, ball=ball, polar=lanes):
         parts = packed, design, frequencies, nodes, asked
-        changing_passes.whitened_changing_pass(*parts, whitener, ball, False, lengths)
+        changing_passes.whitened_changing_pass(*parts, whitener, ball, False, polar)
 
     def sealed(**changed):
         changing.SealedDesign(arrays._replace(**changed), packed, nodes.count)
@@ -357,7 +367,7 @@ def wrong_calls_about_changing_designs():
         "changing nodes: functions": lambda: truncated(functions=np.zeros((nodes.count, 4))),
         "changing whitener: size": lambda: white(whitener=np.eye(3)),
         "changing ball: size": lambda: white(ball=EllipsoidBound(np.ones(3), 1.0)),
-        "changing lengths: size": lambda: white(lengths=lanes[:-8]),
+        "changing polar: size": lambda: white(polar=lanes[:-8]),
         "changing rows: short": lambda: sealed(rows=arrays.rows[:8]),
         "changing weights: short": lambda: sealed(weights=arrays.weights[:8]),
         "changing rows: points": lambda: filled(rows=rows[:-1]),
@@ -394,10 +404,10 @@ def wrong_calls():
     def truncated(packed=packed, iterate=iterate, scales=scales, bound=bound, mixture=passes.NO_MIXTURE):
         passes.truncated_pass(packed, frequencies, iterate, scales, bound, mixture)
 
-    lanes = np.zeros(8 * packed.groups)
+    lanes = np.zeros(3 * 8 * packed.groups)
 
-    def white(whitener=identity, ball=ball, lengths=lanes):
-        passes.whitened_pass(packed, frequencies, iterate, scales, whitener, ball, True, lengths)
+    def white(whitener=identity, ball=ball, polar=lanes):
+        passes.whitened_pass(packed, frequencies, iterate, scales, whitener, ball, True, polar)
 
     def moments(centre=four, bound=weights):
         summary_passes.moment_pass(packed, frequencies, centre, bound)
@@ -445,9 +455,9 @@ def wrong_calls():
         "whitener: order": lambda: white(whitener=np.asfortranarray(np.arange(9.0).reshape(3, 3))),
         "ball: size": lambda: white(ball=EllipsoidBound(np.ones(2), 1.0)),
         "ball: other bound": lambda: white(ball=bound),
-        "lengths: none": lambda: white(lengths=np.zeros(0)),
-        "lengths: size": lambda: white(lengths=lanes[:-8]),
-        "lengths: type": lambda: white(lengths=lanes.astype(np.float32)),
+        "polar: none": lambda: white(polar=np.zeros(0)),
+        "polar: size": lambda: white(polar=lanes[:-8]),
+        "polar: type": lambda: white(polar=lanes.astype(np.float32)),
         "centre: size": lambda: moments(centre=np.zeros(3)),
         "moments: weights": lambda: moments(bound=EllipsoidBound(np.ones(3), 1.0)),
         "start: negative": lambda: sealed(start=starts - 8),

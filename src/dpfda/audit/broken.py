@@ -130,7 +130,7 @@ def _clip_each_point() -> AbstractContextManager[Any]:
 def _lengths_of_points() -> Iterator[None]:
     """The histogram of lengths counts points: a curve of many points counts often."""
     right, packed_by_points = PackedCurves.pack, weakref.WeakKeyDictionary[PackedCurves, PackedCurves]()
-    lengths = PackedCurves.lengths
+    polar = PackedCurves.polar
 
     def pack(u: Floats, y: Floats, offsets: Any, design: Floats, basis: Any, **options: Any) -> PackedCurves:
         packed, counts = right(u, y, offsets, design, basis, **options), np.diff(offsets)
@@ -139,9 +139,9 @@ def _lengths_of_points() -> Iterator[None]:
         return packed
 
     def wrong(self: PackedCurves, iterate: Floats, whitener: Floats) -> Floats:
-        return lengths(packed_by_points[self], iterate, whitener)
+        return polar(packed_by_points[self], iterate, whitener)
 
-    with patch.object(PackedCurves, "pack", pack), patch.object(PackedCurves, "lengths", wrong):
+    with patch.object(PackedCurves, "pack", pack), patch.object(PackedCurves, "polar", wrong):
         yield
 
 

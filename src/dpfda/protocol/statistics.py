@@ -28,6 +28,7 @@ MOST_BINS, MOST_RADII = 1024, 100_000
 LEAST_RADIUS, MOST_RADIUS = 1e-9, 1e6  # of a query's ball: y is of order 1, and no entry of a query is larger
 SHORTEST_OCTAVE, LONGEST_OCTAVE = -6, 14  # lengths of gradients are counted in octaves between 2^-6 and 2^14
 LENGTH_CELLS = LONGEST_OCTAVE - SHORTEST_OCTAVE + 2  # and one for all that are shorter, one for all that are longer
+MOST_SIGNS = 2  # coordinates whose signs a histogram of lengths may tell: the first, the second
 COVARIATE_CELLS = 18  # of a covariate's histogram: at each bound, and 16 bins between
 LARGEST_COVARIATE, PRODUCT_WEIGHT, MOMENT_REACH = 3.0, 2.5, 1.4  # in units in which covariates have size 1
 LEAST_SCALE = 1e-9  # of a covariate's units in a query
@@ -178,16 +179,23 @@ class _OfGradients(Statistic):
 @register
 @dataclass(frozen=True)
 class LengthHistogram(_OfGradients):
-    """In which octave the length of each curve's gradient lies, in the query's coordinates."""
+    """In which octave the length of each curve's gradient lies, in the query's coordinates, and on which side.
+
+    Of each octave there are 2^signs cells: by the sign of the first coordinate, and of the second.
+    """
 
     kind: ClassVar[str] = "length-histogram"
+    signs: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "signs", Whole(0, MOST_SIGNS).check("signs", self.signs))
 
     def width(self, dimensions: Dimensions) -> int:
-        return LENGTH_CELLS
+        return LENGTH_CELLS << self.signs
 
     def bound(self, dimensions: Dimensions) -> HistogramBound:
         """A curve counts once."""
-        return HistogramBound(LENGTH_CELLS)
+        return HistogramBound(self.width(dimensions))
 
 
 @register

@@ -164,10 +164,11 @@ def centred_shares(curves: PreparedCurves, threshold: float) -> Floats:
 
 @measures(LengthHistogram)
 def length_histogram(statistic: LengthHistogram, measurement: Measurement) -> BoundedSum:
-    """How long the gradients are in the query's coordinates, by octaves."""
+    """How long the gradients are in the query's coordinates, by octaves, and on which side they lie."""
     question = measurement.question
     bound = statistic.bound(question.dimensions)
-    return bound.total(measurement.words(LengthCounts(question.iterate, question.whitener, bound)), measurement.n)
+    request = LengthCounts(question.iterate, question.whitener, bound, statistic.signs)
+    return bound.total(measurement.words(request), measurement.n)
 
 
 @measures(ClippedGradient)

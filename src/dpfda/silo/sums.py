@@ -25,7 +25,7 @@ from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.cones import CompanionBound, HistogramBound, HistogramsBound, free_weight
 from dpfda.privacy.exact import Grid, no_words
 from dpfda.protocol.scaling import Scaling
-from dpfda.protocol.statistics import LENGTH_CELLS, LONGEST_OCTAVE, SHORTEST_OCTAVE
+from dpfda.protocol.statistics import LENGTH_CELLS, LONGEST_OCTAVE, MOST_SIGNS, SHORTEST_OCTAVE
 from dpfda.silo.kernels.packed import PackedCurves
 from dpfda.silo.prepared import PreparedCurves
 
@@ -93,14 +93,21 @@ class TruncatedGradientSum:
 
 @dataclass(frozen=True, eq=False)
 class LengthCounts:
-    """In which octave the length of each gradient lies, in coordinates of a public matrix; empty curves have length 0."""
+    """In which octave the length of each gradient lies, in coordinates of a public matrix; empty curves have length 0.
+
+    With `signs` each octave has a cell for each sign of the first coordinate, or of the first two: those below zero come
+    after the others.
+    """
 
     iterate: Floats
     whitener: Floats
     bound: HistogramBound
+    signs: int = 0
 
     def __post_init__(self) -> None:
-        _refuse_unless(self.bound.bins == LENGTH_CELLS, "lengths have a cell for each octave")
+        signs = _validate.integer("signs", self.signs, minimum=0)
+        _refuse_unless(signs <= MOST_SIGNS, f"signs are those of {MOST_SIGNS} coordinates at most")
+        _refuse_unless(self.bound.bins == LENGTH_CELLS << self.signs, "lengths have a cell for each octave and sign")
         _refuse_unless(self.whitener.shape == (self.iterate.size,) * 2, "the whitener must be square")
 
     @property
@@ -108,7 +115,11 @@ class LengthCounts:
         return self.bound.width
 
     def packed_words(self, curves: PackedCurves) -> Words:
-        return self.bound.words(find_octaves(curves.lengths(self.iterate, self.whitener)))
+        lengths, *coordinates = curves.polar(self.iterate, self.whitener)
+        places = find_octaves(lengths)
+        for sign in range(self.signs):
+            places = places + (LENGTH_CELLS << sign) * (coordinates[sign] < 0)
+        return self.bound.words(places)
 
 
 @dataclass(frozen=True, eq=False)

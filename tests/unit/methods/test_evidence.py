@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from adaptive_pieces import definite
 
 from dpfda.basis.basis import make_basis
+from dpfda.methods.adaptive.asymmetry import Bias
 from dpfda.methods.adaptive.covariates import assume_no_covariates
 from dpfda.methods.adaptive.design import fit_design
-from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos
+from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos, spread_bias
 from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.shape import Coordinates
 
@@ -20,10 +23,15 @@ SURE = np.zeros(SIZE), np.zeros((SIZE, SIZE))
 SHARES = np.eye(SIZE) / 2
 
 
+def bias(size, mean=(0.0, 0.0)):
+    """Of a size, along two coordinates half of it each."""
+    return Bias(np.asarray(mean), np.full(2, size / 2), size)
+
+
 def ask(iterate, kept=1.0, excess=0.0, seed=0):
     rng = np.random.default_rng(seed)
     coordinates = Coordinates.of(np.eye(1), definite(rng, SIZE), np.eye(SIZE))
-    return Asked(iterate, coordinates, 1.0, kept * np.eye(SIZE), excess, 2 * excess)
+    return Asked(iterate, coordinates, 1.0, kept * np.eye(SIZE), bias(excess), bias(2 * excess))
 
 
 def answer(number, asked, truth, sd=1e-3, kept=1.0):
@@ -37,7 +45,7 @@ def test_answers_without_error_give_back_b_theta(kept) -> None:
     truth = np.array([0.2, -0.1, 0.05, 0.3])
     asked = [ask(np.zeros(SIZE), kept), ask(np.array([0.1, 0.0, 0.1, 0.0]), kept, seed=1)]
     answers = [answer(k, each, truth, kept=kept) for k, each in enumerate(asked)]
-    found = measure_silo(asked, answers, INFORMATION, np.zeros((SIZE, SIZE)), SURE, SHARES, 1.0)
+    found = measure_silo(asked, answers, INFORMATION, np.zeros((SIZE, SIZE)), SURE, SHARES)
     np.testing.assert_allclose(found.value, INFORMATION.matrix @ truth, atol=1e-9)
 
 
@@ -48,7 +56,7 @@ def test_rounds_count_by_their_noise_and_noise_adds_up_as_in_the_textbook() -> N
     sure = INFORMATION.__class__(
         INFORMATION.matrix, INFORMATION.degrees, np.zeros_like(INFORMATION.errors), INFORMATION.law, 1.0
     )
-    found = measure_silo(asked, answers, sure, np.zeros((SIZE, SIZE)), SURE, SHARES, 0.0)
+    found = measure_silo(asked, answers, sure, np.zeros((SIZE, SIZE)), SURE, SHARES)
     covariances = [
         each.noise_sd**2 * asked[each.round].coordinates.inverse @ asked[each.round].coordinates.inverse.T
         for each in answers
@@ -65,7 +73,7 @@ def test_a_bias_that_rounds_share_does_not_average_out() -> None:
     asked = [ask(np.zeros(SIZE), excess=0.1) for _ in range(4)]
     one, four = (
         measure_silo(asked, [answer(k, asked[k], np.zeros(SIZE), 0.5) for k in range(rounds)], INFORMATION,
-                     np.zeros((SIZE, SIZE)), SURE, SHARES, 1.0)
+                     np.zeros((SIZE, SIZE)), SURE, SHARES)
         for rounds in (1, 4)
     )  # fmt: skip
     assert np.trace(four.noise) == pytest.approx(np.trace(one.noise) / 4, rel=0.05)
@@ -74,8 +82,22 @@ def test_a_bias_that_rounds_share_does_not_average_out() -> None:
 
 def test_a_band_believes_in_more_bias() -> None:
     asked = [ask(np.zeros(SIZE), excess=0.1)]
-    given = asked, [answer(0, asked[0], np.zeros(SIZE))], INFORMATION, np.zeros((SIZE, SIZE)), SURE, SHARES, 1.0
+    given = asked, [answer(0, asked[0], np.zeros(SIZE))], INFORMATION, np.zeros((SIZE, SIZE)), SURE, SHARES
     assert np.trace(measure_silo(*given, for_band=True).bias) == pytest.approx(4 * np.trace(measure_silo(*given).bias))
+
+
+def test_a_bias_that_is_known_is_taken_off() -> None:
+    """What clipping took along two coordinates, and what usually goes with it in the others."""
+    truth, pull = np.array([0.2, -0.1, 0.05, 0.3]), (0.03, -0.02)
+    asked = ask(np.zeros(SIZE), excess=1e-6)
+    asked = replace(asked, bias=replace(asked.bias, mean=np.array(pull)))
+    taken, _ = asked.bias.root(spread_bias(asked.coordinates, SHARES))
+    np.testing.assert_allclose(taken[:2], pull)
+    whole = answer(0, asked, truth)
+    found = measure_silo(
+        [asked], [replace(whole, value=whole.value - taken)], INFORMATION, np.zeros((SIZE, SIZE)), SURE, SHARES
+    )
+    np.testing.assert_allclose(found.value, INFORMATION.matrix @ truth, atol=1e-9)
 
 
 def test_one_silo_is_generalised_least_squares() -> None:

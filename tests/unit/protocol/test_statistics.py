@@ -41,6 +41,18 @@ def test_a_gradient_is_asked_for_in_coordinates_and_within_a_radius() -> None:
     assert ClippedGradient().width(MEAN) == 4 + 10 + LENGTH_CELLS
 
 
+@pytest.mark.parametrize(("signs", "cells"), [(0, LENGTH_CELLS), (1, 2 * LENGTH_CELLS), (2, 4 * LENGTH_CELLS)])
+def test_a_histogram_of_lengths_has_a_cell_for_each_octave_and_sign(signs, cells) -> None:
+    statistic = LengthHistogram(signs)
+    assert statistic.width(MEAN) == statistic.bound(MEAN).bins == cells
+
+
+@pytest.mark.parametrize("signs", [-1, 3, 1.0, True, "1", None])
+def test_signs_are_those_of_two_coordinates_at_most(signs) -> None:
+    with pytest.raises(InvalidInput, match="signs"):
+        LengthHistogram(signs)
+
+
 @pytest.mark.parametrize("radius", [1e-9, 1.0, 1e6])
 def test_a_radius_within_its_range_is_let_pass(radius) -> None:
     ClippedGradient().check_arrays({"radius": np.array([radius])})

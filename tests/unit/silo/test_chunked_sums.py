@@ -40,6 +40,7 @@ def requests():
     return [
         TruncatedGradientSum(iterate, EntrywiseBound(np.full(SIZE, 0.2))),
         LengthCounts(iterate, whitener, HistogramBound(LENGTH_CELLS)),
+        LengthCounts(iterate, whitener, HistogramBound(4 * LENGTH_CELLS), signs=2),
         ClippedGradientSum(iterate, whitener, CompanionBound(SIZE, 1.5, LENGTH_CELLS)),
         RowSum(partial(shares_at, low=-1.0, high=0.2), EntrywiseBound(np.full(2, 0.5))),
         RowSum(partial(weighted_products, intercept=True, **UNITS), CovariateMoments().bound(Dimensions(2, BASIS))),

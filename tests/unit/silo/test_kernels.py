@@ -95,6 +95,24 @@ def test_clipped_pass(case, basis):
     assert histogram.tolist() == np.bincount(oracle.octaves(lengths), minlength=LENGTH_CELLS).tolist()
 
 
+@pytest.mark.parametrize("signs", [1, 2])
+def test_lengths_are_counted_by_the_signs_of_the_first_coordinates(case, basis, signs):
+    curves, packed, iterate, rng = case
+    whitener = rng.normal(size=(iterate.size, iterate.size))
+    rows = oracle.gradients(curves, basis, iterate) @ whitener.T
+    second = min(1, iterate.size - 1)
+    polar = np.stack([np.linalg.norm(rows, axis=1), rows[:, 0], rows[:, second]])
+    found = packed.polar(iterate, whitener)
+    order, own = (np.lexsort(each.round(9)) for each in (polar, found))
+    np.testing.assert_allclose(found[:, own], polar[:, order], rtol=1e-12, atol=1e-12)
+    quadrant = (rows[:, 0] < 0) + 2 * (rows[:, second] < 0) * (signs == 2)
+    cells = oracle.octaves(polar[0]) + LENGTH_CELLS * quadrant
+    assert (
+        packed.octaves(iterate, whitener, signs).tolist()
+        == np.bincount(cells, minlength=LENGTH_CELLS << signs).tolist()
+    )
+
+
 def test_moment_sum(case, basis):
     curves, packed, _, rng = case
     width = basis.moment_count

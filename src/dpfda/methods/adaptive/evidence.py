@@ -7,6 +7,7 @@ at most E(L - C)+ long, and a part of that in fact; it points mostly along the l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.asymmetry import Bias
 from dpfda.methods.adaptive.information import Information
 from dpfda.methods.adaptive.matrices import inverse
 from dpfda.methods.adaptive.posterior import Data
@@ -28,8 +30,8 @@ class Asked:
     coordinates: Coordinates
     radius: float
     jacobian: Floats
-    excess: float  # E(L - C)+ that the choice believes in
-    band_excess: float  # ... and that a band believes in
+    bias: Bias  # of clipping, as the choice believes in it
+    band_bias: Bias  # ... and as a band does
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,6 @@ def measure_silo(
     sampling: Floats,
     open_now: tuple[Floats, Floats],
     shares: Floats,
-    bias_factor: float,
     *,
     for_band: bool = False,
 ) -> Measured:
@@ -76,16 +77,16 @@ def measure_silo(
     size, asks = len(information.matrix), [asked[answer.round] for answer in answers]
     noise_sds = np.array([answer.noise_sd for answer in answers])[:, None, None]
     iterates = np.array([ask.iterate for ask in asks])
-    excesses = bias_factor * np.array([ask.band_excess if for_band else ask.excess for ask in asks])
     backs = _undo_clipping(asks)
-    spreads = backs @ _bias_roots(asks, shares) * excesses[:, None, None]
+    pulls, bias_roots = _place_biases(asks, shares, for_band=for_band)
+    spreads = backs @ bias_roots
     apart = mean - iterates
     doubts = np.array([information.doubt(covariance + np.outer(each, each)) for each in apart])
     totals = noise_sds**2 * (backs @ backs.swapaxes(1, 2)) + doubts + spreads @ spreads.swapaxes(1, 2)
     traces = np.trace(totals, axis1=1, axis2=2)[:, None, None]
     weights = inverse(totals + constants.LEAST_NOISE * traces / size * np.eye(size))
     gains = inverse(weights.sum(axis=0)) @ weights
-    values = (backs @ np.array([answer.value for answer in answers])[:, :, None])[:, :, 0]
+    values = (backs @ (np.array([answer.value for answer in answers]) + pulls)[:, :, None])[:, :, 0]
     value = (gains @ (values + iterates @ information.matrix.T)[:, :, None]).sum(axis=0)[:, 0]
     carried, roots = gains @ backs, gains @ spreads
     noise = (noise_sds**2 * (carried @ carried.swapaxes(1, 2))).sum(axis=0)
@@ -103,10 +104,17 @@ def _undo_clipping(asks: Sequence[Asked]) -> Floats:
     return np.asarray(np.array([ask.coordinates.inverse for ask in asks]) @ inverses)
 
 
-def _bias_roots(asks: Sequence[Asked], shares: Floats) -> Floats:
-    """How the bias is spread over directions, of trace 1 in the coordinates; `shares` are variances of centred gradients."""
-    roots = np.array([ask.coordinates.whitener for ask in asks]) @ shares
-    return np.asarray(roots / np.sqrt((roots**2).sum(axis=(1, 2), keepdims=True)))
+def _place_biases(asks: Sequence[Asked], shares: Floats, *, for_band: bool) -> tuple[Floats, Floats]:
+    """Mean and root of the covariance of each round's bias, in its coordinates; `shares` as in `spread_bias`."""
+    found = [(ask.band_bias if for_band else ask.bias).root(spread_bias(ask.coordinates, shares)) for ask in asks]
+    means, roots = zip(*found, strict=True)
+    return np.array(means), np.array(roots)
+
+
+def spread_bias(coordinates: Coordinates, shares: Floats) -> Floats:
+    """How the bias is spread over the coordinates: a root of trace 1; `shares` is a root for centred gradients."""
+    root = coordinates.whitener @ shares
+    return np.asarray(root / math.sqrt(float((root**2).sum())))
 
 
 def pool_silos(

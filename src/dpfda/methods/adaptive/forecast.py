@@ -14,14 +14,23 @@ from functools import lru_cache
 import numpy as np
 
 from dpfda._blas import one_blas_thread
-from dpfda._typing import Floats
+from dpfda._typing import Floats, Integers
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds, uniform_moments
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.asymmetry import Asymmetry, Sides
 from dpfda.methods.adaptive.covariate_units import Units
 from dpfda.methods.adaptive.covariates import CovariateLaw, assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import Design, fit_design
-from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, measure_silo, pool_silos, weigh_measurements
+from dpfda.methods.adaptive.evidence import (
+    Answer,
+    Asked,
+    Measured,
+    measure_silo,
+    pool_silos,
+    spread_bias,
+    weigh_measurements,
+)
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, first_weights
 from dpfda.methods.adaptive.level import Level
@@ -101,8 +110,7 @@ class _Release:
     gradients: Floats
     coordinates: Coordinates
     whitened: Floats  # their second moments
-    bias_root: Floats
-    asymmetry: float
+    asymmetry: Asymmetry
 
     def clip(self, radius: float) -> Floats:
         """What clipping leaves of a mean of zero."""
@@ -221,10 +229,11 @@ class _Setting:
         dims = float(1 / (whitened**2).sum())
         gradients, at_bounds = self.draw_gradients() @ coordinates.whitener.T, self._find_at_bounds(coordinates)
         law = LengthLaw.start(first_weights(at_bounds), self.n, 2.0**LONGEST_OCTAVE)
-        parts = column_parts(self.law)
-        asymmetry, root = find_asymmetry(self.plan, parts), find_bias_root(self.law, parts, size)
-        release = _Release(gradients, coordinates, whitened, root, asymmetry)
-        law = law.observe(_count_octaves(gradients), math.sqrt(2) / self.precision(LengthHistogram))
+        cells = _find_octaves(gradients)
+        law = law.observe(_count(cells), math.sqrt(2) / self.precision(LengthHistogram))
+        seen = (law, self._see_sides(gradients, cells))
+        asymmetry = find_asymmetry(self.plan, self.law, coordinates, whitened, seen, math.inf)
+        release = _Release(gradients, coordinates, whitened, asymmetry)
         radius = choose_radius(law, last, self.n, weights, dims, asymmetry)
         radius = spare_two_valued(radius, at_bounds, law.longest)
         return self.estimate(truth, mixtures, release, law, radius)
@@ -236,8 +245,9 @@ class _Setting:
         coordinates, covariance = release.coordinates, model_covariance(self.information, self.spread)
         kept = law.attenuation(np.array([radius]))
         jacobian = float(kept.kept[0]) * np.eye(len(release.whitened)) - float(kept.clipped[0]) * release.whitened
-        excess = float(law.excess(np.array([radius]), constants.SURE)[0])
-        asked = (Asked(truth, coordinates, radius, jacobian, excess, excess),)  # rounds are near the truth at the end
+        bias = release.asymmetry.find_biases(np.array([radius]), constants.SURE)[0]
+        asked = (Asked(truth, coordinates, radius, jacobian, bias, bias),)  # rounds are near the truth at the end
+        root = find_bias_root(self.law, column_parts(self.law), self.plan.basis.size)
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
         measured: dict[str, Measured] = {}
         posterior, open_now = None, (truth, np.zeros((len(truth), len(truth))))
@@ -246,16 +256,15 @@ class _Setting:
             for silo in self.plan.silos:
                 own = _precision(self.plan, silo.name, ClippedGradient, slice(None))
                 noise = 2 * radius / own * (1 + (1 - share) * constants.EARLY_ROUNDS)
-                fit = measure_silo(
-                    asked, (Answer(0, value, noise),), self.information, covariance / silo.n, open_now,
-                    release.bias_root, release.asymmetry,
-                )  # fmt: skip
+                answers, covariances = (Answer(0, value, noise),), covariance / silo.n
+                fit = measure_silo(asked, answers, self.information, covariances, open_now, root)
                 measured[silo.name] = replace(fit, value=self.information.matrix @ truth)
             data, _ = pool_silos(measured, dict.fromkeys(measured, self.information))
             posterior = fit_posterior(data, np.zeros_like(truth), mixtures)
             open_now = (truth, posterior.covariance)
         assert posterior is not None
-        taken = coordinates.inverse @ np.linalg.solve(jacobian, release.clip(radius))
+        given_back = bias.root(spread_bias(coordinates, root))[0]
+        taken = coordinates.inverse @ np.linalg.solve(jacobian, release.clip(radius) + given_back)
         return _Found.of(posterior, measured, self.information.matrix, taken)
 
     def draw_gradients(self) -> Floats:
@@ -292,6 +301,17 @@ class _Setting:
             return AtBounds(float(LONGEST_OCTAVE), 0.0)
         level = self.information.gram()[:, 0]
         return AtBounds(find_octave_at_bounds(coordinates.whitener, level, outcome.away), 1.0)
+
+    def _see_sides(self, gradients: Floats, cells: Integers) -> Sides | None:
+        """The sides that the last histogram would show."""
+        last = [each for each in self.plan.rounds[-2].statistics if isinstance(each, LengthHistogram)]
+        signs = min(last[0].signs, gradients.shape[1])
+        if not signs:
+            return None
+        sd = math.sqrt(2 << signs) / self.precision(LengthHistogram, slice(-2, -1))
+        excess = np.stack([_count(cells, np.sign(gradients[:, k])) for k in range(signs)])
+        excess[:, 0] = 0.0
+        return Sides(excess, sd, self.n)
 
     def size_of(self, moments: Floats) -> float:
         """Expected squared L2 length, in the user's units, of a deviation of the standardised coefficients."""
@@ -359,11 +379,15 @@ def _draw_points(rng: np.random.Generator, shape: tuple[int, int], density: Func
     return np.asarray(np.interp(uniform, below / below[-1], grid))
 
 
-def _count_octaves(gradients: Floats) -> Floats:
-    """The histogram of lengths of these gradients, as shares."""
+def _find_octaves(gradients: Floats) -> Integers:
+    """In which cell of a histogram of lengths each gradient is."""
     octaves = np.log2(np.maximum(np.sqrt((gradients**2).sum(axis=1)), constants.LEAST_LENGTH))
-    cells = np.clip(np.floor(octaves).astype(np.int64) - SHORTEST_OCTAVE + 1, 0, LENGTH_CELLS - 1)
-    return np.asarray(np.bincount(cells, minlength=LENGTH_CELLS) / len(gradients))
+    return np.asarray(np.clip(np.floor(octaves).astype(np.int64) - SHORTEST_OCTAVE + 1, 0, LENGTH_CELLS - 1))
+
+
+def _count(cells: Integers, worth: Floats | None = None) -> Floats:
+    """Shares of the cells; each gradient is worth 1, or as said."""
+    return np.asarray(np.bincount(cells, worth, minlength=LENGTH_CELLS) / len(cells))
 
 
 @lru_cache(maxsize=1)

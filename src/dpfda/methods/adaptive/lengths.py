@@ -241,6 +241,11 @@ class LengthLaw:
         weights = np.exp(self.log_weights - self.log_weights.max())
         return np.asarray(weights / weights.sum())
 
+    @property
+    def second(self) -> Floats:
+        """The octave of each law's second group; -inf if there is none."""
+        return list_laws().second[self.laws]
+
     def all_weights(self) -> Floats:
         """Weights of all laws of the grid."""
         weights = np.zeros(len(list_laws().median))
@@ -260,14 +265,20 @@ class LengthLaw:
 
     def excess(self, radii: Floats, sure: float) -> Floats:
         """E(L - C)+ for each radius C: root mean square over those laws, `sure` of the weight, where it is least."""
-        weights, densities, points = self._densities()
+        return np.sqrt(take_least(self.excess_by_law(radii) ** 2, self.weights, sure))
+
+    def excess_by_law(self, radii: Floats) -> Floats:
+        """E(L - C)+ under each law and for each radius C, what is not known of a law's masses included."""
+        _, densities, points = self._densities()
         beyond = np.maximum(points[:, None] - radii, 0.0)
         squares = (beyond**2).reshape(LENGTH_CELLS, _SUB, -1).mean(axis=1)
-        excess = np.sqrt((densities @ beyond) ** 2 + self.variance @ squares)
-        order = excess.argsort(axis=0)
-        sorted_weights = weights[order]
-        part = np.clip(sure - (np.cumsum(sorted_weights, axis=0) - sorted_weights), 0.0, sorted_weights)
-        return np.asarray(np.sqrt((part * np.take_along_axis(excess, order, 0) ** 2).sum(axis=0) / sure))
+        return np.asarray(np.sqrt((densities @ beyond) ** 2 + self.variance @ squares))
+
+    def excess_by_octave(self, radii: Floats) -> Floats:
+        """E[(L - C)+ | octave], (laws, octaves, radii)."""
+        beyond = np.maximum(np.minimum(_POINTS, self.longest)[:, None] - radii, 0.0).reshape(LENGTH_CELLS, _SUB, -1)
+        within = self.cells / np.maximum(self._of_cells, constants.LEAST_CELL)[..., None]
+        return np.asarray(np.einsum("lcs,csr->lcr", within, beyond))
 
     def attenuation(self, radii: Floats) -> Attenuation:
         """What clipping at each radius leaves of the gradients."""
@@ -296,6 +307,15 @@ class Attenuation:
     full_square: float
     mean_full_square: float
     mean: float
+
+
+def take_least(values: Floats, weights: Floats, sure: float) -> Floats:
+    """The mean of values over those laws, `sure` of the weight, where they are least; radii are along the last axis."""
+    flat, weight = values.reshape(-1, values.shape[-1]), weights.ravel()
+    order = flat.argsort(axis=0)
+    sorted_weights = weight[order]
+    part = np.clip(sure - (np.cumsum(sorted_weights, axis=0) - sorted_weights), 0.0, sorted_weights)
+    return np.asarray((part * np.take_along_axis(flat, order, 0)).sum(axis=0) / sure)
 
 
 def free_counts(radius: float) -> Floats:

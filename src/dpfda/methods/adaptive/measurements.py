@@ -9,9 +9,12 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.asymmetry import Asymmetry, Sides
 from dpfda.methods.adaptive.covariates import CovariateLaw
-from dpfda.methods.adaptive.evidence import Measured, measure_silo
+from dpfda.methods.adaptive.evidence import Measured, measure_silo, spread_bias
+from dpfda.methods.adaptive.lengths import LengthLaw
 from dpfda.methods.adaptive.matrices import kron, power
+from dpfda.methods.adaptive.shape import Coordinates
 from dpfda.methods.adaptive.state import State
 from dpfda.protocol.plan import Plan
 
@@ -26,7 +29,6 @@ def measure_all(
     """Every silo's measurement of B theta; `own` is what is thought of each silo's coefficients, if not the same of all."""
     size = plan.basis.size
     parts = column_parts(state.law, for_band=for_band)
-    factor = find_asymmetry(plan, parts) * (constants.BAND_ASYMMETRY / constants.ASYMMETRY if for_band else 1.0)
     root = find_bias_root(state.law, parts, size)
     return {
         name: measure_silo(
@@ -36,17 +38,32 @@ def measure_all(
             state.covariance / plan.silo(name).n,
             state.open_now if own is None else own[name],
             root,
-            factor,
             for_band=for_band,
         )
         for name, answers in state.answers.items()
     }
 
 
-def find_asymmetry(plan: Plan, parts: Floats) -> float:
-    """How large the bias of clipping is taken to be, as a part of its bound; `parts` of it are along the columns."""
-    part = constants.SYMMETRIC if plan.assumptions.symmetric else constants.ASYMMETRY
-    return part * math.sqrt(min(float(parts.mean()), 1.0))
+def find_asymmetry(
+    plan: Plan,
+    columns: CovariateLaw,
+    coordinates: Coordinates,
+    pointing: Floats,
+    seen: tuple[LengthLaw, Sides | None],
+    reach: float,
+    *,
+    for_band: bool = False,
+) -> Asymmetry:
+    """What lengths and sides tell of the bias of clipping; `pointing` is how directions of gradients are distributed."""
+    parts = column_parts(columns, for_band=for_band)
+    directions = spread_bias(coordinates, find_bias_root(columns, parts, plan.basis.size))
+    known = slice(0, min(constants.SIDES, len(directions)))
+    shares, typical = (directions[known] ** 2).sum(axis=1), np.sqrt(np.diag(pointing)[known])
+    law, sides = seen
+    part = math.sqrt(min(float(parts.mean()), 1.0))
+    if plan.assumptions.symmetric:
+        return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC, reach)
+    return Asymmetry(law, sides, shares, typical, part, reach)
 
 
 def find_bias_root(law: CovariateLaw, parts: Floats, size: int) -> Floats:

@@ -146,7 +146,10 @@ def add_lengths(long: LongShares, by_silo: Mapping[str, Pooled], radius: float, 
     """From histograms of lengths: the share of gradients that are longer than the radius, about."""
     lowest = SHORTEST_OCTAVE - 1 + np.arange(LENGTH_CELLS)
     cells = (lowest >= round(math.log2(radius))) & (lowest < math.log2(longest))
-    return _add_cells(long, by_silo, cells, 1.0) if cells.any() else long
+    if not cells.any():
+        return long
+    sides = next(iter(by_silo.values())).values.size // LENGTH_CELLS
+    return _add_cells(long, by_silo, np.tile(cells, sides), 1.0)
 
 
 def add_counts(long: LongShares, by_silo: Mapping[str, Pooled], radius: float) -> LongShares:

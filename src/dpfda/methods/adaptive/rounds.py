@@ -12,6 +12,7 @@ import numpy as np
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.asymmetry import Asymmetry, Bias, Sides, split_signs
 from dpfda.methods.adaptive.covariates import CovariateLaw, fit_products
 from dpfda.methods.adaptive.evidence import Answer, Asked, pool_silos
 from dpfda.methods.adaptive.finish import finish
@@ -20,7 +21,7 @@ from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.judging import count_clipped, count_long, judge
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, carry_weights, first_weights, free_counts
 from dpfda.methods.adaptive.matrices import fit_two
-from dpfda.methods.adaptive.measurements import bias_shares, column_parts, find_asymmetry, measure_all
+from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, measure_all
 from dpfda.methods.adaptive.pooling import pool
 from dpfda.methods.adaptive.posterior import fit_posterior
 from dpfda.methods.adaptive.radius import choose_radius, find_octave_at_bounds, spare_two_valued, weigh_errors
@@ -154,15 +155,22 @@ def find_radius(plan: Plan, state: State, index: int, releases: Mapping[str, Rel
     weights = first_weights(asked.at_bounds)
     if state.carried is not None:
         weights = carry_weights(*state.carried, asked.at_bounds)
-    shares = histogram.values.copy()
-    shares[0] -= 1 - state.filled
-    law = LengthLaw.start(weights, histogram.n, asked.longest)
-    law = law.observe(shares / state.filled, float(histogram.sd[0]) / state.filled)
+    shares, sd, sides = split_signs(histogram, state.filled)
+    law = LengthLaw.start(weights, histogram.n, asked.longest).observe(shares, sd)
     precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
-    dims, asymmetry = effective_dims(state, asked.coordinates), find_asymmetry(plan, column_parts(state.law))
+    dims, asymmetry = effective_dims(state, asked.coordinates), see_asymmetry(plan, state, law, sides, for_band=False)
     radius = choose_radius(law, precision * state.filled, n, asked.weights, dims, asymmetry)
     radius = spare_two_valued(radius, asked.at_bounds, asked.longest)
-    return dataclasses.replace(state, lengths=law, question=dataclasses.replace(asked, radius=radius))
+    return dataclasses.replace(state, lengths=law, sides=sides, question=dataclasses.replace(asked, radius=radius))
+
+
+def see_asymmetry(plan: Plan, state: State, law: LengthLaw, sides: Sides | None, *, for_band: bool) -> Asymmetry:
+    """What the sides tell of the bias of clipping in the coordinates of the question."""
+    assert state.question is not None
+    coordinates = state.question.coordinates
+    pointing = direction_shares(state, coordinates)
+    reach = state.asked[-1].radius if state.asked else math.inf
+    return find_asymmetry(plan, state.law, coordinates, pointing, (law, sides), reach, for_band=for_band)
 
 
 def second_moments(state: State) -> Floats:
@@ -197,7 +205,8 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
     shares = direction_shares(state, asked.coordinates)
     kept, clipped = float(found.kept[0]), float(found.clipped[0])
     jacobian = kept * np.eye(len(shares)) - clipped * shares
-    asked_now = Asked(state.iterate, asked.coordinates, asked.radius, jacobian, 0.0, 0.0)
+    nothing = Bias(np.zeros(0), np.zeros(0), 0.0)
+    asked_now = Asked(state.iterate, asked.coordinates, asked.radius, jacobian, nothing, nothing)
     answers = dict(state.answers)
     place = plan.slice_of(index, ClippedGradient)
     assert place is not None
@@ -213,7 +222,7 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
         lengths=law,
         covariance=covariance,
         unit=unit,
-        asked=recall_excess(state, covariance, law, (*state.asked, asked_now)),
+        asked=recall_biases(plan, state, covariance, law, (*state.asked, asked_now)),
         answers=answers,
         carried=(law.all_weights(), -0.5 * math.log2(max(found.full_square, constants.LEAST_LENGTH_SQUARE))),
     )
@@ -222,16 +231,23 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
     return estimate(plan, state)
 
 
-def recall_excess(state: State, covariance: Floats, law: LengthLaw, asked: tuple[Asked, ...]) -> tuple[Asked, ...]:
+def recall_biases(
+    plan: Plan, state: State, covariance: Floats, law: LengthLaw, asked: tuple[Asked, ...]
+) -> tuple[Asked, ...]:
     """What clipping took in every round so far, under the newest law of lengths."""
     latest = asked[-1].coordinates.whitener
     now = math.sqrt(float(np.trace(latest @ covariance @ latest.T)))
     whiteners = [each.coordinates.whitener for each in asked]
     longer = np.array([now / math.sqrt(float(np.trace(each @ covariance @ each.T))) for each in whiteners])
     radii = np.array([each.radius for each in asked]) * longer
-    excess, band = (state.filled * law.excess(radii, sure) / longer for sure in (constants.SURE, constants.BAND_SURE))
+    biases = see_asymmetry(plan, state, law, state.sides, for_band=False).find_biases(radii, constants.SURE)
+    bands = see_asymmetry(plan, state, law, state.sides, for_band=True).find_biases(
+        radii, constants.BAND_SURE, constants.BAND_ASYMMETRY
+    )
+    units = longer / state.filled
     return tuple(
-        dataclasses.replace(each, excess=float(excess[k]), band_excess=float(band[k])) for k, each in enumerate(asked)
+        dataclasses.replace(each, bias=biases[k].divided(units[k]), band_bias=bands[k].divided(units[k]))
+        for k, each in enumerate(asked)
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
+from dpfda.methods.adaptive.asymmetry import Sides
 from dpfda.methods.adaptive.covariates import CovariateLaw
 from dpfda.methods.adaptive.design import Design
 from dpfda.methods.adaptive.evidence import Answer, Asked, Measured
@@ -15,6 +16,7 @@ from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw
 from dpfda.methods.adaptive.level import Level
 from dpfda.methods.adaptive.odd_sites import FirstTraits, LongShares, Oddness
 from dpfda.methods.adaptive.posterior import Posterior
+from dpfda.methods.adaptive.radius import Weights
 from dpfda.methods.adaptive.shape import Coordinates
 
 
@@ -23,7 +25,7 @@ class Question:
     """The coordinates of a gradient round, and what is known of lengths in them."""
 
     coordinates: Coordinates
-    weights: tuple[float, float, float]  # of noise, bias and sampling in the risk
+    weights: Weights
     at_bounds: AtBounds
     longest: float
     radius: float | None = None
@@ -61,6 +63,7 @@ class State:
     open_now: tuple[Floats, Floats]  # mean and covariance of what is thought of the coefficients
     question: Question | None = None
     lengths: LengthLaw | None = None
+    sides: Sides | None = None  # on which long gradients lie in the coordinates of the question
     carried: tuple[Floats, float] | None = None  # weights of the laws, and octaves by which lengths fell
     asked: tuple[Asked, ...] = ()
     answers: Mapping[str, tuple[Answer, ...]] = field(default_factory=dict)

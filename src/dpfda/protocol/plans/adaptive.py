@@ -38,7 +38,12 @@ MOMENTS_NEEDED, MIN_MOMENTS_SHARE, MAX_MOMENTS_SHARE = 300, 0.01, 0.2
 MAX_MOMENTS_SHARE_WITH_COVARIATES = 0.06  # their products need budget, too
 UNITS_NEEDED, MIN_UNITS_SHARE, MAX_UNITS_SHARE = 60, 0.005, 0.04  # needed times the root of the number of columns
 PRODUCTS_NEEDED, MIN_PRODUCTS_SHARE, MAX_PRODUCTS_SHARE = 200, 0.02, 0.06  # needed times the number of columns
-LENGTH_SHARES = (0.02, 0.02, 0.05)  # of the histograms of lengths
+LENGTH_SHARES = (
+    0.02,
+    0.045,
+    0.08,
+)  # of the histograms of lengths; the second sees far groups better than the last, by signs
+LENGTH_SIGNS = (0, 0, 2)  # of how many coordinates each of them tells the signs
 GRADIENT_SHARES = (0.08, 0.20)  # of all gradient rounds but the last, which gets the rest
 
 # The number of basis functions.
@@ -95,7 +100,8 @@ def _rounds(precision: float, columns: int, *, has_moments: bool, has_intercept:
         first.append(CovariateHistograms(has_intercept))
         lengths.append(CovariateMoments(has_intercept))
     rounds = [Round(tuple(first))]
-    for _ in LENGTH_SHARES:
+    for signs in LENGTH_SIGNS:
+        lengths[0] = LengthHistogram(signs)
         rounds += [Round(tuple(lengths)), Round((ClippedGradient(),))]
         lengths = [LengthHistogram()]
     return rounds

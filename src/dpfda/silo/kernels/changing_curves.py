@@ -66,13 +66,13 @@ class ChangingCurves:
         return truncated_changing_pass(self.store, self._design, self._frequencies, self._nodes, question, bound)
 
     def clipped_words(
-        self, question: Question, whitener: Floats, ball: EllipsoidBound, outer_products: bool, lengths: Floats
+        self, question: Question, whitener: Floats, ball: EllipsoidBound, outer_products: bool, polar: Floats
     ) -> tuple[Integers, Integers]:
-        """Words of whitened gradients within the ball and of outer products if asked for; `lengths` takes every lane's."""
+        """Words of whitened gradients in the ball, of outer products if asked for; `polar` as in `passes.whitened_pass`."""
         from dpfda.silo.kernels.changing_passes import whitened_changing_pass
 
         passed = self.store, self._design, self._frequencies, self._nodes
-        return whitened_changing_pass(*passed, question, whitener, ball, outer_products, lengths)
+        return whitened_changing_pass(*passed, question, whitener, ball, outer_products, polar)
 
     def ask(self, iterate: Floats, slopes: Floats, scales: Floats, mixture: Floats) -> Question:
         """The public numbers of a pass, from the iterate in the basis's own functions and as kernels take it."""

@@ -118,11 +118,11 @@ def whitened_changing_pass(
     whitener: Floats,
     ball: EllipsoidBound,
     outer_products: bool,
-    lengths: Floats,
+    polar: Floats,
 ) -> tuple[Words, Words]:
     """`passes.whitened_pass` of curves whose design changes."""
     width, waves = _check_changing(packed, design, frequencies, nodes, question)
-    targets = check_targets(packed, width, whitener, ball, outer_products, lengths)
+    targets = check_targets(packed, width, whitener, ball, outer_products, polar)
     _whitened_changing_pass(
         packed.arrays,
         design.arrays,
@@ -134,7 +134,7 @@ def whitened_changing_pass(
         whitener,
         targets.ball,
         targets.outer,
-        lengths,
+        polar,
     )
     return targets.words
 
@@ -204,9 +204,9 @@ def _whitened_changing_pass(
     whitener: Floats,
     ball: Ball,
     outer: Outer,
-    lengths: Floats,
+    polar: Floats,
 ) -> None:
-    """The sums and lengths of `passes.whitened_pass`."""
+    """The sums of `passes.whitened_pass`."""
     additions = 0
     for block in range(0, last, BLOCK):
         groups = min(BLOCK, last - block)
@@ -214,7 +214,7 @@ def _whitened_changing_pass(
             room.gradients[:] = 0.0
         for i in range(groups):
             _put_group(packed, design, block + i, rate, harmonics, sines, question, room, bench, 8 * i, 8 * BLOCK)
-        add_block(block, groups, room, whitener, ball, outer, lengths)
+        add_block(block, groups, room, whitener, ball, outer, polar)
         additions += BLOCK
         if additions == MOST_ADDITIONS or block + BLOCK >= last:
             collect_all(room, additions, ball, outer)

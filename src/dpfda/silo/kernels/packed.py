@@ -26,6 +26,7 @@ from dpfda.curves.curves import find_changes
 from dpfda.privacy.clipping import EllipsoidBound, EntrywiseBound
 from dpfda.privacy.exact import no_words
 from dpfda.silo.kernels.frequencies import Frequencies
+from dpfda.silo.kernels.room import POLAR
 
 if TYPE_CHECKING:
     from dpfda.basis.basis import Basis
@@ -137,8 +138,12 @@ class PackedCurves:
             return words
         return words + self._changing.truncated_words(self._changing.ask(iterate, slopes, scales, mixture), bound)
 
-    def lengths(self, iterate: Floats, whitener: Floats) -> Floats:
-        """||whitener @ gradient_i|| of every curve, in no particular order; infinite for one that is not finite."""
+    def polar(self, iterate: Floats, whitener: Floats) -> Floats:
+        """||whitener @ gradient_i||, its first and its second coordinate: a row each, a column for every curve.
+
+        Columns are in no particular order. The length is infinite for a curve that is not finite. Where there is one
+        coordinate only, it is also the second.
+        """
         ball = EllipsoidBound(np.ones(self._store.columns * self._basis.size), 1.0)
         return self._whitened(iterate, whitener, ball, False)[2]
 
@@ -146,13 +151,14 @@ class PackedCurves:
         self, iterate: Floats, whitener: Floats, ball: EllipsoidBound
     ) -> tuple[Integers, Integers, Floats]:
         """Words of whitener @ gradient_i within the ball and of outer products in units of its radius; and the lengths."""
-        return self._whitened(iterate, whitener, ball, True)
+        total, outer, polar = self._whitened(iterate, whitener, ball, True)
+        return total, outer, polar[0]
 
     def _of_curves(self, lanes: list[Floats]) -> Floats:
-        """The entries of lanes that hold curves, and a zero for every curve without points."""
+        """The columns of lanes that hold curves, and zeros for every curve without points."""
         fills = (np.arange(8) < store.arrays.fill[:, None] for store in self._stores)
-        found = [each.reshape(-1, 8)[inside] for each, inside in zip(lanes, fills, strict=True)]
-        return np.concatenate([*found, np.zeros(self._empty)])
+        found = [each.reshape(POLAR, -1, 8)[:, inside] for each, inside in zip(lanes, fills, strict=True)]
+        return np.concatenate([*found, np.zeros((POLAR, self._empty))], axis=1)
 
     def moment_words(self, centre: Floats, bound: EllipsoidBound) -> Integers:
         """The sum of each curve's means of the basis's moment features, minus `centre`.
@@ -211,7 +217,7 @@ class PackedCurves:
         from dpfda.silo.kernels import passes
 
         width = self._store.columns * self._basis.size
-        lanes = [np.zeros(8 * store.groups) for store in self._stores]
+        lanes = [np.zeros(POLAR * 8 * store.groups) for store in self._stores]
         slopes, scales, mixture = self._scaled(iterate)
         asked = np.array(whitener, dtype=np.float64).reshape(width, width), ball, outer_products
         total, outer = passes.whitened_pass(self._store, self._frequencies, slopes, scales, *asked, lanes[0], mixture)

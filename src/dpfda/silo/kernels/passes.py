@@ -42,7 +42,7 @@ from dpfda.silo.kernels.bounding import (
 from dpfda.silo.kernels.direct import direct_scores
 from dpfda.silo.kernels.frequencies import Frequencies
 from dpfda.silo.kernels.moments import gram_scores, moment_scores
-from dpfda.silo.kernels.room import ROOM, Room, room_for
+from dpfda.silo.kernels.room import POLAR, ROOM, Room, room_for
 from dpfda.silo.kernels.simd import fma, load, mul, splat, store
 from dpfda.silo.kernels.store import STORE, SealedStore, Store
 
@@ -98,12 +98,15 @@ def whitened_pass(
     whitener: Floats,
     ball: EllipsoidBound,
     outer_products: bool,
-    lengths: Floats,
+    polar: Floats,
     mixture: Floats = NO_MIXTURE,
 ) -> tuple[Words, Words]:
-    """Words of the whitened gradients in the ball, and of outer products if asked for; `lengths` takes every lane's."""
+    """Words of the whitened gradients in the ball, and of outer products if asked for.
+
+    `polar` takes the length of every lane, then every lane's first coordinate, then the second.
+    """
     width, wave = check_gradients(packed, frequencies, iterate, scales, mixture)
-    targets = check_targets(packed, width, whitener, ball, outer_products, lengths)
+    targets = check_targets(packed, width, whitener, ball, outer_products, polar)
     _whitened_pass(
         packed.arrays,
         0,
@@ -116,7 +119,7 @@ def whitened_pass(
         whitener,
         targets.ball,
         targets.outer,
-        lengths,
+        polar,
     )
     return targets.words
 
@@ -135,12 +138,12 @@ def check_targets(
     whitener: Floats,
     ball: EllipsoidBound,
     outer_products: bool,
-    lengths: Floats,
+    polar: Floats,
 ) -> Targets:
     """The targets of a pass over gradients of this width, if all that it is given belongs together."""
     require_array("whitener", whitener, DOUBLES, width, width)
     require(isinstance(ball, EllipsoidBound) and ball.width == width, "the ball is one of coefficients")
-    require_array("lengths", lengths, DOUBLES, 8 * packed.groups)
+    require_array("polar", polar, DOUBLES, POLAR * 8 * packed.groups)
     triangle = _unit_grid(width * (width + 1) // 2 if outer_products else 0)
     total, outer = no_words(width), no_words(triangle.bits.size)
     return Targets(
@@ -258,9 +261,9 @@ def _whitened_pass(
     whitener: Floats,
     ball: Ball,
     outer: Outer,
-    lengths: Floats,
+    polar: Floats,
 ) -> None:
-    """The sum of whitened gradients in a ball and, where asked for, of their outer products; the length of every lane.
+    """The sum of whitened gradients in a ball and, where asked for, of their outer products; where every lane's lies.
 
     Each sum comes with its grid and the words that it is added to. Without outer products their arrays are empty.
     """
@@ -274,7 +277,7 @@ def _whitened_pass(
             put_gradients(
                 packed.design, 8 * p * (block + i), p, share, scales, room.scores, room.gradients, 8 * i, 8 * BLOCK
             )
-        add_block(block, groups, room, whitener, ball, outer, lengths)
+        add_block(block, groups, room, whitener, ball, outer, polar)
         additions += BLOCK
         if additions == MOST_ADDITIONS or block + BLOCK >= last:
             collect_all(room, additions, ball, outer)
@@ -282,17 +285,20 @@ def _whitened_pass(
 
 
 @inlined
-def add_block(block: int, groups: int, room: Room, whitener: Floats, ball: Ball, outer: Outer, lengths: Floats) -> None:
+def add_block(block: int, groups: int, room: Room, whitener: Floats, ball: Ball, outer: Outer, polar: Floats) -> None:
     """Whiten, measure, bound and add the gradients of groups block..block+groups-1."""
     radius, magic, _, _, _ = ball
     outer_magic, outer_bits, _, _ = outer
-    size, whitened = whitener.shape[0], room.whitened
+    size, whitened, lanes = whitener.shape[0], room.whitened, polar.size // POLAR
+    second = 8 * BLOCK * min(1, size - 1)
     multiply(whitener, room.gradients, whitened)
     for i in range(BLOCK):
         shape = measure_lengths(whitened, 8 * i, 8 * BLOCK, size)
         add_shrunk(whitened, 8 * i, 8 * BLOCK, size, shape, radius, magic[0], room.lanes)
         if i < groups:
-            store(lengths, 8 * (block + i), true_length(shape))
+            store(polar, 8 * (block + i), true_length(shape))
+            store(polar, lanes + 8 * (block + i), load(whitened, 8 * i))
+            store(polar, 2 * lanes + 8 * (block + i), load(whitened, 8 * i + second))
         if outer_bits.size > 0:
             put_in_unit_ball(whitened, 8 * i, 8 * BLOCK, size, shape, radius)
     if outer_bits.size > 0:

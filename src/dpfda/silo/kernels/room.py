@@ -10,6 +10,8 @@ import numpy as np
 
 from dpfda._compile import REALS, WHOLES, Bundle, require
 
+POLAR = 3  # what a pass over whitened gradients leaves of every lane: length, first coordinate, second coordinate
+
 
 class _RoomFields(NamedTuple):
     slopes: Any

@@ -1,0 +1,220 @@
+"""The bias of clipping, from the sides on which long gradients lie: what is measured of it, and what is left open.
+
+T(C) = E (L - C)+ u is what clipping at C takes from a mean gradient, L u being one curve's. A histogram that also tells the
+signs of the first two coordinates says for each octave by how much one side has more curves than the other. That times
+(L - C)+ and a typical |u_k|, added up, is T_k. Noise, and what is typical, leave T_k open to some extent; in the other
+directions T is only known to be a part of E (L - C)+. How large a part is averaged by evidence: where long gradients lie
+evenly along level and slope, a law is likely to be symmetric.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpfda._typing import Floats
+from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.lengths import LengthLaw, take_least
+from dpfda.methods.adaptive.pooling import Pooled
+from dpfda.protocol.statistics import LENGTH_CELLS, SHORTEST_OCTAVE
+
+_SCALES = np.array(constants.ASYMMETRIES)
+_ODDS = np.array(constants.ASYMMETRY_ODDS)
+_SECOND_ODDS = np.array(constants.SECOND_ASYMMETRY_ODDS)
+_OCTAVES = SHORTEST_OCTAVE - 0.5 + np.arange(LENGTH_CELLS)
+
+
+def _side(turn: Floats) -> Floats:
+    """(laws, octaves): gradients of a skewed law that are longer than `turn` lie on one side, the others on the other."""
+    return np.clip(_OCTAVES - turn[:, None], -constants.SHORT_SIDE, 1.0)
+
+
+def _total(values: Floats) -> Floats:
+    """Over sizes, (laws, 1)."""
+    return np.asarray(values.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True)
+class Sides:
+    """By how many curves, as shares of all, one side of a coordinate exceeds the other in each octave; sd of the noise."""
+
+    excess: Floats  # (coordinates, octaves)
+    sd: float
+    n: float
+
+
+def split_signs(histogram: Pooled, filled: float) -> tuple[Floats, float, Sides | None]:
+    """Shares of the octaves among curves with points and their sd; and the sides, if the histogram tells them.
+
+    Curves without points are in the first cell. Sides have the sign of what a release is taken to measure, -g.
+    """
+    cells = histogram.values.reshape(-1, LENGTH_CELLS) / filled
+    sd = float(histogram.sd[0]) / filled * math.sqrt(len(cells))
+    shares = cells.sum(axis=0)
+    shares[0] -= (1 - filled) / filled
+    if len(cells) == 1:
+        return shares, sd, None
+    quadrant = np.arange(len(cells))
+    signs = np.array([np.where(quadrant >> k & 1, 1.0, -1.0) for k in range(int(math.log2(len(cells))))])
+    sides = signs @ cells
+    sides[:, 0] = 0.0
+    return shares, sd, Sides(sides, sd, histogram.n * filled)
+
+
+@dataclass(frozen=True)
+class Bias:
+    """What is thought of T in a round: mean and sd along the first coordinates, and the size of T elsewhere.
+
+    The size is that of all of T if it were spread as usual; the part of it along the first coordinates is not used.
+    """
+
+    mean: Floats
+    sd: Floats
+    size: float
+
+    def divided(self, by: float) -> Bias:
+        """In longer units."""
+        return Bias(self.mean / by, self.sd / by, self.size / by)
+
+    def root(self, directions: Floats) -> tuple[Floats, Floats]:
+        """Mean of T in all coordinates, and a root of its covariance; `directions` is a root of how it is usually spread."""
+        known = directions[: len(self.mean)]
+        gram = known @ known.T
+        along = np.linalg.solve(gram + constants.RIDGE * np.trace(gram) * np.eye(len(known)), known @ directions.T).T
+        rest = directions - along @ known
+        return along @ self.mean, np.concatenate([self.size * rest, along * self.sd], axis=1)
+
+
+@dataclass(frozen=True)
+class Asymmetry:
+    """Laws of lengths, and for each of them sizes of the asymmetry, weighed by the sides that were seen.
+
+    Sides do not weigh the laws themselves: whether a group far out is real is left to the counts. `part` multiplies all
+    sizes: 1, but for several columns. `shares` are variances of T along the coordinates, of a total of 1; `typical` is
+    the usual |u_k|; gradients were balanced by the round before, in which they counted up to `reach`.
+    """
+
+    law: LengthLaw
+    sides: Sides | None
+    shares: Floats
+    typical: Floats
+    part: float
+    reach: float
+
+    @cached_property
+    def _mass(self) -> Floats:
+        return np.maximum(self.law.mass, 0.0)
+
+    @cached_property
+    def _pattern(self) -> Floats:
+        """(laws, octaves): the sides of a skewed law; long gradients on one, the others on the other, in balance.
+
+        A second group is on one side by itself.
+        """
+        mass = self._mass * np.minimum(2.0**_OCTAVES, self.reach)
+        low, high = np.full(len(mass), _OCTAVES[0]), np.full(len(mass), _OCTAVES[-1] + 1.0)
+        for _ in range(constants.BALANCE_STEPS):
+            middle = (low + high) / 2
+            above = (mass * _side(middle)).sum(axis=1) > 0
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        second = _side(self.law.second - constants.BEFORE_SECOND)
+        long = second > 0
+        short = (mass * second * long).sum(axis=1) / np.maximum((mass * ~long).sum(axis=1), constants.LEAST_CELL)
+        apart = np.where(long, second, -np.minimum(short, 1.0)[:, None])
+        return np.where(np.isfinite(self.law.second)[:, None], apart, _side((low + high) / 2))
+
+    def _parts(self, k: int, factor: float) -> tuple[Floats, Floats, Floats]:
+        """(laws, sizes, octaves): own variance of an octave's sides, what all long octaves share, and the noise."""
+        assert self.sides is not None
+        scale = factor * self.part * _SCALES * math.sqrt(self.shares[k]) / self.typical[k]
+        spread = scale[None, :, None] * self._mass[:, None, :]
+        together = math.sqrt(constants.COMMON_SIDE) * spread * self._pattern[:, None, :]
+        more = np.maximum(constants.LONG_SIDE / _SCALES, 1.0)[:, None]
+        more = np.where(self._pattern[:, None, :] > 0, more, 1.0) ** 2
+        own = more * ((1 - constants.COMMON_SIDE) * spread**2 + scale[:, None] ** 2 * self.law.variance[:, None, :])
+        noise = self.sides.sd**2 + self._mass[:, None, :] / self.sides.n
+        return own, together, np.broadcast_to(noise, spread.shape)
+
+    @cached_property
+    def _weights(self) -> tuple[list[Floats], Floats]:
+        """Weights of (laws, sizes): for each coordinate, and for the directions that are not measured.
+
+        Coordinates are alike in how asymmetric they are, or each is for itself.
+        """
+        odds = np.where(np.isfinite(self.law.second)[:, None], _SECOND_ODDS, _ODDS)
+        alike = constants.ALIKE_ASYMMETRY
+        if self.sides is None:
+            return [], self.law.weights[:, None] * odds
+        logs = [self._evidence(k) for k in range(len(self.sides.excess))]
+        likely = [np.exp(each - each.max(axis=1, keepdims=True)) for each in logs]
+        mixed = [alike * each + (1 - alike) * _total(odds * each) + constants.TINY for each in likely]
+        weights = odds * np.prod(mixed, axis=0)
+        weights *= self.law.weights[:, None] / _total(weights)
+        own = [
+            each * (alike * weights / mix + (1 - alike) * odds * _total(weights / mix))
+            for each, mix in zip(likely, mixed, strict=True)
+        ]
+        return own, alike * weights + (1 - alike) * odds * _total(weights)
+
+    def _evidence(self, k: int) -> Floats:
+        """Log likelihood of the sides along a coordinate, (laws, sizes)."""
+        assert self.sides is not None
+        own, together, noise = self._parts(k, 1.0)
+        plain = own + noise
+        seen = self.sides.excess[k]
+        spike = 1 + (together**2 / plain).sum(axis=2)
+        misfit = (seen**2 / plain).sum(axis=2) - ((together / plain) @ seen) ** 2 / spike
+        return np.asarray(-0.5 * (misfit + np.log(plain).sum(axis=2) + np.log(spike)))
+
+    def _along(self, k: int, radii: Floats, factor: float) -> tuple[Floats, Floats, Floats]:
+        """Mean and variance of T_k for every law, size and radius, and its variance before any side is seen."""
+        assert self.sides is not None
+        own, together, noise = self._parts(k, factor)
+        plain = own + noise
+        taken = self.typical[k] * self.law.excess_by_octave(radii)[:, None]  # (laws, 1, octaves, radii)
+        joint = (together[..., None] * taken).sum(axis=2)
+        moved = own[..., None] * taken + together[..., None] * joint[:, :, None]  # covariance of T with the octaves
+        before = (taken * moved).sum(axis=2)
+        spike = 1 + (together**2 / plain).sum(axis=2)
+        shared = ((together / plain)[..., None] * moved).sum(axis=2)
+        seen = self.sides.excess[k]
+        mean = ((seen / plain)[..., None] * moved).sum(axis=2)
+        mean -= shared * (((together / plain) @ seen) / spike)[..., None]
+        variance = before - (moved**2 / plain[..., None]).sum(axis=2) + shared**2 / spike[..., None]
+        return mean, np.maximum(variance, 0.0), before
+
+    def find_biases(self, radii: Floats, sure: float, factor: float = 1.0) -> list[Bias]:
+        """What is thought of T at each radius, over those laws, `sure` of the weight, where it is least.
+
+        A band believes in sizes that are `factor` times as large; the mean stays what it is. And where sides tell nothing,
+        it allows along every coordinate for as much of the bound as is usual there.
+        """
+        own, rest = self._weights
+        squares = self._squares(radii, factor)
+        sizes = np.sqrt(take_least(squares, rest, sure))
+        if self.sides is None:
+            sds = sizes * np.sqrt(self.shares)[:, None]
+            means = np.zeros_like(sds)
+        else:
+            found = [self._measured(k, radii, sure, factor, weights) for k, weights in enumerate(own)]
+            means, sds = (np.array(each) for each in zip(*found, strict=True))
+        return [Bias(means[:, at], sds[:, at], float(sizes[at])) for at in range(radii.size)]
+
+    def _squares(self, radii: Floats, factor: float) -> Floats:
+        """Squared size of T for every law, size and radius."""
+        part = factor * self.part * _SCALES[None, :, None]
+        return np.asarray((part * self.law.excess_by_law(radii)[:, None]) ** 2)
+
+    def _measured(self, k: int, radii: Floats, sure: float, factor: float, weights: Floats) -> tuple[Floats, Floats]:
+        """Mean and sd of T_k at each radius."""
+        each, variance, before = self._along(k, radii, 1.0)
+        mean = np.einsum("la,lar->r", weights, each)
+        usual = self.shares[k] * self._squares(radii, factor)
+        if factor > 1:
+            each, variance, before = self._along(k, radii, factor)
+            variance = variance * np.maximum(usual / np.maximum(before, constants.TINY), 1.0)
+        untold = constants.UNTOLD**2 * usual
+        return mean, np.sqrt(take_least(variance + (each - mean) ** 2 + untold, weights, sure))
