@@ -274,7 +274,8 @@ _PAGE = """# Real data: private against non-private
 Written by `python -m benchmarks.real_data` ({seeds} seeds for every row, {minutes:.0f} minutes); do not edit.
 
 All settings are the defaults; delta = 1e-5. The data come with R packages ({sources}). Domains and bounds were declared from
-what is known of each quantity, as the first table says, and not looked up in the data.
+what is known of each quantity, as the first table says, and none was set to fit the data;
+but summaries of most sets (ranges, quartiles) had been seen by the one who declared them.
 
 {declared}
 

@@ -1,7 +1,8 @@
-"""The studies of the real-data page: public data, and what somebody who never saw them would declare.
+"""The studies of the real-data page: public data, and what is declared of them.
 
 Domains and bounds come from what is known of the quantity: ages that a study admits, the ends of a score, how long a year
-is, what a laboratory reports. None was read off the data. Values outside count as the nearer bound.
+is, what a laboratory reports. None was set to fit the data, though summaries of most sets had been seen. Values outside
+count as the nearer bound.
 """
 
 from __future__ import annotations
