@@ -486,9 +486,11 @@ SIGNAL_FUNCTIONS, SIGNAL_FALL, FORECAST_BIAS, EARLY_ROUNDS = 7, 1.75, 0.5, 0.3
 
 # Part of the posterior variance from which the bias of clipping is worth a sentence; probability from which an outcome
 # counts as two-valued, or a second group as real; share up to which an event is rare; most subjects who carry it, for each
-# subject's worth of events; sds from which a share is clearly not zero; share of values at the lower bound from which a
-# logarithm depends on that bound. Cost: not measured; only sentences depend on them.
+# subject's worth of events; sds from which a share is clearly not zero. Cost: not measured; only sentences depend on them.
 NOTABLE_BIAS, CLEARLY_TWO_VALUED, RARE, CARRIERS_PER_SHARE, CLEAR_SDS = 0.35, 0.6, 0.1, 4.0, 3.0
+
+# Share of values at the lower bound from which their logarithm, and so a geometric mean, depends on that bound.
+# Cost: not measured; only a sentence depends on it.
 MANY_AT_BOUND = 0.02
 
 # Share of points at visit times from which it is said; mass below which a place is thin, in that of a uniform design; least
