@@ -236,13 +236,14 @@ LAYER_RATE, PEAK_WIDTH, PEAK_PLACES = 10.0, 0.1, (0.15, 0.3, 0.45, 0.6, 0.75, 0.
 
 # Prior weight of bends near an end, order 2 having 1 (they have fewer sizes of slope: it is about twice the probability);
 # and the size, in units, from which they are offered. Growth, decay and saturation bend at one end, which data say little
-# of. Cost: with 1, slopes at the left end were held in 70% for 90% (log(1 + 12x), n = 5000, eps 1, 20 repetitions) and 85%
-# for 100% (exp(-5x), eps 4); RMSE of a line .0155 for .0158, of exp(-5x) at n = 1000 .0364 for .0350.
+# of. Cost: with 2.7, slopes at the left end were held in 71% for 83% (log(1 + 12x), n = 5000, eps 1, 24 repetitions, 16
+# functions in the tail, WIDER 1.1) and 92% for 100% (exp(-5x), eps 4); RMSE of a line .0154 for .0156.
 ENDS_WEIGHT, LEAST_END_BEND = 7.0, 0.1
 
 # Bends near a place: noise is alike within this distance (in x) where peaks are round, and this is the weight of round ones;
-# the others are rough. Cost: rough ones alone had an expected error of 3.1 times the error for a round peak of sd .05 (n =
-# 8000, eps 2), and bands of 6.4 RMSEs for 5.0; .04 and 0.9 had bands of 5.7.
+# the others are rough. Cost: with rough ones alone, and one Gaussian prior for all in the band, a round peak of sd .05 (n =
+# 8000, eps 2, 20 repetitions) had an expected error of 3.1 times the error and bands of 6.4 RMSEs; with half of them round
+# and components averaged 2.4 and 5.0. A distance of .04 and 0.9 round had 2.8 and 5.7.
 PEAK_REACH, ROUND_SHARE = 0.03, 0.75
 
 # For bases of cosines: the share of variance of curves whose ends are not level. Cost: not measured; watch
