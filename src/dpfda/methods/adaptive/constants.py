@@ -355,11 +355,9 @@ SURE, BAND_SURE = 0.9, 0.99
 SYMMETRIC = 0.1
 
 # Sizes of the bias of clipping as a part of its bound E(L - C)+, as they are averaged by the sides that are seen, with
-# prior odds; and odds for a law with a second group, which is hardly ever on both sides. Measured on nine laws of no
-# table (radius of 1 to 3 medians): 0 on symmetric ones, on others .4 to .8 along the level or along the slope, in units
-# of what is usual there. Cost: other values were not measured. With the odds of other laws also for those with a second
-# group, 5% of subjects ten medians away (n = 1000, eps 1) were held by 20% of 20 bands, for 80% before sides were
-# counted.
+# prior odds; and odds for a law with a second group, which is hardly ever on both sides. Measured on ten laws of no table
+# (radius of 1 to 3 medians): 0 on symmetric ones, on others .2 to .8 along the level or along the slope, in units of what
+# is usual there. Cost: other values were not measured.
 ASYMMETRIES, ASYMMETRY_ODDS, SECOND_ASYMMETRY_ODDS = (0.08, 0.35, 0.8), (0.4, 0.25, 0.35), (0.05, 0.15, 0.8)
 
 # A band believes in sizes so many times as large. Where nothing is seen of sides they come to .85 of the bound, and to
@@ -368,21 +366,21 @@ ASYMMETRIES, ASYMMETRY_ODDS, SECOND_ASYMMETRY_ODDS = (0.08, 0.35, 0.8), (0.4, 0.
 BAND_ASYMMETRY = 5 / 3
 
 # Coordinates whose sides are counted: level and slope. Cost: the level alone, with the same share of the budget, had
-# RMSEs of .047 for .044 and bands of 5.2 for 4.7 RMSEs (symmetric, n = 1000, eps 1, 16 repetitions), and twice the
-# squared error where the skewness changes its sign with x.
+# RMSEs of .047 for .044 and bands of 5.2 for 4.7 RMSEs (symmetric, n = 1000, eps 1, 16 repetitions); in an earlier trial
+# 1.6 to 1.9 times the squared error where the skewness changes its sign with x.
 SIDES = 2
 
 # Sides of a skewed law, which is centred: long gradients on one side, all others, SHORT_SIDE as one-sided, on the other;
 # a second group begins BEFORE_SECOND octaves before its place. COMMON_SIDE of the variance of sides follows this, the
 # rest is each octave's own, which on the long side is at least that of size LONG_SIDE. Measured on gamma, log-normal and
 # other laws: -.3 to -.45 up to the median, -.2 within an octave beyond it, .8 and 1 further out. Cost: with one factor
-# for all long octaves and none for short ones the RMSE was .104 for .083 (gamma, n = 1000, eps 1, 20 repetitions), since
+# for all long octaves and none for short ones the RMSE was .104 for .092 (gamma, n = 1000, eps 1, 20 repetitions), since
 # a middle octave in balance was taken for a symmetric tail.
 COMMON_SIDE, SHORT_SIDE, LONG_SIDE, BEFORE_SECOND = 0.8, 0.4, 0.35, 1.5
 
-# Probability that coordinates are alike in how asymmetric they are, those that are not counted among them. Cost: with .7
-# a law that is skewed in the middle against both ends (n = 5000, eps 1) had ratio 3.0 and coverage .92, with .5 1.8 and
-# 1.
+# Probability that coordinates are alike in how asymmetric they are, those that are not counted among them. Cost: a law
+# that is skewed in the middle against both ends (n = 5000, eps 1) had ratio 3.0 and coverage .92 in a trial with .7, and
+# 1.8 and 1 in one with .5, which differed in LONG_SIDE and in the odds of second groups, too (12 and 8 repetitions).
 ALIKE_ASYMMETRY = 0.5
 
 # Part of T_k that sides do not tell, as a part of its usual size: within an octave gradients on the long side are longer,
