@@ -201,10 +201,10 @@ def test_a_value_forced_into_an_object_does_not_reach_a_plan() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": 3},
-        {"schema": 5},
-        {"builder": 1},
-        {"builder": 3},
+        {"schema": 4},
+        {"schema": 6},
+        {"builder": 2},
+        {"builder": 4},
         {"schema": True},
         {"builder": 1.0},
         {"builder": True},

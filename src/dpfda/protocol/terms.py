@@ -41,8 +41,8 @@ from dpfda.protocol.ranges import (
 from dpfda.protocol.scaling import INTERCEPT, Pair
 from dpfda.protocol.transforms import NO_TRANSFORM, TRANSFORMS, check_transform
 
-SCHEMA = 4  # of the fields below
-BUILDER = 2  # of the plan builders: terms of another one make another plan
+SCHEMA = 5  # of the fields below
+BUILDER = 3  # of the plan builders: terms of another one make another plan
 MOST_BYTES = 2**18
 MOST_CURVES, MOST_COLUMNS, MOST_LEVELS, MOST_BASIS = 2**30, 64, 32, 200
 LONGEST_ROUND = 7 * 86_400.0  # seconds
