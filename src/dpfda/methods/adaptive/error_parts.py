@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpfda._typing import Floats
+from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -35,4 +36,7 @@ def split_error(state: State, posterior: Posterior, restore: Callable[[Floats], 
         gain = each.find_gain(posterior.covariance, state.informations[name])
         sampling += gain @ each.sampling @ gain.T
         privacy += gain @ (each.noise + each.doubt) @ gain.T
-    return ErrorParts(restore(posterior.covariance), restore(sampling), restore(privacy), state.level.sd_of_means)
+    total = posterior.covariance.copy()
+    if state.hardly_filled:  # nobody knows the level: an error of a quarter of the bounds' width is no surprise
+        total[0, 0] += constants.UNKNOWN_LEVEL**2
+    return ErrorParts(restore(total), restore(sampling), restore(privacy), state.level.sd_of_means)

@@ -32,8 +32,9 @@ def finish(plan: Plan, state: State) -> Result:
     padded = np.pad(estimate, ((0, 0), (0, state.longer.size - plan.basis.size)))
     beyond = posterior.mean - padded.ravel()
     total = constants.DISTRUST * covariance + np.outer(shift, shift) + np.outer(beyond, beyond)
-    if state.filled < constants.HARDLY_FILLED:
-        total[0, 0] += 1.0  # half of what the bounds allow
+    if state.hardly_filled:
+        levels = np.arange(plan.n_coefficients) * state.longer.size
+        total[levels, levels] += 1.0  # half of what the bounds allow
     return Result(posterior, estimate, total)
 
 

@@ -16,6 +16,7 @@ from dpfda.protocol.plan import Plan
 def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
     """What holds of this result, the gravest first."""
     found = [
+        _notice_hardly_filled(plan, state),
         _notice_odd_sites(plan, state),
         _notice_skewness(plan, state),
         _notice_rare_events(plan, state),
@@ -25,6 +26,15 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
         _notice_gaps(plan, state),
     ]
     return tuple(sentence for sentence in found if sentence is not None)
+
+
+def _notice_hardly_filled(plan: Plan, state: State) -> str | None:
+    if not state.hardly_filled:
+        return None
+    return (
+        "Too few subjects have points in the domain to be told from noise: the band is nearly that of the bounds, and the "
+        "estimate says next to nothing. Check the columns and the domain, or use more subjects or a larger epsilon."
+    )
 
 
 def _notice_odd_sites(plan: Plan, state: State) -> str | None:

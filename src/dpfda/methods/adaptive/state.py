@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
+from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.asymmetry import Sides
 from dpfda.methods.adaptive.covariates import CovariateLaw
 from dpfda.methods.adaptive.design import Design
@@ -74,3 +75,8 @@ class State:
     long: LongShares = field(default_factory=LongShares)  # by histograms of lengths
     clipped: LongShares = field(default_factory=LongShares)  # by the companions of gradients
     oddness: Oddness = field(default_factory=Oddness)
+
+    @property
+    def hardly_filled(self) -> bool:
+        """Whether so few curves have points that their share cannot be told from noise."""
+        return self.filled - constants.FILLED_SDS * self.filled_sd < constants.HARDLY_FILLED
