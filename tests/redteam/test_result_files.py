@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import dpfda
 from dpfda.cli.main import app
 from dpfda.curves.simulated import simulate_mean
+from dpfda.report.document import StudyDescription
 
 ESCAPE = "t\x1b]0;pwned\x07\x1b[31m[bold]z[/x]"
 
@@ -55,3 +56,16 @@ def test_what_cannot_be_drawn_ends_in_one_sentence(place, value, document, tmp_p
     path = write_changed(document, tmp_path, place, value)
     said = CliRunner().invoke(app, ["report", path, "--report", str(tmp_path / "o.html")])
     assert said.exception is None or isinstance(said.exception, dpfda.errors.InvalidInput), said.exception
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["20200101", "2020-W01-1", "2020W011", "2020-01-01\n", "2020-13-45", "2021-02-29", "0000-01-01", "٢٠٢٠-٠١-٠١", ""],
+)
+def test_a_date_has_one_form(origin, document, tmp_path) -> None:
+    """Python reads other forms of ISO 8601 as well, a browser does not."""
+    with pytest.raises(dpfda.InvalidInput, match=r"study\.x_origin must"):
+        dpfda.load(write_changed(document, tmp_path, ("study", "x_origin"), origin))
+    with pytest.raises(dpfda.InvalidInput, match="x_origin must be a date"):
+        StudyDescription("Python", "x", "y", ("mean",), x_origin=origin)
+    assert dpfda.load(write_changed(document, tmp_path, ("study", "x_origin"), "2020-02-29")).x_origin == "2020-02-29"

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import time
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
+import dpfda
 from dpfda.errors import DpfdaError, TransportError
 from dpfda.federation.carried import ANSWERED, ASK, INVITE, CarriedTransport
 from dpfda.federation.consortium import ConsortiumFolder
+from dpfda.federation.files import OWNER_ONLY
 from dpfda.federation.flare.launch import ended_politely, stop_process
 from dpfda.federation.flare.supervisor import listens, rotate_log, start_server
 from dpfda.federation.lock import Lock, read_lock
@@ -166,6 +171,15 @@ class PatientTransport(CarriedTransport[StudyTerms, Query, Release]):
         )
 
 
+def append_traceback(log: Path, error: Exception) -> None:
+    """Add a mistake of this program to a log that only its owner may read."""
+    rotate_log(log)
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, OWNER_ONLY)
+    with os.fdopen(descriptor, "a", encoding="utf-8") as file:
+        file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} dpfda {dpfda.__version__}\n")
+        file.writelines(traceback.format_exception(error))
+
+
 class StudyRun:
     """One call of `dpfda study run` or `resume`."""
 
@@ -182,7 +196,7 @@ class StudyRun:
         with Lock(folder.lock), ended_politely():
             status = Status.begin(terms, folder.rounds_done())
             try:
-                self._run(terms, status)
+                self._run_or_explain(terms, status)
             except (DpfdaError, KeyboardInterrupt) as error:  # all it can say is public: it was made on this side
                 told = str(error) or "Interrupted."
                 status.end("stopped", told)
@@ -190,6 +204,20 @@ class StudyRun:
                 raise
             status.end("finished")
             self._tell(status)
+
+    def _run_or_explain(self, terms: StudyTerms, status: Status) -> None:
+        """A mistake in this program ends the run in one sentence; its traceback is for the log."""
+        try:
+            self._run(terms, status)
+        except (DpfdaError, OSError):
+            raise
+        except Exception as error:
+            log = self._folder.log
+            append_traceback(log, error)
+            raise TransportError(
+                f"dpfda made a mistake at the coordinator ({type(error).__name__}); {log} has its traceback. Answered "
+                "rounds are on record: report the mistake, upgrade dpfda, and run dpfda study resume."
+            ) from error
 
     def _run(self, terms: StudyTerms, status: Status) -> None:
         folder, consortium = self._folder, self._folder.consortium()

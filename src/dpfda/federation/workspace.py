@@ -27,7 +27,7 @@ class StudyFolder:
         self.root = root.absolute()
         self.terms_path, self.place_path = self.root / "terms.json", self.root / "consortium.json"
         self.transcript, self.acceptances = self.root / "transcript", self.root / "acceptances"
-        self.lock = self.root / "lock"
+        self.lock, self.log = self.root / "lock", self.root / "run.log"
         self.status_file = StatusFile(self.root / "status.json")
 
     @staticmethod

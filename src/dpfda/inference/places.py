@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, timedelta
 from typing import Any
 
@@ -13,6 +14,18 @@ from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
 
 _DAY = np.timedelta64(86_400_000_000, "us")
+_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day of the calendar as year, month and day: 2020-01-31, in no other of ISO's forms."""
+    if _DATE.fullmatch(text) is None:
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def write_place(x: float, origin: str | None = None) -> str:

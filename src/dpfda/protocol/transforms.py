@@ -22,7 +22,7 @@ _SQRT_HALF, _LOG_2 = math.sqrt(0.5), math.log(2.0)
 
 
 def check_transform(transform: str, y_bounds: tuple[float, float]) -> str:
-    """A transform that is defined for every value within the bounds."""
+    """A transform that is defined for every value within the bounds, and tells the bounds apart."""
     if transform not in TRANSFORMS:
         raise InvalidInput(f"transform must be one of {', '.join(map(repr, TRANSFORMS))}, got {transform!r}.")
     low = y_bounds[0]
@@ -33,6 +33,11 @@ def check_transform(transform: str, y_bounds: tuple[float, float]) -> str:
         )
     if transform in ("log1p", "sqrt") and not low >= 0:
         raise InvalidInput(f"y_bounds must not be negative with transform={transform!r}, got a lower bound of {low:g}.")
+    if transform != NO_TRANSFORM and not np.less(*transform_bounds(transform, y_bounds)):
+        raise InvalidInput(
+            f"y_bounds {y_bounds[0]:g} to {y_bounds[1]:g} are one number after transform={transform!r}; use another unit of "
+            "y, or no transform."
+        )
     return transform
 
 

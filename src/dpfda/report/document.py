@@ -21,7 +21,7 @@ import numpy as np
 from dpfda import __version__
 from dpfda.errors import InvalidInput
 from dpfda.inference.coding import Coding, Covariate, default_coding
-from dpfda.inference.places import write_place
+from dpfda.inference.places import is_date, write_place
 from dpfda.inference.result_model import ModelAnswers, describe_model
 from dpfda.inference.summary import write_estimand
 from dpfda.report.forest import describe_sites
@@ -54,6 +54,10 @@ class StudyDescription:
     level: float = 0.95
     x_origin: str | None = None
     covariates: tuple[Mapping[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.x_origin is not None and not is_date(self.x_origin):
+            raise InvalidInput(f"x_origin must be a date such as '2020-01-31', got {self.x_origin!r}.")
 
     @property
     def model(self) -> str:

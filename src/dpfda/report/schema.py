@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from dpfda.errors import InvalidInput
+from dpfda.inference.places import is_date
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -58,6 +60,14 @@ def _find_in_value(value: Any, schema: Mapping[str, Any], place: str) -> str | N
         return f"{place} must be of type {schema['type']}"
     if "minimum" in schema and not value >= schema["minimum"]:
         return f"{place} must be at least {schema['minimum']}"
+    return _find_in_text(value, schema, place) if isinstance(value, str) else None
+
+
+def _find_in_text(text: str, schema: Mapping[str, Any], place: str) -> str | None:
+    if "pattern" in schema and re.fullmatch(schema["pattern"], text) is None:
+        return f"{place} must have the form {schema['pattern']}"
+    if schema.get("format") == "date" and not is_date(text):
+        return f"{place} must be a date such as 2020-01-31"
     return None
 
 

@@ -41,8 +41,9 @@ class Transcript:
         messages = [release.encode() for release in releases.values()]
         header = {"round": query.round, "query": query.digest(), "sizes": [len(message) for message in messages]}
         body = _MAGIC + json.dumps(header).encode() + b"\n" + b"".join(messages)
-        # its name need not outlive a power cut: a round that is missing is asked again, and answered from records
-        _write_whole(self._path(query.round), body + hashlib.sha256(body).digest(), sync_name=False)
+        # Its name must outlive a power cut, too: asked again, other silos might answer, and the next question be another
+        # than the one that silos have answered already.
+        _write_whole(self._path(query.round), body + hashlib.sha256(body).digest())
 
     def recorded(self, query: Query) -> dict[str, Release] | None:
         """The answers of one round, if they are on record and were answers to this very question."""
@@ -83,7 +84,9 @@ class CheckpointTransport:
 
     def open(self, terms: StudyTerms, run: str) -> None:
         """Bind the folder to these terms; ask the silos only if rounds are left."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not self._folder.exists():
+            self._folder.mkdir(parents=True, mode=0o700)
+            _sync_folder(self._folder.parent)
         bind(self._folder, terms, run)
         self._least = terms.min_silos
         if self._transcript.rounds() < len(make_plan(terms).rounds):
@@ -164,17 +167,21 @@ def _read(path: Path) -> tuple[str, list[bytes]]:
     return str(header["query"]), messages
 
 
-def _write_whole(path: Path, content: bytes, *, sync_name: bool = True) -> None:
+def _write_whole(path: Path, content: bytes) -> None:
+    """In place at once, and there after a power cut."""
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     with os.fdopen(handle, "wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, path)
-    if not sync_name:
-        return
-    folder = os.open(path.parent, os.O_RDONLY)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(descriptor)
     finally:
-        os.close(folder)
+        os.close(descriptor)

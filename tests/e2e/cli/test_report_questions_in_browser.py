@@ -17,19 +17,19 @@ from golden_differences import list_differences
 
 from dpfda import PrivateVaryingCoefficients
 from dpfda.curves.simulated import simulate_vcm
-from dpfda.report.html import render_report
+from dpfda.report.html import embedded_json, render_report
 from dpfda.report.results import load, save
 
 HELPERS = Path(golden.__file__).parent
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
-def dump(chromium: str, page: Path, width: int = 1100) -> tuple[str, str]:
+def dump(chromium: str, page: Path, width: int = 1100, patience: float = 600) -> tuple[str, str]:
     profile = page.with_suffix(".profile")
     words = [chromium, *FLAGS, "--enable-logging=stderr", f"--window-size={width},4000", "--virtual-time-budget=5000"]
     done = subprocess.run(
         [*words, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=600, check=True,
+        capture_output=True, text=True, timeout=patience, check=True,
     )  # fmt: skip
     return done.stdout, done.stderr
 
@@ -111,3 +111,46 @@ def test_the_form_asks_and_shows_pythons_numbers(chromium, tmp_path, result, wid
     assert said["refusal"] == "dose must lie within its public bounds -1 to 1."
     assert said["fits"]
     assert said["requests"] == 0
+
+
+SHOW = """<script>
+document.querySelector("#ask form").dispatchEvent(new Event("input", {bubbles: true}));
+const out = document.createElement("pre");
+out.id = "said"; document.body.append(out);
+out.textContent = JSON.stringify({
+  ticks: [...document.querySelectorAll("#ask svg .tick")].map((each) => each.textContent),
+  message: document.querySelector("#ask .message").textContent,
+});
+</script></body>"""
+
+
+def forge(document, origin, level):
+    """A page whose own JSON was changed after it was made; with a level, its curve is constant."""
+    forged = json.loads(json.dumps(document))
+    forged["study"]["x_origin"] = origin
+    if level is not None:
+        model = forged["model"]
+        model["coefficients"] = [[level, *[0.0] * (len(row) - 1)] for row in model["coefficients"]]
+        model["limits"] = [-2 * level, 2 * level]
+    page = render_report(document).replace(embedded_json(document), embedded_json(forged))
+    assert embedded_json(forged) in page
+    return page.replace("</body>", SHOW)
+
+
+@pytest.mark.parametrize(
+    ("origin", "level", "ticks"),
+    [
+        ("20200101", None, range(1, 8)),  # no date in a browser: y has ticks, x has none
+        ("2020-W01-1", None, range(1, 8)),
+        ("2020-01-01", None, range(4, 20)),
+        (None, 1e20, range(8, 20)),
+        (None, 1e300, range(8, 20)),
+    ],
+)
+def test_a_forged_page_comes_to_rest(chromium, tmp_path, result, origin, level, ticks) -> None:
+    """Loops over ticks once had no end: of dates that are none, and of a range that is 0 in doubles."""
+    page = tmp_path / "forged.html"
+    page.write_text(forge(result.document, origin, level))
+    dom, _ = dump(chromium, page, patience=60)
+    said = json.loads(html.unescape(re.search(r'<pre id="said">(.*?)</pre>', dom, re.DOTALL).group(1)))
+    assert len(said["ticks"]) in ticks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import stat
 import subprocess
 
 import pytest
@@ -14,8 +15,11 @@ pytest.importorskip("nvflare")
 from hospitals import COMMAND, Study
 from world import wait_until
 
+from dpfda.errors import TransportError
 from dpfda.federation.lock import AlreadyRunning
 from dpfda.federation.running import RunOptions, StudyRun
+from dpfda.methods.published import PublishedCoordinator
+from dpfda.protocol.plans.registry import COORDINATORS
 
 ROUNDS = 6
 SILO, CLIENT = "dpfda.federation.silo_main", "dpfda.federation.flare.client"
@@ -68,6 +72,31 @@ def test_the_study_itself_is_killed_and_resumed_and_two_do_not_run_at_once(crash
     check_undisturbed(crash)
     said = subprocess.run([*COMMAND, "study", "status", str(crash.path), "--json"], capture_output=True, check=True)
     assert json.loads(said.stdout)["phase"] == "finished"
+
+
+class Mistaken(PublishedCoordinator):
+    """A mistake of the coordinator's own code, in the third round."""
+
+    def learn(self, index, releases):
+        if index == 2:
+            raise KeyError("a mistake")
+        super().learn(index, releases)
+
+
+def test_a_mistake_of_the_coordinator_is_told_in_a_sentence_and_mended_by_an_upgrade(crash, monkeypatch):
+    monkeypatch.setitem(COORDINATORS, "published", Mistaken)
+    with pytest.raises(TransportError, match="dpfda made a mistake") as told:
+        crash.to_end()
+    assert "(KeyError)" in str(told.value)
+    assert "upgrade dpfda, and run dpfda study resume" in str(told.value)
+    assert crash.folder.true_status().phase == "stopped"
+    assert crash.folder.true_status().message == str(told.value)
+    assert 'raise KeyError("a mistake")' in crash.folder.log.read_text()
+    assert stat.S_IMODE(crash.folder.log.stat().st_mode) == 0o600
+    assert crash.folder.rounds_done() == 3
+    monkeypatch.undo()
+    crash.to_end()
+    check_undisturbed(crash)
 
 
 every_round = pytest.mark.parametrize("round_", range(ROUNDS))

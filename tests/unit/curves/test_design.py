@@ -144,3 +144,25 @@ def test_a_yes_no_column_has_two_known_values() -> None:
         InvalidInput, match="ok must be numeric, got text; give both values of a yes/no column as y_levels"
     ):
         take_values(frame, "ok", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*".join(f"v{k}" for k in range(400)),  # 2^400 terms
+        "*".join(f"v{k}" for k in range(8)),
+        " + ".join("*".join(f"{group}{k}" for k in range(7)) for group in "abcdefgh"),
+        " + ".join(f"v{k}" for k in range(201)),
+    ],
+)
+def test_a_design_is_refused_before_its_terms_are_made(text: str) -> None:
+    with pytest.raises(InvalidInput, match="at most 200 columns"):
+        parse_formula(text)
+    assert len(parse_formula("*".join("abcdefg")).terms) == 127
+
+
+def test_a_design_is_refused_before_its_columns_are_made() -> None:
+    """Twelve categories of 30 levels: 29^12 columns."""
+    facts = {f"v{k}": list(map(str, range(30))) for k in range(12)}
+    with pytest.raises(InvalidInput, match="at most 200 columns"):
+        Design(":".join(f"C({name})" for name in facts), facts)

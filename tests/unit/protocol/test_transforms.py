@@ -72,7 +72,8 @@ def test_what_is_undone_is_what_was(transform) -> None:
 @pytest.mark.parametrize(
     ("transform", "bounds", "words"),
     [("log", (0.0, 5.0), "'log1p'"), ("log", (-1.0, 5.0), "positive"), ("sqrt", (-1e-9, 5.0), "not be negative"),
-     ("log1p", (-0.5, 5.0), "not be negative"), ("exp", (1.0, 5.0), "one of")],
+     ("log1p", (-0.5, 5.0), "not be negative"), ("exp", (1.0, 5.0), "one of"),
+     ("log1p", (0.0, 1e-20), "one number after transform='log1p'"), ("log1p", (1e-20, 2e-20), "use another unit of y")],
 )  # fmt: skip
 def test_bounds_must_allow_it(transform, bounds, words) -> None:
     for refuse in (
@@ -85,6 +86,15 @@ def test_bounds_must_allow_it(transform, bounds, words) -> None:
             refuse()
     with pytest.raises(InvalidInput):
         StudyTerms("adaptive", (0.0, 1.0), bounds, (MINE,), transform=transform)
+
+
+@pytest.mark.parametrize(
+    ("transform", "bounds"),
+    [("log1p", (0.0, 3e-16)), ("log1p", (0.0, 1e30)), ("log", (5e-324, 1e-300)), ("log", (1e-30, 2e-30)),
+     ("sqrt", (0.0, 1e-30))],
+)  # fmt: skip
+def test_bounds_that_it_tells_apart_have_a_scale(transform, bounds) -> None:
+    assert symmetric_scaling(bounds, ((1.0, 1.0),), transform).y_scale > 0
 
 
 def test_quantiles_have_none() -> None:

@@ -15,10 +15,9 @@ import numpy as np
 
 from dpfda import _validate
 from dpfda._typing import Floats, Interval
-from dpfda.curves.tables.formula import Factor, Formula, parse_formula
+from dpfda.curves.tables.formula import MOST_COLUMNS, Factor, Formula, parse_formula, refuse_width
 from dpfda.errors import InvalidInput
 
-MOST_COLUMNS = 200
 _UNIT: Interval = (0.0, 1.0)
 _ONES: Interval = (1.0, 1.0)
 
@@ -72,11 +71,13 @@ class Design:
         names, bounds = (["intercept"], [_ONES]) if parsed.intercept else ([], [])
         for term in parsed.terms:
             parts = [self._columns(factor) for factor in term]
+            if len(names) + math.prod(map(len, parts)) > MOST_COLUMNS:
+                raise refuse_width()
             for combination in itertools.product(*parts):
                 names.append(":".join(name for name, _ in combination))
                 bounds.append(_multiply([pair for _, pair in combination]))
-        if len(names) > MOST_COLUMNS or len(set(names)) != len(names):
-            raise InvalidInput(f"design must have at most {MOST_COLUMNS} columns, all with different names.")
+        if len(set(names)) != len(names):
+            raise refuse_width()
         object.__setattr__(self, "names", tuple(names))
         object.__setattr__(self, "bounds", tuple(bounds))
 

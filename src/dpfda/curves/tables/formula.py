@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from dpfda.errors import InvalidInput
 
 LONGEST = 2_000
+MOST_COLUMNS = 200  # of a design; a term has at least one
 DEGREES = (1, 2, 3)
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?P<name>[^\W\d][\w.]*)|`(?P<quoted>[^`]+)`"
@@ -65,6 +66,8 @@ def parse_formula(text: str) -> Formula:
             intercept = tokens.take() == "1"
         else:
             terms += _read_term(tokens)
+            if len(terms) > MOST_COLUMNS:
+                raise refuse_width()
         mark = tokens.take()
         if mark is None:
             break
@@ -75,6 +78,11 @@ def parse_formula(text: str) -> Formula:
     if not terms:
         raise InvalidInput("design names no covariate; leave it out for a mean.")
     return Formula(intercept, tuple(terms))
+
+
+def refuse_width() -> InvalidInput:
+    """Of a design with too many columns."""
+    return InvalidInput(f"design must have at most {MOST_COLUMNS} columns, all with different names.")
 
 
 class _Tokens:
@@ -131,6 +139,8 @@ def _read_term(tokens: _Tokens) -> list[tuple[Factor, ...]]:
         raise InvalidInput(f"design multiplies {factors[0].name!r} with itself; use spline({factors[0].name}, ...).")
     if mark == ":":
         return [tuple(factors)]
+    if 2 ** len(factors) > MOST_COLUMNS:  # so many terms, and one: refused before they are made
+        raise refuse_width()
     sizes = range(1, len(factors) + 1)
     return [part for size in sizes for part in itertools.combinations(factors, size)]
 

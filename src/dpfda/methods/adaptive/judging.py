@@ -52,6 +52,8 @@ def judge(plan: Plan, state: State) -> Oddness:
     if first is None:
         return state.oddness
     names = tuple(state.measured) or first.names
+    if len(names) < constants.FEWEST_SITES:
+        return state.oddness
     level, *others = first.keep(names)
     traits = [level, state.long.read(names), state.clipped.read(names), *others]
     if state.measured:  # functions tell of the level whatever the design, the histogram does not

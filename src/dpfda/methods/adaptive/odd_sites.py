@@ -44,6 +44,12 @@ class Traits:
         """Of these sites only."""
         return replace(self, values=self.values[sites], covariances=self.covariances[sites])
 
+    def add_unknown(self) -> Traits:
+        """With one more site, of which nothing is known: it may be anywhere, and tells nothing of the others."""
+        anything = np.diag((constants.ANYWHERE * self.scale) ** 2)
+        values = np.concatenate([self.values, self.values.mean(axis=0, keepdims=True)])
+        return replace(self, values=values, covariances=np.concatenate([self.covariances, anything[None]]))
+
     def pick(self, column: int) -> Traits:
         """One of the numbers."""
         one = slice(column, column + 1)
@@ -63,8 +69,10 @@ class FirstTraits:
         return float(self.traits[0].scale[0])
 
     def keep(self, names: Sequence[str]) -> list[Traits]:
-        """Of these sites."""
-        return [each.keep([self.names.index(name) for name in names]) for each in self.traits]
+        """Of these sites, also of those that missed round 0."""
+        places = {name: place for place, name in enumerate(self.names)}
+        sites = [places.get(name, len(places)) for name in names]
+        return [each.add_unknown().keep(sites) for each in self.traits]
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def learn_covariates(plan: Plan, state: State, index: int, releases: Mapping[str
 def change_law(plan: Plan, state: State, law: CovariateLaw) -> State:
     """With another law of the covariates, and the information that follows from it."""
     pooled = build_information(plan.basis, state.longer, state.design, law, state.filled)
-    informations = spread_information(plan, state.longer, pooled, state.own_designs, state.informations)
+    informations = spread_information(plan, state.longer, pooled, state.own_designs)
     return dataclasses.replace(state, law=law, pooled=pooled, informations=informations)
 
 

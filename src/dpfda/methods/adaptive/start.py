@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.special import ndtr
@@ -60,7 +60,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         design=design,
         law=law,
         own_designs=own_designs,
-        informations=spread_information(plan, longer, pooled, own_designs, releases),
+        informations=spread_information(plan, longer, pooled, own_designs),
         pooled=pooled,
         start=prior_mean,
         unit=unit,
@@ -134,14 +134,14 @@ def learn_designs(
 
 
 def spread_information(
-    plan: Plan, longer: Basis, pooled: Information, own_designs: Mapping[str, Design], silos: Iterable[str]
+    plan: Plan, longer: Basis, pooled: Information, own_designs: Mapping[str, Design]
 ) -> dict[str, Information]:
-    """Every silo's information: the pooled one, or that of its own design."""
+    """Every silo's information: the pooled one, or that of its own design. Of silos that miss round 0 too: they may come."""
     return {
-        name: build_information(plan.basis, longer, own_designs[name], pooled.law, pooled.filled)
-        if name in own_designs
+        silo.name: build_information(plan.basis, longer, own_designs[silo.name], pooled.law, pooled.filled)
+        if silo.name in own_designs
         else pooled
-        for name in silos
+        for silo in plan.silos
     }
 
 

@@ -5,7 +5,7 @@
   if (!section) return;
   const result = JSON.parse(document.getElementById("dpfda-result").textContent), answers = dpfdaQuestions.open(result);
   const study = result.study, origin = study.x_origin, form = section.querySelector("form"), field = (name) => form.elements.namedItem(name);
-  const isNarrow = section.clientWidth < 600, GRID = 201, WIDTH = isNarrow ? 420 : 880, HEIGHT = isNarrow ? 300 : 380, LEFT = 64, RIGHT = 14, TOP = 14, BOTTOM = 50, ROWS = 21;
+  const isNarrow = section.clientWidth < 600, GRID = 201, WIDTH = isNarrow ? 420 : 880, HEIGHT = isNarrow ? 300 : 380, LEFT = 64, RIGHT = 14, TOP = 14, BOTTOM = 50, ROWS = 21, MOST_TICKS = 100, END_OF_DATES = 12 * 10000;
 
   const shown = (value) => {
     const size = Math.abs(value);
@@ -36,15 +36,16 @@
 
   const ticks = (low, high, about) => {
     const rough = (high - low) / about, unit = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 2.5, 5, 10].map((factor) => factor * unit).find((each) => each >= rough * 0.999), found = [];
-    for (let place = Math.ceil(low / step - 1e-9); place <= high / step + 1e-9; place++) found.push(Number((place * step).toPrecision(12)));
-    return found;
+    const step = [1, 2, 2.5, 5, 10].map((factor) => factor * unit).find((each) => each >= rough * 0.999);
+    const begin = Math.ceil(low / step - 1e-9), count = Math.floor(high / step + 1e-9) - begin + 1;
+    if (!(count > 0 && count < MOST_TICKS)) return [];  // no range, or one that doubles cannot divide
+    return Array.from({ length: count }, (_, k) => Number(((begin + k) * step).toPrecision(12)));
   };
   const placeTicks = (low, high, about) => {
     if (origin === null) return ticks(low, high, about).map((tick) => [tick, shown(tick)]);
     const start = new Date(`${origin}T00:00:00Z`), months = [1, 2, 3, 6, 12, 24, 60, 120, 240, 600].find((step) => (high - low) / 30.8 / step <= about) || 600;
     const found = [], begin = new Date(start.getTime() + Math.floor(low) * 864e5);
-    for (let number = begin.getUTCFullYear() * 12 + begin.getUTCMonth(); ; number++) {
+    for (let number = begin.getUTCFullYear() * 12 + begin.getUTCMonth(); number < END_OF_DATES; number++) {
       const day = (Date.UTC(Math.floor(number / 12), number % 12, 1) - start) / 864e5, year = Math.floor(number / 12);
       if (day > high) break;
       if (number % months === 0 && day >= low) found.push([day, months < 12 ? `${year}-${String(number % 12 + 1).padStart(2, "0")}` : String(year)]);
@@ -65,7 +66,7 @@
     const neutral = curve.isRatio ? 1 : 0;
     const halves = band ? band.map(([low, high]) => (high - low) / 2).sort((a, b) => a - b) : [0], typical = halves[Math.floor(halves.length / 2)];
     const sides = band ? band.flatMap(([low, high], k) => [Math.max(low, values[k] - 5 * typical), Math.min(high, values[k] + 5 * typical)]) : [];
-    const all = [...values, ...sides, ...(isLevelShown ? [] : [neutral])], room = 0.06 * (Math.max(...all) - Math.min(...all)) || 0.1;
+    const all = [...values, ...sides, ...(isLevelShown ? [] : [neutral])], room = 0.06 * (Math.max(...all) - Math.min(...all)) || 0.1 * Math.max(Math.abs(Math.max(...all)), 1);
     const [bottom, top] = [Math.min(...all) - room, Math.max(...all) + room], [first, last] = answers.domain;
     const across = (each) => LEFT + (each - first) / (last - first) * (WIDTH - LEFT - RIGHT);
     const up = (each) => HEIGHT - BOTTOM - (Math.min(Math.max(each, bottom), top) - bottom) / (top - bottom) * (HEIGHT - TOP - BOTTOM);
