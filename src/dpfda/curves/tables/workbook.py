@@ -135,25 +135,31 @@ def _blank_in_sheet(content: bytes, strings: int, dates: frozenset[int]) -> byte
 def _is_unknown(cell: ElementTree.Element, strings: int) -> bool:
     """Whether the reader gives up at this cell."""
     kind = cell.get("t")
-    value = next((part.text or "" for part in cell if _is_called(part, "v")), "")
     if kind is None or kind not in _KINDS:
         return kind is not None
+    return any(_is_no_value(value, kind, strings) for value in _read_values(cell))
+
+
+def _is_no_value(value: str, kind: str, strings: int) -> bool:
     if kind == "s":
         return _read_place(value) >= strings
     return (kind == "e" and value.strip() not in _ERRORS) or (kind == "n" and not _NUMBER.fullmatch(value))
 
 
+def _read_values(cell: ElementTree.Element) -> list[str]:
+    """What stands in it: one text, but nothing keeps a writer from several, each of which the reader reads."""
+    return [part.text or "" for part in cell if _is_called(part, "v")] or [""]
+
+
 def _is_far_date(cell: ElementTree.Element, dates: frozenset[int]) -> bool:
     """Whether this is a number in a cell of dates that is long before all of them: a missing value, or a panic."""
-    value = next((part.text or "" for part in cell if _is_called(part, "v")), "")
-    if (
-        cell.get("t", "n") != "n"
-        or _read_place(cell.get("s", "0")) not in dates
-        or not _NUMBER.fullmatch(value)
-        or not value
-    ):
+    if cell.get("t", "n") != "n" or _read_place(cell.get("s", "0")) not in dates:
         return False
-    return float(value) < _FAR_PAST
+    return any(float(value) < _FAR_PAST for value in _read_values(cell) if _is_number(value))
+
+
+def _is_number(value: str) -> bool:
+    return bool(value.strip("+-") and _NUMBER.fullmatch(value))
 
 
 def _read_place(value: str) -> int:
