@@ -26,7 +26,7 @@ pytest.importorskip("cryptography")
 from hospital import BASE, Hospital, N, open_consortium, with_values, write_csv
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables import Covariate, Domain, Reading, files, find_source, load_curves, text_files
+from dpfda.curves.tables import Covariate, Domain, Reading, files, find_source, load_curves, text_files, workbook
 from dpfda.curves.tables import loading as table_loading
 from dpfda.errors import InvalidInput
 from dpfda.federation.policy import SitePolicy
@@ -262,6 +262,27 @@ def test_a_number_that_is_no_date_is_the_affair_of_its_cell(odd, tmp_path, monke
     assert beside.counts[-1] == 1
 
 
+@pytest.mark.parametrize("place", ["ZZZZZZ2", "XFE2", "zzzz2", "C1048577", "C99999999999"])
+@pytest.mark.parametrize("spelling", ["a prefix", "single quotes"])
+def test_a_cell_at_a_place_that_no_sheet_has_is_not_read(place, spelling, tmp_path, monkeypatch) -> None:
+    """The reader asked for room for all cells up to it, hundreds of GB, and the process ended."""
+    pytest.importorskip("fastexcel")
+    for block in (1 << 20, 64):
+        monkeypatch.setattr(workbook, "_BLOCK", block)
+        path = write_workbook(tmp_path / "t.xlsx", f'<c s="0" r="{place}"><v>1</v></c>', SPELLINGS[spelling])
+        with pytest.raises(InvalidInput, match=f"a cell at {place[:20]}, which no sheet has"):
+            load(path, rows="refuse")
+        assert load(path).n_points == 0
+
+
+def test_a_text_about_a_place_is_a_text(tmp_path) -> None:
+    pytest.importorskip("fastexcel")
+    usual = load(write_workbook(tmp_path / "usual.xlsx", None))
+    for text in (' r="ZZZZZZ2" ', '&lt;c r="ZZZZZZ2"'):
+        odd = f'<c r="@" t="inlineStr"><is><t>{text}</t></is></c>'
+        assert others_are_unchanged(load(write_workbook(tmp_path / "odd.xlsx", odd)), usual)
+
+
 # ------------------------------------------------------------ PostgreSQL
 
 CELLS_OF_A_SERVER = [
@@ -448,16 +469,16 @@ def write_ids(path: Path, ids: list[object]) -> str:
     return f"sqlite:///{path}"
 
 
-@pytest.mark.parametrize("odd", [0.5, 1e16, "a", -1.5])
+@pytest.mark.parametrize("odd", [0.5, 9e15, "a", -1.5])
 def test_ids_of_many_digits_stay_apart_whatever_number_is_beside_them(odd, tmp_path) -> None:
     """One id with a fraction made floats of all, which hold 16 digits: twelve subjects became two."""
     long = [10**17 + number for number in range(1, N)]
     query = "SELECT * FROM visits"
-    usual = load(write_ids(tmp_path / "t.db", [10**16, *long]), query)
+    usual = load(write_ids(tmp_path / "t.db", [9 * 10**15, *long]), query)
     read = load(write_ids(tmp_path / "t.db", [odd, *long]), query)
     assert (read.counts == 2).all()
     assert sorted(read.y.tolist()) == sorted(usual.y.tolist())
-    if odd == 1e16:
+    if odd == 9e15:
         assert read == usual
         return
     with pytest.raises(InvalidInput, match=r"ids of several types"):

@@ -21,6 +21,12 @@ _KINDS = ("b", "d", "e", "inlineStr", "n", "s", "str")
 _ERRORS = ("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!")  # all that the reader knows
 _NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)?", re.IGNORECASE)
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_FAR_PLACE = re.compile(
+    rb"""<(?:\w+:)?c\s(?:[^<>]*?\s)?r\s*=\s*["'](?=[A-Za-z]{3}|[A-Za-z]+[0-9]{7})([A-Za-z]+)([0-9]+)["']"""
+)
+_PERHAPS_FAR = re.compile(rb"""r\s*=\s*["'](?:[A-Za-z]{3}|[A-Za-z]{1,2}[0-9]{7})""")  # faster
+_COLUMNS, _ROWS = 16_384, 1_048_576  # of a sheet
+_BLOCK, _LONGEST_TAG = 1 << 20, 1 << 12
 _FAR_PAST = -1e11  # days; the reader takes such a date as missing, and panics a little further
 
 
@@ -60,6 +66,7 @@ def _load(book: Any, name: str, path: Path) -> pl.DataFrame:
     import fastexcel
     import polars as pl
 
+    _refuse_impossible_places(path)
     try:
         return pl.DataFrame(book.load_sheet(name, dtypes="string"))
     except BaseException as error:
@@ -73,6 +80,34 @@ def _load(book: Any, name: str, path: Path) -> pl.DataFrame:
         if not _gives_up(error):
             raise
         raise _explain(error, path) from None
+
+
+def _refuse_impossible_places(path: Path) -> None:
+    """Refuse a cell at a place that no workbook has (ZZZZZZ2): the reader would make room for all cells up to it."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as book:
+        for name in filter(_is_sheet, book.namelist()):
+            rest = b""
+            with book.open(name) as sheet:
+                while block := sheet.read(_BLOCK):
+                    block = rest + block
+                    found = _FAR_PLACE.finditer(block) if _PERHAPS_FAR.search(block) else ()
+                    for far in filter(_is_beyond_the_sheet, found):
+                        place = (far[1] + far[2]).decode()[:20]
+                        raise InvalidInput(f"{path.name} has a cell at {place}, which no sheet has; save it anew.")
+                    rest = block[-_LONGEST_TAG:]
+
+
+def _is_beyond_the_sheet(place: re.Match[bytes]) -> bool:
+    column = 0
+    for letter in place[1].upper()[:8]:
+        column = 26 * column + letter - 64
+    return column > _COLUMNS or len(place[2]) > 8 or int(place[2]) > _ROWS
+
+
+def _is_sheet(name: str) -> bool:
+    return "worksheets/" in name and name.endswith(".xml")
 
 
 def _gives_up(error: BaseException) -> bool:
@@ -96,8 +131,7 @@ def _change_sheets(book: zipfile.ZipFile, change: Callable[[bytes], bytes]) -> b
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as copy:
         for name in book.namelist():
-            is_sheet = "worksheets/" in name and name.endswith(".xml")
-            copy.writestr(name, change(book.read(name)) if is_sheet else book.read(name))
+            copy.writestr(name, change(book.read(name)) if _is_sheet(name) else book.read(name))
     return made.getvalue()
 
 
