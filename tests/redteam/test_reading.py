@@ -1,4 +1,4 @@
-"""Third review, F1 and F2, and fourth, F1 to F5: cells decide about their own subject's curve and nothing else.
+"""Reviews three to five, from rows to curves: cells decide about their own subject's curve and nothing else.
 
 Neither whether a site answers, nor what the curves of others are, depends on the cells of one subject.
 """
@@ -6,12 +6,14 @@ Neither whether a site answers, nor what the curves of others are, depends on th
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
+from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +26,7 @@ pytest.importorskip("cryptography")
 from hospital import BASE, Hospital, N, open_consortium, with_values, write_csv
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves, text_files
+from dpfda.curves.tables import Covariate, Domain, Reading, files, find_source, load_curves, text_files, workbook
 from dpfda.curves.tables import loading as table_loading
 from dpfda.errors import InvalidInput
 from dpfda.federation.policy import SitePolicy
@@ -177,7 +179,7 @@ def write_workbook(path: Path, odd: str | None, spell: Callable[[str], str] = st
 ODD_CELLS = [
     f'<c r="@" t="e"><v>{error}</v></c>' for error in ("#SPILL!", "#CALC!", "#GETTING_DATA", "Err:502", "#N/A")
 ]
-ODD_CELLS += ['<c r="@" t="n"><v>1,5</v></c>', '<c r="@" t="n"><v>1_0</v></c>']
+ODD_CELLS += ['<c r="@" t="n"><v>1</v><v>,</v></c>', '<c r="@" t="n"><v>1,5</v></c>', '<c r="@" t="n"><v>1_0</v></c>']
 LAST_CELL = f'<c r="C{len(BASE) + 1}" t="inlineStr"><is><t>{BASE[-1][2]}</t></is></c>'
 UNKNOWN = f'<c r="C{len(BASE) + 1}" t="e"><v>#SPILL!</v></c>'
 ODD_CELLS += ['<c r="@" t="s"><v>99</v></c>', '<c r="@" t="zzz"><v>5</v></c>', '<c r="@" t="e"><f>1/0</f></c>']
@@ -233,6 +235,52 @@ def test_an_odd_cell_of_a_workbook_is_the_affair_of_its_subject(odd, make_site, 
     assert others_are_unchanged(load(write_workbook(tmp_path / "odd.xlsx", odd)), usual)
     site = make_site(tmp_path / "a", {"source": str(tmp_path / "odd.xlsx")})
     assert site.codes() == ("ok", "ok"), site.log()[-1]
+
+
+FORMATS = {
+    "xl/styles.xml": f'<styleSheet xmlns="{_TYPES}/spreadsheetml/2006/main"><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/>'
+    '<xf numFmtId="2"/></cellXfs></styleSheet>'
+}
+FAR_CELLS = [f'<c r="@" s="{style}"><v>{number}</v></c>' for style in (0, 1, 2) for number in ("-2e11", "-1.06e11")]
+
+
+@pytest.mark.parametrize("odd", FAR_CELLS)
+def test_a_number_that_is_no_date_is_the_affair_of_its_cell(odd, tmp_path, monkeypatch) -> None:
+    """A number of this size with the format of dates made the reader panic, and all curves were empty."""
+    pytest.importorskip("fastexcel")
+    relation = f'<Relationship Id="r3" Type="{_TYPES}/officeDocument/2006/relationships/styles" Target="styles.xml"/>'
+    relations = _PARTS["xl/_rels/workbook.xml.rels"].replace("</Relationships>", relation + "</Relationships>")
+    monkeypatch.setitem(_PARTS, "xl/_rels/workbook.xml.rels", relations)
+    monkeypatch.setitem(_PARTS, "xl/styles.xml", FORMATS["xl/styles.xml"])
+    usual = load(write_workbook(tmp_path / "usual.xlsx", None))
+    alone = load(write_workbook(tmp_path / "odd.xlsx", odd))
+    assert others_are_unchanged(alone, usual)
+    assert alone.counts[0] == (1 if 's="1"' in odd else 2)
+    panics = LAST_CELL.partition(" t=")[0] + ' s="1"><v>-3e11</v></c>'
+    beside = load(write_workbook(tmp_path / "two.xlsx", odd, lambda sheet: sheet.replace(LAST_CELL, panics)))
+    assert others_are_unchanged(beside, alone, N - 1)
+    assert beside.counts[-1] == 1
+
+
+@pytest.mark.parametrize("place", ["ZZZZZZ2", "XFE2", "zzzz2", "C1048577", "C99999999999"])
+@pytest.mark.parametrize("spelling", ["a prefix", "single quotes"])
+def test_a_cell_at_a_place_that_no_sheet_has_is_not_read(place, spelling, tmp_path, monkeypatch) -> None:
+    """The reader asked for room for all cells up to it, hundreds of GB, and the process ended."""
+    pytest.importorskip("fastexcel")
+    for block in (1 << 20, 64):
+        monkeypatch.setattr(workbook, "_BLOCK", block)
+        path = write_workbook(tmp_path / "t.xlsx", f'<c s="0" r="{place}"><v>1</v></c>', SPELLINGS[spelling])
+        with pytest.raises(InvalidInput, match=f"a cell at {place[:20]}, which no sheet has"):
+            load(path, rows="refuse")
+        assert load(path).n_points == 0
+
+
+def test_a_text_about_a_place_is_a_text(tmp_path) -> None:
+    pytest.importorskip("fastexcel")
+    usual = load(write_workbook(tmp_path / "usual.xlsx", None))
+    for text in (' r="ZZZZZZ2" ', '&lt;c r="ZZZZZZ2"'):
+        odd = f'<c r="@" t="inlineStr"><is><t>{text}</t></is></c>'
+        assert others_are_unchanged(load(write_workbook(tmp_path / "odd.xlsx", odd)), usual)
 
 
 # ------------------------------------------------------------ PostgreSQL
@@ -302,6 +350,35 @@ def test_cursor_and_arrow_read_the_same(kind, postgres_url) -> None:
     assert read[0].n_points == 2
     assert np.array_equal(read[0].x, read[1].x)
     assert np.array_equal(read[0].y, read[1].y)
+
+
+SPANS = "SELECT id, x, y, CASE WHEN id = 's00' THEN {!r} ELSE {!r} END::{} AS span FROM odd_visits"
+ODD_SPANS = {
+    "time": ("24:00", "10:30"), "timetz": ("24:00+15:59", "10:30+00"), "interval": ("9000000000 s", "1 day"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ODD_SPANS)
+@pytest.mark.parametrize("role", ["not read", "covariate"])
+def test_a_span_that_arrow_does_not_have_is_the_affair_of_its_cell(kind, role, postgres_url) -> None:
+    """Arrow's times end before 24:00, and its driver's intervals are short: one such cell, even unread, emptied all."""
+    fill_server(postgres_url, None)
+    odd, level = ODD_SPANS[kind]
+    written = {"time": "10:30:00", "timetz": "10:30:00+00"}.get(kind, level)
+    how = {"covariates": (Covariate("span", levels=(written, "other")),)} if role == "covariate" else {}
+    usual = load(postgres_url, SPANS.format(level, level, kind), **how)
+    assert (usual.counts == 2).all()
+    assert others_are_unchanged(load(postgres_url, SPANS.format(odd, level, kind), **how), usual)
+
+
+def test_the_owner_is_told_that_an_interval_is_no_number(postgres_url) -> None:
+    fill_server(postgres_url, None)
+    query = "SELECT id, x, make_interval(days => 3) AS y FROM odd_visits"
+    reading = Reading(Domain(0.0, 1.0), (-1.0, 1.0), id="id", x="x", y="y", rows="never refuse")
+    notes = " ".join(load_curves(find_source(postgres_url, query), reading, n=N).owner_notes)
+    assert "Row 1 of 'y' is '3 days', not a number" in notes
+    with pytest.raises(InvalidInput, match=r"'3 days', not a number"):
+        load(postgres_url, query, rows="refuse")
 
 
 def test_bytes_that_are_no_text_on_a_server_are_the_affair_of_their_cell(postgres_url) -> None:
@@ -380,6 +457,158 @@ def test_a_subject_is_one_whatever_numbers_write_its_id(tmp_path) -> None:
         database.executemany("INSERT INTO visits VALUES (?, ?, ?)", [(1, 0.1, 0.2), (1.0, 0.3, 0.4), (2.5, 0.1, 0.2)])
     read = load(f"sqlite:///{tmp_path / 't.db'}", "SELECT * FROM visits")
     assert read.counts[:3].tolist() == [2, 1, 0]
+
+
+def write_ids(path: Path, ids: list[object]) -> str:
+    """Two rows for each subject of SQLite; a y of its own, so that subjects cannot be mistaken."""
+    path.unlink(missing_ok=True)
+    rows = [(subject, x, number / 20) for number, subject in enumerate(ids) for x in (0.25, 0.75)]
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE visits (id, x, y)")
+        database.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
+    return f"sqlite:///{path}"
+
+
+@pytest.mark.parametrize("odd", [0.5, 9e15, "a", -1.5])
+def test_ids_of_many_digits_stay_apart_whatever_number_is_beside_them(odd, tmp_path) -> None:
+    """One id with a fraction made floats of all, which hold 16 digits: twelve subjects became two."""
+    long = [10**17 + number for number in range(1, N)]
+    query = "SELECT * FROM visits"
+    usual = load(write_ids(tmp_path / "t.db", [9 * 10**15, *long]), query)
+    read = load(write_ids(tmp_path / "t.db", [odd, *long]), query)
+    assert (read.counts == 2).all()
+    assert sorted(read.y.tolist()) == sorted(usual.y.tolist())
+    if odd == 9e15:
+        assert read == usual
+        return
+    with pytest.raises(InvalidInput, match=r"ids of several types"):
+        load(write_ids(tmp_path / "t.db", [odd, *long]), query, rows="refuse")
+
+
+def test_an_id_is_one_subject_also_where_texts_make_all_ids_texts(tmp_path) -> None:
+    read = load(write_ids(tmp_path / "t.db", [3, 3.0, "a"]), "SELECT * FROM visits")
+    assert read.counts[:3].tolist() == [4, 2, 0]
+
+
+@pytest.mark.parametrize("odd", [5, 0.5, b"x", "soon", 20200101, None])
+def test_a_number_among_dates_is_the_affair_of_its_subject(odd, tmp_path) -> None:
+    """A column of several types was no column of dates, so that all x were unreadable."""
+    days = Domain.between("2020-01-01", "2020-02-01")
+    reading = Reading(days, (-1.0, 1.0), id="id", x="x", y="y", rows="never refuse")
+
+    def read(first: object) -> Curves:
+        path = tmp_path / "t.db"
+        path.unlink(missing_ok=True)
+        rows = [[number, f"2020-01-{k + 1:02}", 0.5] for number in range(N) for k in range(2)]
+        rows[0][1] = first
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("CREATE TABLE visits (id, x, y)")
+            database.executemany("INSERT INTO visits VALUES (?, ?, ?)", rows)
+        return load_curves(find_source(f"sqlite:///{path}", "SELECT * FROM visits"), reading, n=N).curves
+
+    usual = read("2020-01-01")
+    assert (usual.counts == 2).all()
+    assert others_are_unchanged(read(odd), usual)
+
+
+# ------------------------------------------------------------ folders of Parquet
+
+ARMS = ["01", "02"] * (N // 2)
+ODD_ARMS = ["unknown", "1.5", "1e3", "true", "2020-01-01", "__HIVE_DEFAULT_PARTITION__", "a=b", "x%2Fy", "%ff", ""]
+
+
+def write_folder(folder: Path, change: Callable[[int, dict[str, list]], dict], arms: list[str] | None = None) -> str:
+    """One file for each subject, with ids and y that are whole numbers; with arms, in folders that are named for them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for number in range(N):
+        place = folder if arms is None else folder / f"arm={arms[number]}"
+        place.mkdir(parents=True, exist_ok=True)
+        columns = {"id": [number] * 2, "x": [0.25, 0.75], "y": [0, 1], "code": [int(CODES[number % 2])] * 2}
+        pl.DataFrame(change(number, columns)).write_parquet(place / f"{number:02}.parquet")
+    return str(folder)
+
+
+def keep(_: int, columns: dict[str, list]) -> dict:
+    return columns
+
+
+@pytest.mark.parametrize("odd", ODD_ARMS)
+def test_the_name_of_a_folder_is_the_affair_of_its_subjects(odd, tmp_path) -> None:
+    """The type that suits all names made 1 of 01, unless one of them was a text: all curves but one were empty."""
+    how = {"covariates": (Covariate("arm", levels=("01", "02")),)}
+    usual = load(write_folder(tmp_path / "study=3" / "t", keep, ARMS), **how)
+    assert (usual.counts == 2).all()
+    read = load(write_folder(tmp_path / "study=3" / "t", keep, [odd, *ARMS[1:]]), **how)
+    assert others_are_unchanged(read, usual)
+    assert read.counts[0] == 0
+
+
+@pytest.mark.parametrize("first", ["01", "1.50", "a=b", "%C3%A9", "__HIVE_DEFAULT_PARTITION__"])
+def test_both_readers_of_parquet_find_the_same_names_of_folders(first, tmp_path) -> None:
+    path = Path(write_folder(tmp_path / "study=3" / "t", keep, [first, *ARMS[1:]]))
+    names, frames = files.mended_parquet(path, 5)
+    columns = ["id", "arm", "y"]
+    (part,) = files.scan_parts(path, "parquet")
+    assert part.collect_schema().names() == names
+    assert part.select(columns).collect().rows() == pl.concat(frames(columns)).rows()
+
+
+def put_gap(column: str) -> Callable[[int, dict[str, list]], dict]:
+    """As pandas writes whole numbers of which one is missing: all of that file as floats."""
+
+    def change(number: int, columns: dict[str, list]) -> dict:
+        if number:
+            return columns
+        return columns | {column: pl.Series([None, float(columns[column][1])], dtype=pl.Float64)}
+
+    return change
+
+
+ODD_COLUMNS = {
+    "a gap in y": put_gap("y"), "a gap in codes": put_gap("code"), "a gap in x": put_gap("x"), "a gap in id": put_gap("id"),
+    "texts in y": lambda number, columns: columns if number else columns | {"y": ["?", "1"]},
+    "nothing in y": lambda number, columns: columns if number else columns | {"y": [None, None]},
+    "dates in x": lambda number, columns: columns if number else columns | {"x": [date(2019, 1, 1)] * 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD_COLUMNS)
+@pytest.mark.parametrize("mending", [False, True])
+def test_the_types_of_one_file_are_not_those_of_others(odd, mending, tmp_path, monkeypatch) -> None:
+    """A gap made whole numbers floats in one file of pandas; the types did not agree, and all curves were empty."""
+    if mending:
+        opened = table_loading.open_batches
+        monkeypatch.setattr(
+            table_loading, "open_batches", lambda *given, **how: opened(*given, **(how | {"mending": True}))
+        )
+    how = {"covariates": (Covariate("code", levels=CODES),)}
+    usual = load(write_folder(tmp_path / "t", keep), **how)
+    assert (usual.counts == 2).all()
+    read = load(write_folder(tmp_path / "t", ODD_COLUMNS[odd]), **how)
+    assert others_are_unchanged(read, usual)
+    assert read.counts[0] < 2
+
+
+def test_whole_ids_keep_their_order_beside_a_gap(tmp_path) -> None:
+    """As texts, 10 would come before 9; positions say which batch of the published method a curve is in."""
+
+    def put_gap_in_last(number: int, columns: dict[str, list]) -> dict:
+        return columns if number < N - 1 else put_gap("id")(0, columns)
+
+    def read_marked(change: Callable[[int, dict[str, list]], dict]) -> Curves:
+        return load(
+            write_folder(tmp_path / "t", lambda number, columns: change(number, columns | {"y": [number / 99] * 2}))
+        )
+
+    usual, read = read_marked(keep), read_marked(put_gap_in_last)
+    assert others_are_unchanged(read, usual, N - 1)
+    assert read.counts[-1] == 1
+
+
+def test_a_site_answers_whatever_types_the_files_of_a_folder_have(make_site, tmp_path) -> None:
+    site = make_site(tmp_path / "a", {"source": write_folder(tmp_path / "t", put_gap("y"))})
+    assert site.codes() == ("ok", "ok"), site.log()[-1]
+    assert "curves are empty" not in str(site.log())
 
 
 # ------------------------------------------------------------ bytes that are no text

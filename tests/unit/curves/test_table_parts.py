@@ -132,7 +132,7 @@ def test_a_query_comes_in_batches_and_cannot_change_the_database(tmp_path: Path)
     with sqlite3.connect(place) as database:
         database.execute("CREATE TABLE visits (id, x, y)")
         database.executemany("INSERT INTO visits VALUES (?, ?, ?)", [(k, k, k) for k in range(5)])
-    with query_batches(find_source(f"sqlite:///{place}", "SELECT * FROM visits"), 2) as frames:
+    with query_batches(find_source(f"sqlite:///{place}", "SELECT * FROM visits"), list, 2) as frames:
         assert pl.concat(list(frames)).height == 5
     assert postgres_url("postgresql://me@server/clinic") == "postgresql+psycopg://me@server/clinic"
     with pytest.raises(InvalidInput, match=r"dpfda\[duckdb\]"):

@@ -157,7 +157,7 @@ def test_postgresql_as_arrow_and_by_a_cursor_gives_the_same_curves(kind, postgre
 
 def test_a_type_without_an_arrow_type_is_left_to_the_cursor(postgres_url) -> None:
     query = "SELECT k AS pid, 50.0 AS age, k::float8 AS hdl, '127.0.0.1'::inet AS place FROM generate_series(1, 5) AS k"
-    with pytest.raises(NoArrowType), arrow_result(find_source(postgres_url, query), 100):
+    with pytest.raises(NoArrowType), arrow_result(find_source(postgres_url, query), list, 100):
         pass
     assert load(postgres_url, query=query).curves.n == 5
 

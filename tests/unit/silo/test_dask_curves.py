@@ -70,6 +70,20 @@ def test_a_covariate_that_changes_gives_the_bits_of_one_process(client, path, tm
         fitted(spread, PrivateVaryingCoefficients, method="published", **options)
 
 
+def test_files_of_several_types_give_the_curves_of_one_process(client, path, tmp_path) -> None:
+    """A gap makes whole ids floats in the second file; a subject is in both files, and in one part."""
+    from dpfda.silo.cluster import DaskCurves
+
+    frame = pl.read_parquet(path).with_columns(pid=pl.col("pid").str.strip_prefix("s").cast(pl.Int64))
+    frame[:2000].write_parquet(tmp_path / "0.parquet")
+    frame[2000:].with_columns(pl.col("pid").cast(pl.Float64)).write_parquet(tmp_path / "1.parquet")
+    spread = DaskCurves.from_source(client, tmp_path, READING, parts=3)
+    whole = load_curves(find_source(str(tmp_path)), READING).curves
+    frame.write_parquet(tmp_path / "2.parquet")
+    assert load_curves(find_source(str(tmp_path / "2.parquet")), READING).curves == whole
+    assert spread.fingerprint(b"k" * 32) == whole.fingerprint(b"k" * 32)
+
+
 def kill_a_worker(client) -> None:
     """End one worker process that this test's own cluster started."""
     os.kill(client.run(os.getpid).popitem()[1], signal.SIGKILL)

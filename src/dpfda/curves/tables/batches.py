@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.database import query_batches, read_query_columns
-from dpfda.curves.tables.files import arrow_batches, explain_errors, mended_parquet, scan_file
+from dpfda.curves.tables.files import arrow_batches, explain_errors, mended_parquet, scan_parts
 from dpfda.curves.tables.text_files import open_text
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def open_batches(
     `narrow` may leave out rows of a Parquet file: where its row groups say which values they hold, they are not even read.
     """
     if source.is_database:
-        with query_batches(source, rows, any_text=tolerant) as frames:
-            yield Batches(_select_columns(frames, choose), None)
+        with query_batches(source, choose, rows, any_text=tolerant) as frames:
+            yield Batches(frames, None)
         return
     path = Path(source.location)
     with explain_errors(path):
@@ -66,21 +66,21 @@ def open_batches(
             with open_text(path, separator, tolerant=tolerant) as text:
                 yield Batches(text.frames(choose(text.names), min(rows, _TEXT_ROWS)), None)
             return
-        lazy = scan_file(path, source.kind, source.sheet)
-        columns = choose(lazy.collect_schema().names())
-        total = _count_rows(lazy) if source.kind == "parquet" else None
+        parts = scan_parts(path, source.kind, source.sheet)
+        columns = choose(parts[0].collect_schema().names())
+        total = sum(map(_count_rows, parts)) if source.kind == "parquet" else None
         at_once = rows if source.kind == "parquet" else min(rows, _TEXT_ROWS)
-        lazy = lazy.select(columns)
-        if narrow is not None and source.kind == "parquet":
-            lazy = narrow(lazy)
-        yield Batches(lazy.collect_batches(chunk_size=at_once, lazy=True, engine="streaming"), total)
+        parts = [part.select(columns) for part in parts]
+        if narrow is not None and source.kind == "parquet" and len(parts) == 1:  # else ids may be of several types
+            parts = [narrow(parts[0])]
+        yield Batches(_read_parts(parts, at_once), total)
 
 
 def read_rows(source: Source, choose: Callable[[list[str]], list[str]], first: int, last: int) -> pl.DataFrame:
-    """The rows first..last-1 of a source of Parquet, in its order; row groups of other rows are not read."""
+    """The rows first..last-1 of a source of Parquet of one part, in its order; row groups of other rows are not read."""
     path = Path(source.location)
     with explain_errors(path):
-        lazy = scan_file(path, source.kind)
+        (lazy,) = scan_parts(path, source.kind)
         columns = choose(lazy.collect_schema().names())
         return lazy.select(columns).slice(first, last - first).collect(engine="streaming")
 
@@ -97,14 +97,12 @@ def read_column_names(source: Source, separator: str | None = None, *, rows_refu
         if source.kind == "csv":
             with open_text(path, separator, tolerant=not rows_refuse) as text:
                 return text.names
-        return scan_file(path, source.kind, source.sheet).collect_schema().names()
+        return scan_parts(path, source.kind, source.sheet)[0].collect_schema().names()
 
 
-def _select_columns(frames: Iterator[pl.DataFrame], choose: Callable[[list[str]], list[str]]) -> Iterator[pl.DataFrame]:
-    columns = None
-    for frame in frames:
-        columns = columns or choose(frame.columns)
-        yield frame.select(columns)
+def _read_parts(parts: list[pl.LazyFrame], rows: int) -> Iterator[pl.DataFrame]:
+    for part in parts:
+        yield from part.collect_batches(chunk_size=rows, lazy=True, engine="streaming")
 
 
 def _count_rows(lazy: pl.LazyFrame) -> int:

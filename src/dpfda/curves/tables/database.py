@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
-from dpfda.curves.tables.postgres import NoArrowType, arrow_result
+from dpfda.curves.tables.postgres import Choose, NoArrowType, arrow_result
 from dpfda.curves.tables.postgres_cells import CLIENT_ENCODING, read_as_text
 from dpfda.curves.tables.source import Source, redact_password
 from dpfda.errors import InvalidInput, SourceError
@@ -22,19 +22,22 @@ _CONNECT_SECONDS = 10
 
 
 @contextmanager
-def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Iterator[Iterator[pl.DataFrame]]:
+def query_batches(
+    source: Source, choose: Choose, rows: int, *, any_text: bool = False
+) -> Iterator[Iterator[pl.DataFrame]]:
     """The rows of the query in frames of about `rows`, at least one frame; the database cannot be changed by it.
 
+    `choose` gets the names of the columns and says which ones to read.
     The server keeps the result: SQLite computes rows as they are fetched, PostgreSQL holds a cursor. With `any_text`,
     bytes that are no text in a text (SQLite does not check, nor does PostgreSQL with the encoding SQL_ASCII) are replaced.
     """
     if source.kind == "duckdb":
-        with _duckdb_batches(source, rows) as frames:
+        with _duckdb_batches(source, choose, rows) as frames:
             yield frames
         return
     if source.kind == "postgresql":
         with ExitStack() as held:
-            batches = _open_arrow_result(source, rows, held, any_text=any_text)
+            batches = _open_arrow_result(source, choose, rows, held, any_text=any_text)
             if batches is not None:
                 yield batches
                 return
@@ -48,23 +51,26 @@ def query_batches(source: Source, rows: int, *, any_text: bool = False) -> Itera
         names = list(result.keys())
         if len(set(names)) != len(names):
             raise InvalidInput("--query returns two columns of the same name; rename one with AS.")
-        yield _fetch(result, names, min(rows, _FETCHED))
+        columns = choose(names)
+        yield (frame.select(columns) for frame in _fetch(result, names, min(rows, _FETCHED)))
 
 
 def read_query_columns(source: Source) -> list[str]:
     """The names of the query's columns; the database looks at the query and fetches no row."""
     query = f"SELECT * FROM ({str(source.query).rstrip().rstrip(';')}\n) AS dpfda_rows LIMIT 0"
     if source.kind == "duckdb":
-        with _duckdb_batches(replace(source, query=query), 1) as frames:
+        with _duckdb_batches(replace(source, query=query), list, 1) as frames:
             return next(frames).columns
     with _connect(source) as connection:
         return list(connection.exec_driver_sql(query).keys())
 
 
-def _open_arrow_result(source: Source, rows: int, held: ExitStack, *, any_text: bool) -> Iterator[pl.DataFrame] | None:
+def _open_arrow_result(
+    source: Source, choose: Choose, rows: int, held: ExitStack, *, any_text: bool
+) -> Iterator[pl.DataFrame] | None:
     """None without the driver, or if a column has no Arrow type: then a cursor reads."""
     try:
-        return held.enter_context(arrow_result(source, rows, any_text=any_text))
+        return held.enter_context(arrow_result(source, choose, rows, any_text=any_text))
     except (ImportError, NoArrowType):
         return None
 
@@ -174,7 +180,7 @@ def describe_reason(error: Any) -> str:
 
 
 @contextmanager
-def _duckdb_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
+def _duckdb_batches(source: Source, choose: Choose, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
     duckdb = import_optional("duckdb", "duckdb")
     try:
         with duckdb.connect(str(source.path), read_only=True) as connection:
@@ -183,22 +189,22 @@ def _duckdb_batches(source: Source, rows: int) -> Iterator[Iterator[pl.DataFrame
                 raise InvalidInput("--query must return rows; begin it with SELECT.")
             read = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
             with read(rows) as reader:  # an error that is kept would keep it open, and opening the file again waits
-                yield _read_records(reader)
+                yield _read_records(reader, choose(reader.schema.names))
     except duckdb.IOException as error:
         raise SourceError(f"The database {source.shown} cannot be opened ({describe_reason(error)}).") from None
     except duckdb.Error as error:
         raise InvalidInput(f"The database rejected the query ({describe_reason(error)}); correct --query.") from None
 
 
-def _read_records(reader: Any) -> Iterator[pl.DataFrame]:
+def _read_records(reader: Any, columns: list[str]) -> Iterator[pl.DataFrame]:
     import polars as pl
 
     empty = True
     for batch in reader:
         empty = False
-        yield cast("pl.DataFrame", pl.from_arrow(batch))
+        yield cast("pl.DataFrame", pl.from_arrow(batch.select(columns)))
     if empty:
-        yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table()))
+        yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table().select(columns)))
 
 
 def import_optional(module: str, extra: str) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from dpfda.curves.tables.cells import write_objects
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -32,6 +34,8 @@ def parse_dates(column: pl.Series, cells: Cells) -> pl.Series | None:
 
     if column.dtype in (pl.Date, pl.Datetime):
         return column.cast(pl.Datetime("us"), strict=False)
+    if column.dtype == pl.Object:
+        column = write_objects(column)
     if column.dtype != pl.String:
         return None
     text = cells.text(column)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
+from dpfda.curves.tables.cells import write_objects
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.failures import describe_error, explain_panic, is_made_by_rows, is_panic
 from dpfda.curves.tables.files import NotText
@@ -221,10 +222,17 @@ def curves_from_source(
     return curves
 
 
-def _read_wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: RowReader) -> tuple[Curves, Tally]:
+def _stack(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """Frames one below the other; a column that is not of the same type in all of them as texts."""
     import polars as pl
 
-    frame = pl.concat(list(frames), how="vertical_relaxed")
+    mixed = [name for name in frames[0].columns if len({frame[name].dtype for frame in frames}) > 1]
+    texts = (frame.with_columns(write_objects(frame[name]).cast(pl.String) for name in mixed) for frame in frames)
+    return pl.concat(texts)
+
+
+def _read_wide_curves(frames: Iterator[pl.DataFrame], source: Source, reader: RowReader) -> tuple[Curves, Tally]:
+    frame = _stack(list(frames))
     _refuse_no_rows(frame.height, source)
     owners, x, y = unpivot(frame, reader)
     design = reader.design(frame)

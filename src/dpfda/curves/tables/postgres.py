@@ -6,7 +6,7 @@ enforces. A result with types that have no Arrow type of their own is left to th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,6 +17,7 @@ from dpfda.errors import InvalidInput, SourceError
 if TYPE_CHECKING:
     import polars as pl
 
+Choose = Callable[[list[str]], list[str]]
 _CONNECT_SECONDS = 10
 
 
@@ -25,12 +26,16 @@ class NoArrowType(Exception):
 
 
 @contextmanager
-def arrow_result(source: Source, rows: int, *, any_text: bool = False) -> Iterator[Iterator[pl.DataFrame]]:
+def arrow_result(
+    source: Source, choose: Choose, rows: int, *, any_text: bool = False
+) -> Iterator[Iterator[pl.DataFrame]]:
     """The rows of the query in frames of at most `rows`, at least one frame; ImportError without the driver.
 
-    With `any_text`, bytes that are no text (a database of the encoding SQL_ASCII does not check) are replaced.
+    `choose` gets the names of the columns and says which ones to read; in others no cell is looked at. With `any_text`,
+    bytes that are no text (a database of the encoding SQL_ASCII does not check) are replaced.
     """
     import adbc_driver_postgresql.dbapi as driver
+    import pyarrow as pa
 
     try:
         with driver.connect(_url(source.location)) as connection, connection.cursor() as cursor:
@@ -38,10 +43,12 @@ def arrow_result(source: Source, rows: int, *, any_text: bool = False) -> Iterat
             cursor.execute(source.query)
             reader = cursor.fetch_record_batch()
             _check(reader.schema)
+            columns = choose(reader.schema.names)
             batches = (
-                check_texts(batch, "The database", tolerant=any_text) for batch in _explain_breaks(reader, source)
+                check_texts(batch.select(columns), "The database", tolerant=any_text)
+                for batch in _explain_breaks(reader, source)
             )
-            yield _frames(batches, reader.schema, rows)
+            yield _frames(batches, pa.schema([reader.schema.field(name) for name in columns]), rows)
     except driver.Error as error:
         raise _explain(error, source) from None
 
@@ -64,7 +71,7 @@ def _check(schema: Any) -> None:
     for kind in schema.types:
         if isinstance(kind, pa.BaseExtensionType) and not _is_numeric(kind) and kind.extension_name != "arrow.uuid":
             raise NoArrowType
-        if pa.types.is_nested(kind):
+        if pa.types.is_nested(kind) or pa.types.is_interval(kind):  # the driver gives up at a long interval
             raise NoArrowType
 
 

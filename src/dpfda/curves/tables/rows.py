@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dpfda.curves.tables.reading import Reading
 
 _MOST_COMPLAINTS = 20
+_EXACT = 2**53  # whole numbers below it are floats too
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,10 @@ class RowReader:
         if ids.null_count():
             self.without_id += ids.null_count()
             rows = rows[ids.is_not_null().to_numpy()]
-            if not self.reading.never_refuses or not len(rows):
+            if not len(rows):
                 return rows
         self._kind = self._kind or ids.dtype
-        if ids.dtype != self._kind:
-            raise _explain_mixed_types(ids.name)
-        return rows
+        return replace(rows, ids=match_ids(rows.ids, self._kind))
 
     def values(self, column: pl.Series) -> NDArray[np.float64]:
         """The y of every row."""
@@ -190,9 +189,11 @@ def _explain_mixed_types(name: str) -> MixedIds:
 
 
 def write_ids(column: pl.Series) -> pl.Series:
-    """The ids as text, whatever they are; missing ones are null."""
+    """The ids as text, whatever they are; missing ones are null. 1 and 1.0 are one subject."""
     import polars as pl
 
+    if column.dtype == pl.Object or column.dtype.is_float():
+        column = pl.Series(column.name, list(map(_settle_number, column)), dtype=pl.Object)
     return write_objects(column).cast(pl.String).str.strip_chars().replace("", None)
 
 
@@ -222,15 +223,40 @@ def simplify_ids(column: pl.Series) -> pl.Series:
 
 
 def _unify_ids(column: pl.Series) -> pl.Series:
-    """Ids of Python objects as numbers or as texts; 1 and 1.0 are one subject."""
+    """Ids of Python objects as numbers or as texts; 1 and 1.0 are one subject. No two whole numbers become one float."""
     import polars as pl
 
-    types = {type(value) for value in column if value is not None}
-    if types == {int, float}:
-        return pl.Series(column.name, list(column), dtype=pl.Float64, strict=False)
+    ids = list(map(_settle_number, column))
+    types = {type(value) for value in ids if value is not None}
+    whole = [value for value in ids if type(value) is int]
+    if types == {int} and min(whole) >= -(1 << 63) and max(whole) < 1 << 63:
+        return pl.Series(column.name, ids, dtype=pl.Int64)
+    if types == {int, float} and max(map(abs, whole)) < _EXACT:
+        return pl.Series(column.name, ids, dtype=pl.Float64, strict=False)
     if len(types) > 1:
         raise _explain_mixed_types(column.name)
-    return pl.Series(column.name, [None if value is None else str(value) for value in column], dtype=pl.String)
+    return pl.Series(column.name, [None if value is None else str(value) for value in ids], dtype=pl.String)
+
+
+def _settle_number(value: Any) -> Any:
+    """A whole number as such, None for one that is none; anything else as it is."""
+    if type(value) is not float:
+        return value
+    return int(value) if value.is_integer() else None if np.isnan(value) else value
+
+
+def match_ids(ids: pl.Series, kind: pl.DataType) -> pl.Series:
+    """Ids, none missing, of a type that earlier ids of the same source have; refused where that would change one."""
+    import polars as pl
+
+    if ids.dtype == kind:
+        return ids
+    if {ids.dtype, kind} == {pl.Int64(), pl.Float64()}:
+        matched, floats = ids.cast(kind, strict=False), ids.cast(pl.Float64)
+        exact = (matched.cast(pl.Float64) == floats) & (floats.abs() < _EXACT)
+        if exact.fill_null(False).all():
+            return matched
+    raise _explain_mixed_types(ids.name)
 
 
 def _pick(ids: pl.Series, part: NDArray[np.int64] | NDArray[np.bool_]) -> pl.Series:

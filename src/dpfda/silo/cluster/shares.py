@@ -17,10 +17,10 @@ import numpy as np
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import open_batches, read_rows
-from dpfda.curves.tables.files import scan_file
+from dpfda.curves.tables.files import scan_parts
 from dpfda.curves.tables.keys import Ranges
 from dpfda.curves.tables.loading import Findings, choose_columns, read_curves
-from dpfda.curves.tables.rows import Rows, simplify_ids
+from dpfda.curves.tables.rows import Rows, match_ids, simplify_ids
 from dpfda.errors import InvalidInput
 from dpfda.silo.cluster.part import Part
 
@@ -111,6 +111,7 @@ def divide(source: Source, reading: Reading, parts: int) -> Division:
             ids = simplify_ids(frame[str(reading.id)]).drop_nulls()
             heights.append(frame.height)
             if len(ids):
+                ids = match_ids(ids, sample[0].dtype if sample else ids.dtype)
                 sample.append(ids.gather_every(max(1, len(ids) // _SAMPLED)))
                 least, greatest = ids.arg_min(), ids.arg_max()
                 ends.append(ids.gather([0 if least is None else least, 0 if greatest is None else greatest]))
@@ -139,7 +140,10 @@ def _is_separable(source: Source, reading: Reading) -> bool:
     """Whether rows mean the same wherever they are read: numbers in Parquet, and no levels that all rows decide."""
     if source.kind != "parquet" or not _all_bounded(reading):
         return False
-    schema = scan_file(Path(source.location), source.kind).collect_schema()
+    parts = scan_parts(Path(source.location), source.kind)
+    if len(parts) > 1:
+        return False
+    schema = parts[0].collect_schema()
     return all(schema[column].is_numeric() for column in choose_columns(schema.names(), source, reading)[1:])
 
 
