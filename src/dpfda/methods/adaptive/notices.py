@@ -18,6 +18,7 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
     found = [
         _notice_hardly_filled(plan, state),
         _notice_odd_sites(plan, state),
+        _notice_left_out(state),
         _notice_skewness(plan, state),
         _notice_rare_events(plan, state),
         _notice_declarations(plan, state),
@@ -51,6 +52,16 @@ def _notice_odd_sites(plan: Plan, state: State) -> str | None:
     else:
         said += "The terms have robust_sites = false, so they count like any other. "
     return said + "Check the unit of y, the columns and the codes for missing values there."
+
+
+def _notice_left_out(state: State) -> str | None:
+    if not state.left_out:
+        return None
+    named = ", ".join(repr(name) for name in sorted(state.left_out))
+    return (
+        f"Missed the first round, which asks when subjects are seen: {named}. Sites may differ in that, so the gradients of "
+        "these sites do not enter the estimate if any others are there."
+    )
 
 
 def _notice_skewness(plan: Plan, state: State) -> str | None:

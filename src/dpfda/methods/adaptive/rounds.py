@@ -211,7 +211,7 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
     place = plan.slice_of(index, ClippedGradient)
     assert place is not None
     vector = slice(place.start, place.start + len(shares))
-    for name, release in releases.items():
+    for name, release in choose_readable(state, releases).items():
         answer = Answer(len(state.asked), -release.values[vector], float(release.noise_sd[place.start]))
         answers[name] = (*answers.get(name, ()), answer)
     covariance = learn_covariance(state, companions, asked.coordinates, found)
@@ -229,6 +229,12 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
     if state.law.columns > 1:
         state = change_law(plan, state, learn_products(state, companions, asked.coordinates))
     return estimate(plan, state)
+
+
+def choose_readable(state: State, releases: Mapping[str, Release]) -> Mapping[str, Release]:
+    """Without silos that are left out, unless there is nothing else to estimate from."""
+    found = {name: release for name, release in releases.items() if name not in state.left_out}
+    return found if found or state.answers else releases
 
 
 def recall_biases(

@@ -60,6 +60,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         design=design,
         law=law,
         own_designs=own_designs,
+        left_out=find_left_out(plan, releases, own_designs),
         informations=spread_information(plan, longer, pooled, own_designs),
         pooled=pooled,
         start=prior_mean,
@@ -131,6 +132,16 @@ def learn_designs(
         return design, {}
     by_silo = {name: pool(plan, 0, DesignMoments, {name: releases[name]}).scaled(1 / filled) for name in releases}
     return design, {name: fit_design(plan.basis, own, visits) for name, own in shrink_moments(moments, by_silo).items()}
+
+
+def find_left_out(plan: Plan, releases: Mapping[str, Release], own_designs: Mapping[str, Design]) -> frozenset[str]:
+    """Silos whose design is not known and may be another than that of all: they missed a round 0 that asked for designs.
+
+    Others stand for them where several answered it and may well have one design.
+    """
+    if plan.slice_of(0, DesignMoments) is None or (len(releases) > 1 and not own_designs):
+        return frozenset()
+    return frozenset(silo.name for silo in plan.silos if silo.name not in releases)
 
 
 def spread_information(

@@ -55,6 +55,7 @@ class State:
     design: Design
     law: CovariateLaw
     own_designs: Mapping[str, Design]  # of silos whose designs clearly differ
+    left_out: frozenset[str]  # silos that missed round 0 where designs may differ: their gradients cannot be read
     informations: Mapping[str, Information]
     pooled: Information
     start: Floats  # prior mean
