@@ -11,7 +11,7 @@ from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.lengths import list_laws
 from dpfda.methods.adaptive.state import State
 from dpfda.protocol.plan import Plan
-from dpfda.protocol.scaling import NO_TRANSFORM
+from dpfda.protocol.transforms import NO_TRANSFORM
 
 
 def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
