@@ -20,7 +20,7 @@ from dpfda.inference.answers import Answers
 from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.curve_scale import limit_means
 from dpfda.inference.law import Law, pad_mean
-from dpfda.inference.summary import write_estimand, write_summary_html
+from dpfda.inference.summary import write_differing_sites, write_estimand, write_summary_html
 from dpfda.methods.run import Outcome
 from dpfda.planning.expected_error import ExpectedError, found_insufficient_text
 from dpfda.protocol.scaling import Scaling
@@ -41,6 +41,11 @@ class FittedFunctions(Answers):
     def describe_privacy(self) -> list[str]:
         """The lines of the privacy statement."""
         return str(self.privacy_).splitlines()
+
+    def describe_sites(self) -> list[str]:
+        """A sentence about sites that differ, with the mean that is shown; none for one site or sites that are alike."""
+        sites = self.sites_
+        return [] if sites is None else write_differing_sites(sites.i_squared, sites.probability)
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "privacy_"):

@@ -40,6 +40,10 @@ class Answers:
         """Sentences about who is protected and what was spent."""
         return []
 
+    def describe_sites(self) -> list[str]:
+        """A sentence about sites that differ, if there are any."""
+        return []
+
     def check_answers(self) -> None:
         """Raise if there is nothing to answer from yet."""
 

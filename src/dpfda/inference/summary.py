@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dpfda.inference.curve import ReleasedCurve
 
 _WIDTH, _PLACES = 100, 7
+_MORE_LIKELY = 0.5
 
 
 _TAKEN_BACK = {
@@ -40,6 +41,18 @@ def write_estimand(y: str, x: str, limits: tuple[float, float], transform: str =
     )
 
 
+def write_differing_sites(i_squared: tuple[float, float, float], probability: float) -> list[str]:
+    """That sites differ, by how much, and which mean is shown; nothing where they are more likely alike."""
+    if probability <= _MORE_LIKELY:
+        return []
+    share, low, high = (f"{value:.0%}" for value in i_squared)
+    return [
+        f"The sites differ: I^2 of the level is {share} (95% interval {low} to {high}). The curve and its band are those of "
+        "one mean common to all sites; the mean over subjects, whose band allows for sites that differ, is sites_.mean() of "
+        "the fit (in the report: the sites)."
+    ]
+
+
 def write_summary(answers: Answers, level: float) -> str:
     """What was estimated, a table of curves with tests, values of the first curve, and the promise."""
     curves = answers.list_curves()
@@ -50,6 +63,7 @@ def write_summary(answers: Answers, level: float) -> str:
         title,
         "=" * _WIDTH,
         *_wrap([answers.estimand_] if answers.estimand_ else []),
+        *_wrap(answers.describe_sites()),
         *_wrap([f"Warning: {sentence}" for sentence in answers.warnings_]),
         f"Domain of {answers.x_name}: {low} to {high}.",
         "-" * _WIDTH,
