@@ -71,10 +71,11 @@ class Answers:
         """A coefficient function by its covariate's name: the change of the mean for `per` more units.
 
         With transform="log" it is the ratio of geometric means.
-        Of a category: ``effect("arm", "B")`` or ``effect("arm: B")``, level B instead of the first one.
+        Of a category: ``effect("arm", "B")`` or ``effect("arm: B")``, level B instead of the first one; with two levels
+        ``effect("arm")`` is enough.
         """
         self.check_answers()
-        column = f"{name}: {level}" if level is not None else str(name)
+        column = f"{name}: {level}" if level is not None else self.coding_.name_effect(str(name))
         place = self.coding_.column(column)
         row = np.zeros(self.law_.columns)
         row[place] = _validate.real("per", per)

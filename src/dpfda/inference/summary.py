@@ -28,9 +28,14 @@ _TAKEN_BACK = {
 }
 
 
-def write_estimand(y: str, x: str, limits: tuple[float, float], transform: str = NO_TRANSFORM) -> str:
-    """What the mean is a mean of, unless the method says otherwise."""
+def write_estimand(
+    y: str, x: str, limits: tuple[float, float], transform: str = NO_TRANSFORM, *, binary: bool = False
+) -> str:
+    """What the mean is a mean of, unless the method says otherwise; of a y that is declared binary, a share."""
     low, high = limits
+    if binary:
+        share = "the share" if limits == (0, 1) else f"{low:g} plus {high - low:g} times the share"
+        return f"Every subject weighs the same: {share} of subjects with {y} = {high:g} at each {x}."
     clamped = f"a value outside {low:g} to {high:g} counting as the nearer of the two."
     if transform == NO_TRANSFORM:
         return f"Every subject weighs the same: the mean over subjects of {y} at each {x}, {clamped}"

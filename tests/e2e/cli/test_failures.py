@@ -117,7 +117,7 @@ CASES = [
     Case("epsilon is zero", USER, "greater than 0", options=without("--epsilon", "--epsilon", "0")),
     Case("epsilon is negative", USER, "greater than 0", options=without("--epsilon", "--epsilon=-1")),
     Case("epsilon is not a number", USER, "finite", options=without("--epsilon", "--epsilon", "nan")),
-    Case("epsilon is a word", USER, "Invalid value for '--epsilon'", options=without("--epsilon", "--epsilon", "one")),
+    Case("epsilon is a word", USER, "--epsilon must be a number; see", options=without("--epsilon", "--epsilon", "one")),
     Case("delta is one", USER, "between 0 and 1", options=without("--delta", "--delta", "1")),
     Case("no folder for the ledger", USER, "There is no folder", options=(*ALL, "--ledger", "nowhere/x.ledger")),
     Case("unknown option", USER, "No such option", options=(*ALL, "--epsilom", "1")),
