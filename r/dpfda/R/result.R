@@ -134,8 +134,18 @@ curve_at <- function(result, ...) {
   make_curve(result, design_row(result, profile), result$limits, name_profile(result, profile), 1)
 }
 
+# The column of an effect: as named, or of a category with two levels, which may be named alone, its second.
+name_effect <- function(result, name) {
+  for (covariate in result$covariates) {
+    if (covariate$name == name && length(covariate$levels) == 2 && !name %in% result$columns) {
+      return(paste0(name, ": ", covariate$levels[2]))
+    }
+  }
+  name
+}
+
 effect <- function(result, name, level = NULL, per = 1) {
-  column <- if (is.null(level)) name else paste0(name, ": ", level)
+  column <- if (is.null(level)) name_effect(result, name) else paste0(name, ": ", level)
   place <- match(column, result$columns)
   if (is.na(place)) {
     stop("'", column, "' is not a coefficient of this fit; choose from ", paste(result$columns, collapse = ", "), ".", call. = FALSE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +19,16 @@ _SPENDING = (
 _STUDY = "Interrupted. Answered rounds are on record; dpfda study resume continues where it stopped."
 _INTERRUPTED = "Interrupted. No file is incomplete."
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever Typer keeps it
+_WITH_OPTIONS = (["fit"], ["plan"], ["describe"])  # commands whose parameters are options
+_PARAMETER, _TRANSFORM = re.compile(r"^([a-z_]+) must\b"), re.compile(r"transform='(\w+)'")
+_OPTIONS = {
+    **{name: name for name in ("domain", "epsilon", "delta", "alpha", "outcome", "transform", "spread", "signal")},
+    **{name: name for name in ("prevalence", "level", "variation", "correlation", "n", "m")},
+    **{"y_bounds": "y-bounds", "y-bounds": "y-bounds", "noise_sd": "noise", "n_basis": "n-basis"},
+}
+_NO_NUMBER = re.compile(
+    r"^Invalid value for '(--[\w-]+)[^']*': Input should be a valid (number|integer)\b.*", re.DOTALL
+)
 _WrongPath = FileNotFoundError | IsADirectoryError | NotADirectoryError | FileExistsError
 
 
@@ -34,12 +45,21 @@ def run_for_exit_code(action: Callable[[], Any], words: Sequence[str] = ()) -> i
         outcome = INTERRUPTED
     except (_UsageError, DpfdaError, OSError) as error:
         sentence, code = _judge(error)
+        sentence = name_option(sentence) if words[:1] in _WITH_OPTIONS else sentence
         sys.stderr.write(f"dpfda: {' '.join(sentence.split())}\n")
         return code
     code = outcome if isinstance(outcome, int) else DONE
     if code == INTERRUPTED:  # how Typer reports Ctrl-C
         sys.stderr.write(f"dpfda: {describe_interruption(words)}\n")
     return code
+
+
+def name_option(sentence: str) -> str:
+    """A sentence of the library about a parameter, as one about the option of the command line."""
+    named = _PARAMETER.match(sentence)
+    option = None if named is None else _OPTIONS.get(named[1])
+    said = sentence if option is None else f"--{option}{sentence[named.end(1) :]}"  # type: ignore[union-attr]
+    return _TRANSFORM.sub(r"--transform \1", said)
 
 
 def describe_interruption(words: Sequence[str]) -> str:
@@ -65,6 +85,8 @@ def _judge(error: Exception) -> tuple[str, int]:
 
 def _describe_usage(error: Any) -> str:
     sentence = error.format_message().rstrip(".")
+    if no_number := _NO_NUMBER.match(sentence):
+        sentence = f"{no_number[1]} must be a {'number' if no_number[2] == 'number' else 'whole number'}"
     command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "dpfda"
     return f"{sentence} See {command} --help." if sentence.endswith("?") else f"{sentence}; see {command} --help."
 

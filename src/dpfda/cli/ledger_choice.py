@@ -37,6 +37,11 @@ class LedgerChoice:
         return redact_password(self.location)
 
     @property
+    def folders(self) -> list[Path]:
+        """The folder that it is in; none for one on a server."""
+        return [] if self.is_url else [Path(self.location).parent]
+
+    @property
     def exists(self) -> bool:
         """Whether there is something to open."""
         return self.is_url or os.path.lexists(self.location)

@@ -6,6 +6,7 @@ One rule for every file that a command writes: folders that are missing are made
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
 import tempfile
@@ -52,8 +53,8 @@ class Outputs:
         if twice is not None:
             raise InvalidInput(f"{twice} is named for two outputs; give each its own file.")
 
-    def write(self, document: Document) -> list[str]:
-        """Write everything, the JSON first; if something fails, the result itself is still printed."""
+    def write(self, document: Document, rescue_in: Sequence[Path] = ()) -> list[str]:
+        """Write everything, the JSON first; if something fails, the result is kept in the first folder that takes it."""
         written: list[str] = []
         try:
             if self.json == "-":
@@ -64,19 +65,30 @@ class Outputs:
                 written.append(write_whole(self.report, _html(document)))
             written.extend(write_whole(figure, _figure(document, figure)) for figure in self.figures)
         except OSError as error:
-            raise self._rescue(error, document, written) from error
+            raise self._rescue(error, document, written, rescue_in) from error
         return written
 
-    def _rescue(self, error: OSError, document: Document, written: Sequence[str]) -> NotWritten:
-        place = f"{error.filename} could not be written ({error.strerror or error})"
-        kept = self.json if self.json in written else None
-        if kept is None and self.json != "-":
-            sys.stdout.write(to_json(document))
-        where = f"in {kept}" if kept else "on standard output: save it as result.json"
+    def _rescue(
+        self, error: OSError, document: Document, written: Sequence[str], folders: Sequence[Path]
+    ) -> NotWritten:
+        failed = f"{error.filename} could not be written ({error.strerror or error})"
+        kept = self.json if self.json in written else _keep(document, folders) if self.json != "-" else None
+        if kept is None:
+            return NotWritten(f"{failed}; choose another place and give the command again, which spends nothing")
         return NotWritten(
-            f"{place}, but nothing is lost: the result is {where}; free some space and run: "
-            f"dpfda report {kept or 'result.json'} --report NAME.html (or the same command again, which is then free)"
+            f"{failed}, but nothing is lost: the result is in {kept}; choose another place and run: "
+            f"dpfda report {shlex.quote(kept)} --report NAME.html (or the same command again, which is then free)"
         )
+
+
+def _keep(document: Document, folders: Sequence[Path]) -> str | None:
+    """Where the result was saved: in the first of the folders that takes it; None if none does."""
+    for folder in folders:
+        try:
+            return write_whole(free_name(str(folder / "result"), ".json"), to_json(document).encode())
+        except OSError:
+            continue
+    return None
 
 
 def write_whole(target: str, content: bytes) -> str:
@@ -136,8 +148,17 @@ def check_target(target: str, overwrite: bool) -> None:
     if path.is_file() and not overwrite:
         raise InvalidInput(f"{path} exists; choose another name, or add --overwrite.")
     folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
+    if not folder.is_dir() or not os.access(folder, os.W_OK) or not (path.exists() or _takes_files(folder)):
         raise InvalidInput(f"This user may not write to the folder {folder}; choose another place for {path.name}.")
+
+
+def _takes_files(folder: Path) -> bool:
+    """Whether a file can be made there: of /proc and the like the permissions do not tell."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def _html(document: Document) -> bytes:

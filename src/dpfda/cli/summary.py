@@ -47,6 +47,7 @@ def write_for_the_command_line(sentence: str) -> str:
     """A sentence of the library in the terms of the command line."""
     said = sentence.replace("estimator.forecast(n=..., m=...)", "dpfda plan")
     said = said.replace("assume_symmetric=True", "--assume-symmetric").replace("outcome='binary'", "--outcome binary")
+    said = said.replace("transform='log'", "--transform log")
     return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
 
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class KnownMeasure:
-    """A public range: everything a living person or the instrument can show, with where it comes from."""
+    """A public range: everything a living person or the instrument can show, with where it comes from.
+
+    Bounds are in the units of the measure, also those for a transform.
+    """
 
     name: str
     words: str
@@ -33,15 +36,16 @@ KNOWN = (
     KnownMeasure("HDL cholesterol", "hdl", "mg/dl", 0, 150, "in mmol/l divide by 38.7"),
     KnownMeasure("LDL cholesterol", "ldl", "mg/dl", 0, 400, ""),
     KnownMeasure("total cholesterol", "chol cholesterol tc", "mg/dl", 50, 500, ""),
-    KnownMeasure("triglycerides", "trig triglycerides tg", "mg/dl", 0, 1500, "skewed: consider the logarithm"),
+    KnownMeasure("triglycerides", "trig triglycerides tg", "mg/dl", 0, 1500, 'skewed; with transform="log" 10:5000'),
     KnownMeasure("glucose", "glucose glu fpg", "mg/dl", 20, 600, "meters show HI above 600"),
     KnownMeasure("HbA1c", "hba1c a1c", "%", 3, 20, ""),
-    KnownMeasure("creatinine", "creatinine crea scr", "mg/dl", 0.1, 15, "skewed: consider the logarithm"),
+    KnownMeasure("creatinine", "creatinine crea scr", "mg/dl", 0.1, 15, 'skewed; with transform="log" 0.1:30'),
     KnownMeasure("eGFR", "egfr gfr", "ml/min/1.73m^2", 0, 150, "formulas are capped there"),
-    KnownMeasure("bilirubin", "bili bilirubin", "mg/dl", 0, 50, "logarithm: -3:4"),
+    KnownMeasure("bilirubin", "bili bilirubin", "mg/dl", 0, 50, 'skewed; with transform="log" 0.05:50'),
+    KnownMeasure("C-reactive protein", "crp hscrp hs_crp", "mg/l", 0, 500, 'skewed; with transform="log" 0.1:500'),
     KnownMeasure("albumin", "albumin alb", "g/dl", 0.5, 6, ""),
     KnownMeasure("haemoglobin", "hemoglobin haemoglobin hb hgb", "g/dl", 3, 22, ""),
-    KnownMeasure("CD4 count", "cd4", "cells/ul", 0, 2500, "square root: 0:50"),
+    KnownMeasure("CD4 count", "cd4", "cells/ul", 0, 2500, 'skewed; with transform="sqrt" the same bounds'),
     KnownMeasure(
         "estradiol",
         "estradiol e2 e2ave oestradiol",
@@ -51,7 +55,7 @@ KNOWN = (
         "the cycle's peak is about 400",
     ),
     KnownMeasure("FSH", "fsh", "mIU/ml", 0, 200, ""),
-    KnownMeasure("PSA", "psa", "ng/ml", 0, 100, "skewed: consider the logarithm"),
+    KnownMeasure("PSA", "psa", "ng/ml", 0, 100, 'skewed; with transform="log" 0.01:1000'),
     KnownMeasure("bone mineral density", "bmd", "g/cm^2", 0.3, 2, ""),
     KnownMeasure("SF-36 / SF-12 score", "sf36 sf12 mcs pcs", "points", 0, 100, "component scores: 0:80"),
     KnownMeasure("depression score (CES-D)", "cesd depression", "points", 0, 60, "by definition"),

@@ -15,12 +15,12 @@ from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables import frames
+from dpfda.curves.tables.checking import check_for_owner
 from dpfda.errors import (
     BudgetExceeded,
     InsufficientBudgetWarning,
     InvalidInput,
     NotPrivateWarning,
-    OwnerWarning,
 )  # fmt: skip
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
@@ -198,6 +198,9 @@ class CurveEstimator(FittedFunctions, Parameters):
         spread, noise_sd, signal, density, design_moments : optional
             Public guesses that sharpen the forecast, with a transform in units of the transformed y, see
             `dpfda.planning.expected_error.expected_error`.
+        prevalence, correlation : float, optional
+            With outcome="binary": the share of the upper value (0.5 is assumed, and said, if left out) and the correlation
+            of two visits of one subject.
 
         Returns
         -------
@@ -311,22 +314,11 @@ class CurveEstimator(FittedFunctions, Parameters):
         return Silo(curves, epsilon=self.epsilon, delta=self.delta, points_per_curve=self.points_per_curve)
 
     def _check_curves(self, curves: Curves) -> None:
-        low, high = _validate.interval("domain", self.domain)
-        inside = int(np.count_nonzero((curves.x >= low) & (curves.x <= high)))
-        if inside == curves.n_points:
-            return
-        if not inside:
-            raise InvalidInput(f"domain ({low:g}, {high:g}) misses every point; check its units, or the column of x.")
-        if self.outside == "refuse":
-            raise InvalidInput(
-                f"domain ({low:g}, {high:g}) does not hold every x; widen domain to the range that is possible by "
-                "definition (not by looking at the data), or set outside='drop' to leave those points out."
-            )
-        warnings.warn(
-            f"NOT PRIVATE, for the data's owner only: {curves.n_points - inside:,} of {curves.n_points:,} points lie "
-            "outside the domain and are left out (outside='refuse' would refuse them).",
-            OwnerWarning,
-            6,
+        check_for_owner(
+            curves,
+            _validate.interval("domain", self.domain),
+            _validate.interval("y_bounds", self.y_bounds),
+            refuses_outside=self.outside == "refuse",
         )
 
     def make_terms(self, silo_terms: Sequence[SiloTerms], *, columns: int, **labels: Any) -> StudyTerms:

@@ -20,7 +20,7 @@ from dpfda.inference.answers import Answers
 from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.curve_scale import limit_means
 from dpfda.inference.law import Law, pad_mean
-from dpfda.inference.summary import write_estimand, write_summary_html
+from dpfda.inference.summary import write_differing_sites, write_estimand, write_summary_html
 from dpfda.methods.run import Outcome
 from dpfda.planning.expected_error import ExpectedError, found_insufficient_text
 from dpfda.protocol.scaling import Scaling
@@ -41,6 +41,17 @@ class FittedFunctions(Answers):
     def describe_privacy(self) -> list[str]:
         """The lines of the privacy statement."""
         return str(self.privacy_).splitlines()
+
+    def name_estimand(self, y: str, x: str) -> str:
+        """What the curve is a mean of, with these names for y and x."""
+        terms: StudyTerms | None = getattr(self, "terms_", None)
+        binary = terms is not None and terms.outcome == "binary"
+        return write_estimand(y, x, self.limits_, self.transform_, binary=binary)
+
+    def describe_sites(self) -> list[str]:
+        """A sentence about sites that differ, with the mean that is shown; none for one site or sites that are alike."""
+        sites = self.sites_
+        return [] if sites is None else write_differing_sites(sites.i_squared, sites.probability)
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "privacy_"):
@@ -130,7 +141,7 @@ class FittedFunctions(Answers):
         self.limits_, self.transform_ = scaling.y_bounds, scaling.transform
         self.law_ = self._make_law()
         self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)
-        self.estimand_ = write_estimand(self.y_name, self.x_name, self.limits_, self.transform_)
+        self.estimand_ = self.name_estimand(self.y_name, self.x_name)
         error = self.expected_error_
         hopeless = (found_insufficient_text(error),) if error is not None and error.insufficient else ()
         self.warnings_ = (*hopeless, *outcome.notices)

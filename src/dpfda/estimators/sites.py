@@ -23,7 +23,7 @@ from dpfda.protocol.scaling import Scaling
 _MEANS = ("subjects", "sites")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sites:
     """What separate releases say of the sites of a fit: `estimator.sites_`.
 
@@ -72,6 +72,16 @@ class Sites:
         weights = {name: odd.trust.get(name, 1.0) for name in law.names}
         known = law.different, law.heterogeneity, dict(law.shrinkage), dict(odd.probability), odd.flagged, weights
         return cls(law.names, spread, *known, law, longer, scaling, limit_means(scaling.transform, scaling.y_bounds))
+
+    def __repr__(self) -> str:
+        share, low, high = self.i_squared
+        level, error = self.between_sd
+        flagged = f", unlike all others: {', '.join(self.flagged)}" if self.flagged else ""
+        return (
+            f"Sites({len(self.names)} sites{flagged}\n"
+            f"      I^2 of the level {share:.0%} ({low:.0%} to {high:.0%}), between sites: sd {level:.3g} ± {error:.2g}\n"
+            "      .to_frame(), .curve(name), .mean('subjects' or 'sites'), .new_site())"
+        )
 
     def curve(self, name: str) -> ReleasedCurve:
         """A site's own curve, which borrows strength from the others as far as they are alike."""

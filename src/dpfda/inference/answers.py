@@ -40,6 +40,10 @@ class Answers:
         """Sentences about who is protected and what was spent."""
         return []
 
+    def describe_sites(self) -> list[str]:
+        """A sentence about sites that differ, if there are any."""
+        return []
+
     def check_answers(self) -> None:
         """Raise if there is nothing to answer from yet."""
 
@@ -67,10 +71,11 @@ class Answers:
         """A coefficient function by its covariate's name: the change of the mean for `per` more units.
 
         With transform="log" it is the ratio of geometric means.
-        Of a category: ``effect("arm", "B")`` or ``effect("arm: B")``, level B instead of the first one.
+        Of a category: ``effect("arm", "B")`` or ``effect("arm: B")``, level B instead of the first one; with two levels
+        ``effect("arm")`` is enough.
         """
         self.check_answers()
-        column = f"{name}: {level}" if level is not None else str(name)
+        column = f"{name}: {level}" if level is not None else self.coding_.name_effect(str(name))
         place = self.coding_.column(column)
         row = np.zeros(self.law_.columns)
         row[place] = _validate.real("per", per)

@@ -122,6 +122,11 @@ class Coding:
             raise InvalidInput(f"{name!r} is not a coefficient of this fit; choose from {', '.join(self.columns)}.")
         return self._index[name]
 
+    def name_effect(self, name: str) -> str:
+        """The column of an effect: as named, or of a category with two levels, which may be named alone, its second."""
+        levels = next((each.levels for each in self.covariates if each.name == name), ())
+        return f"{name}: {levels[1]}" if name not in self._index and len(levels) == 2 else name
+
     def covariate(self, name: str) -> Covariate:
         """A covariate by its name."""
         for covariate in self.covariates:

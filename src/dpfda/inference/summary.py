@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dpfda.inference.curve import ReleasedCurve
 
 _WIDTH, _PLACES = 100, 7
+_MORE_LIKELY = 0.5
 
 
 _TAKEN_BACK = {
@@ -27,9 +28,14 @@ _TAKEN_BACK = {
 }
 
 
-def write_estimand(y: str, x: str, limits: tuple[float, float], transform: str = NO_TRANSFORM) -> str:
-    """What the mean is a mean of, unless the method says otherwise."""
+def write_estimand(
+    y: str, x: str, limits: tuple[float, float], transform: str = NO_TRANSFORM, *, binary: bool = False
+) -> str:
+    """What the mean is a mean of, unless the method says otherwise; of a y that is declared binary, a share."""
     low, high = limits
+    if binary:
+        share = "the share" if limits == (0, 1) else f"{low:g} plus {high - low:g} times the share"
+        return f"Every subject weighs the same: {share} of subjects with {y} = {high:g} at each {x}."
     clamped = f"a value outside {low:g} to {high:g} counting as the nearer of the two."
     if transform == NO_TRANSFORM:
         return f"Every subject weighs the same: the mean over subjects of {y} at each {x}, {clamped}"
@@ -38,6 +44,18 @@ def write_estimand(y: str, x: str, limits: tuple[float, float], transform: str =
         f"Every subject weighs the same: the {MEANS[transform]} over subjects of {y} at each {x} ({meaning}), {clamped} "
         f"It is not the mean of {y}: where {y} varies it is smaller, and nearer to the median if {y} is skewed to the right."
     )
+
+
+def write_differing_sites(i_squared: tuple[float, float, float], probability: float) -> list[str]:
+    """That sites differ, by how much, and which mean is shown; nothing where they are more likely alike."""
+    if probability <= _MORE_LIKELY:
+        return []
+    share, low, high = (f"{value:.0%}" for value in i_squared)
+    return [
+        f"The sites differ: I^2 of the level is {share} (95% interval {low} to {high}). The curve and its band are those of "
+        "one mean common to all sites; the mean over subjects, whose band allows for sites that differ, is sites_.mean() of "
+        "the fit (in the report: the sites)."
+    ]
 
 
 def write_summary(answers: Answers, level: float) -> str:
@@ -50,6 +68,7 @@ def write_summary(answers: Answers, level: float) -> str:
         title,
         "=" * _WIDTH,
         *_wrap([answers.estimand_] if answers.estimand_ else []),
+        *_wrap(answers.describe_sites()),
         *_wrap([f"Warning: {sentence}" for sentence in answers.warnings_]),
         f"Domain of {answers.x_name}: {low} to {high}.",
         "-" * _WIDTH,

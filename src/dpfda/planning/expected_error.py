@@ -25,7 +25,7 @@ from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
 from dpfda.methods.adaptive.constants import GUESSED_SD
 from dpfda.methods.adaptive.forecast import Guesses, forecast
-from dpfda.planning.outcomes import WITHIN, make_outcome
+from dpfda.planning.outcomes import ASSUMED_SHARE, MIDDLE, WITHIN, make_outcome, scale_binary
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import make_plan
 from dpfda.protocol.plans.registry import default_basis
@@ -57,6 +57,8 @@ class ExpectedError:
         The variance that a plausible signal has around its level, the yardstick for `insufficient`.
     unit : str
         What the errors are errors of: y, or its transform.
+    assumed : str
+        What was taken where a guess that matters was left out; empty if nothing.
     total : float
         The sum of the three parts.
 
@@ -73,6 +75,7 @@ class ExpectedError:
     privacy: float
     signal: float = math.inf
     unit: str = "y"
+    assumed: str = ""
 
     @property
     def total(self) -> float:
@@ -87,6 +90,7 @@ class ExpectedError:
         return (
             f"expected squared L2 error {self.total:.2g} (typical distance {math.sqrt(self.total):.2g} in units of "
             f"{self.unit}): bias {self.bias:.2g}, sampling {self.sampling:.2g}, privacy {self.privacy:.2g}"
+            f"{self.assumed and '; ' + self.assumed}"
         )
 
 
@@ -124,7 +128,11 @@ def expected_error(
     domain : (float, float)
         The range of x; it matters for `visit_times` alone.
     assume_symmetric, outcome, visit_times : optional
-        Declarations, as for the estimators. The forecast depends on the first; the others help where data differ from it.
+        Declarations, as for the estimators. The forecast depends on the first and on outcome="binary"; the others help
+        where data differ from it.
+    prevalence, correlation : float, optional
+        Guesses for outcome="binary": the share of the upper value, 0.5 if left out, and the correlation of two visits of
+        one subject. Spread, noise and signal follow from them where they are not given.
     transform : {"log", "log1p", "sqrt"}, optional
         Of y, as for the estimators. The error and all guesses are then in units of the transformed y: a spread of 0.3 with
         "log" is about 30%.
@@ -145,7 +153,7 @@ def expected_error(
     Notes
     -----
     No data are involved, so nothing is spent. A forecast, not a bound: docs/planner.md compares it with measured
-    errors. It is too small for binary and skewed outcomes and under local privacy.
+    errors. It is too small for skewed outcomes, for rare events and under local privacy.
 
     Examples
     --------
@@ -202,26 +210,34 @@ def expected_error_of(
     if m < 1:
         raise InvalidInput(f"m must be at least 1, got {m:g}.")
     columns = plan.n_coefficients
-    functions = None
+    functions, size = None, None
     if callable(signal) or isinstance(signal, Sequence):
         functions = (signal,) if callable(signal) else tuple(signal)
         if len(functions) != columns:
             raise InvalidInput(f"signal must hold {columns} functions, one for each coefficient function.")
+    else:
+        size = signal
+    taken: dict[str, float] = {}
+    assumed = ""
+    if plan.assumptions.outcome == "binary":
+        assumed = "" if prevalence is not None else ASSUMED_SHARE
+        prevalence = MIDDLE if prevalence is None else prevalence
+        taken = scale_binary(plan.scaling.y_bounds, prevalence, correlation)
     moments = np.diag([1.0 if low == high else 1 / 3 for low, high in plan.scaling.design_bounds])
     if design_moments is not None:
         moments = np.asarray(_validate.numeric("design_moments", design_moments))
         if moments.shape != (columns, columns) or not np.all(np.linalg.eigvalsh(moments) > 0):
             raise InvalidInput(f"design_moments must be a positive definite matrix of {columns} rows and columns.")
     guesses = Guesses(
-        spread=_guess("spread", spread, plan),
-        noise_sd=_guess("noise_sd", noise_sd, plan),
-        signal=_guess("signal", None if functions is not None else signal, plan),  # type: ignore[arg-type]
+        spread=_guess("spread", taken.get("spread") if spread is None else spread, plan),
+        noise_sd=_guess("noise_sd", taken.get("noise_sd") if noise_sd is None else noise_sd, plan),
+        signal=_guess("signal", taken.get("signal") if functions is None and size is None else size, plan),
         functions=functions,
         density=density,
         design_moments=moments,
         outcome=make_outcome(plan.scaling, prevalence, level, variation, correlation),
     )
-    return ExpectedError(*forecast(plan, m, guesses), unit=name_transformed(plan.scaling.transform))
+    return ExpectedError(*forecast(plan, m, guesses), unit=name_transformed(plan.scaling.transform), assumed=assumed)
 
 
 def _guess(name: str, value: float | None, plan: Plan) -> float:

@@ -15,6 +15,8 @@ from dpfda.protocol.scaling import Scaling
 
 OUTCOMES = ("symmetric", "binary", "skewed")
 WITHIN = 0.3  # correlation of two visits of one subject, where nobody says
+MIDDLE = 0.5  # share of the upper value of a binary outcome, where nobody says
+ASSUMED_SHARE = "a share of 0.5 is assumed (prevalence=0.2 would give another)"
 VARIES = 0.35  # sd of the mean function over its level, where nobody says
 
 
@@ -58,6 +60,12 @@ def guess_outcome(
     facts = {"prevalence": p} if outcome == "binary" else {"level": mean, "variation": sd / mean}
     spread = {"spread": sd * math.sqrt(share), "noise_sd": sd * math.sqrt(1 - share), "signal": signal}
     return {**spread, **facts, "correlation": share}
+
+
+def scale_binary(y_bounds: tuple[float, float], prevalence: float, correlation: float) -> dict[str, float]:
+    """Spread, noise_sd and signal of a binary outcome whose two values are the bounds of y."""
+    found = guess_outcome("binary", prevalence=prevalence, correlation=correlation)
+    return {name: found[name] * (y_bounds[1] - y_bounds[0]) for name in ("spread", "noise_sd", "signal")}
 
 
 def make_outcome(

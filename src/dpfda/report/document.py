@@ -23,7 +23,6 @@ from dpfda.errors import InvalidInput
 from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.places import is_date, write_place
 from dpfda.inference.result_model import ModelAnswers, describe_model
-from dpfda.inference.summary import write_estimand
 from dpfda.report.forest import describe_sites
 from dpfda.report.schema import check_document
 
@@ -87,8 +86,8 @@ class StudyDescription:
 
     def estimand(self, fitted: Any) -> str:
         """What the curve is a mean of, with the names of this study in the default sentence."""
-        if fitted.estimand_ == write_estimand(fitted.y_name, fitted.x_name, fitted.limits_, fitted.transform_):
-            return write_estimand(self.y, self.x, fitted.limits_, fitted.transform_)
+        if fitted.estimand_ == fitted.name_estimand(fitted.y_name, fitted.x_name):
+            return str(fitted.name_estimand(self.y, self.x))
         return str(fitted.estimand_)
 
 

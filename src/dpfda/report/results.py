@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfda.errors import InvalidInput
 from dpfda.inference.result_model import ModelAnswers
-from dpfda.inference.summary import write_summary_html
+from dpfda.inference.summary import write_differing_sites, write_summary_html
 from dpfda.report.document import Document, StudyDescription, make_result_document, read_document, to_json
 from dpfda.report.privacy_card import write_privacy_card
 
@@ -52,6 +52,14 @@ class Result(ModelAnswers):
         wanted = ("Who", "What ε", "This result")
         card = [part for part in write_privacy_card(self.document) if part.heading.startswith(wanted)]
         return [sentence for part in card for sentence in part.sentences[:2]]
+
+    def describe_sites(self) -> list[str]:
+        """A sentence about sites that differ, with the mean that is shown; none for one site or sites that are alike."""
+        sites = self.document.get("sites")
+        if sites is None:
+            return []
+        share = sites["i_squared"]
+        return write_differing_sites((share["value"], share["low"], share["high"]), sites["probability"])
 
     def _repr_html_(self) -> str:
         return write_summary_html(self)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from dpfda.cli.outputs import Outputs, check_target, free_name, write_whole
+from dpfda.cli.outputs import NotWritten, Outputs, check_target, free_name, write_whole
 from dpfda.cli.tables_out import encode_table
 from dpfda.errors import InvalidInput
 
@@ -35,6 +36,25 @@ def test_targets_are_refused_before_anything_is_spent(tmp_path: Path) -> None:
         check_target(str(tmp_path / "there.html"), overwrite=False)
     with pytest.raises(InvalidInput, match="must end in"):
         Outputs(figures=("curve.gif",)).check()
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="this system has no /proc, where permissions do not tell")
+def test_a_folder_that_takes_no_files_is_found_out_by_trying() -> None:
+    for target in ("/proc/x.html", "/proc/deep/below/x.html"):
+        with pytest.raises(InvalidInput, match="may not write to the folder /proc"):
+            Outputs(report=target).check()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full, so no full disk was tried")
+def test_a_result_is_rescued_into_the_first_folder_that_takes_it(tmp_path: Path, capsys) -> None:
+    (tmp_path / "result.json").touch()
+    folders = [tmp_path / "result.json" / "below", tmp_path]
+    with pytest.raises(NotWritten, match=r"result-2\.json"):
+        Outputs(json="/dev/full").write({"schema": 2}, folders)
+    assert json.loads((tmp_path / "result-2.json").read_text()) == {"schema": 2}
+    with pytest.raises(NotWritten, match="give the command again, which spends nothing"):
+        Outputs(json="/dev/full").write({"schema": 2})
+    assert capsys.readouterr().out == ""
 
 
 def test_a_table_is_written_by_its_ending() -> None:

@@ -106,6 +106,24 @@ def test_two_units_in_a_column_are_refused(tmp_path: Path) -> None:
         load(tmp_path, "id,x,y\n1,5,70 kg\n")
 
 
+def test_a_decimal_comma_before_a_unit_is_named(tmp_path: Path) -> None:
+    table = "id;x;y\n1;5;0,9 mg/l\n2;6;1,5 mg/l\n"
+    with pytest.raises(InvalidInput, match=r"Row 1 of 'y' is '0,9 mg/l', .* add --decimal comma"):
+        load(tmp_path, table, strip_units=True)
+    assert load(tmp_path, table, strip_units=True, decimal="comma").curves.y.tolist() == [0.9, 1.5]
+
+
+@pytest.mark.parametrize("rows", ["refuse", "never refuse"])
+def test_rows_without_x_or_y_are_no_copies(tmp_path: Path, rows: str) -> None:
+    loaded = load(tmp_path, "id,x,y\n1,5,\n1,5,\n1,6,2\n2,,3\n2,,3\n2,7,4\n", rows=rows)
+    assert loaded.curves.counts.tolist() == [1, 1]
+    assert loaded.owner_notes == ("4 of 6 rows have no x or no y and were left out",)
+    copies = "id,x,y\n1,5,\n1,5,\n1,6,2\n1,6,2\n2,7,4\n"
+    dropped = load(tmp_path, copies, rows=rows, duplicates="drop")
+    assert "1 row is an exact copy of another row and was dropped" in dropped.owner_notes
+    assert dropped.curves.counts.tolist() == [1, 1]
+
+
 def test_codes_of_missing_values_are_missing_in_every_kind_of_column(tmp_path: Path) -> None:
     how = {"missing": ("-99", "k.A."), "covariates": (Covariate("arm", levels=("a", "b")), Covariate("w", (0.0, 9.0)))}
     loaded = load(tmp_path, "id,x,y,arm,w\n1,5,-99.0,a,1\n2,K.A.,6,b,2\n3,7,7,k.A.,3\n4,8,8,b,-99\n5,9,9,b,4\n", **how)

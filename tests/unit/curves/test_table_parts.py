@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from datetime import date
 from pathlib import Path
@@ -30,6 +31,7 @@ from dpfda.curves.tables.source import find_source
 from dpfda.curves.tables.spool import Spool
 from dpfda.curves.tables.wide import unpivot
 from dpfda.errors import InvalidInput
+from dpfda.protocol.transforms import check_transform
 
 READING = Reading(Domain(0.0, 100.0), (0.0, 10.0), id="id", x="x", y="y")
 
@@ -43,6 +45,18 @@ def test_known_ranges_are_ranges_and_are_found_by_a_columns_name() -> None:
     assert all(known.low < known.high for known in KNOWN)
     assert [known.name for known in find_measures("hdl_mgdl")] == ["HDL cholesterol"]
     assert find_measures("xyzzy") == []
+    assert [(known.name, known.unit) for known in find_measures("crp")] == [("C-reactive protein", "mg/l")]
+
+
+def test_bounds_named_for_a_logarithm_are_positive_and_in_the_units_of_y() -> None:
+    named = {known.name: re.findall(r'"log" (\S+):(\S+)$', known.why) for known in KNOWN if '"log"' in known.why}
+    assert {"bilirubin", "creatinine", "C-reactive protein"} <= set(named)
+    for known in KNOWN:
+        assert "logarithm:" not in known.why
+        for low, high in named.get(known.name, []):
+            check_transform("log", (float(low), float(high)))
+            assert float(high) >= known.high
+    assert all(len(bounds) == 1 for bounds in named.values())
 
 
 def test_numbers_are_not_guessed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from dpfda import (
     PublishedConstants,
     Silo,
 )
+from dpfda.report.results import save
 
 N = 60
 NAN, INF = math.nan, math.inf
@@ -240,6 +242,51 @@ def test_x_outside_the_domain_is_left_out_and_only_the_owner_hears_of_it(method)
     with pytest.warns(OwnerWarning, match="NOT PRIVATE"):
         whole = PrivateMean(**options).fit(data)
     np.testing.assert_array_equal(whole.coef_, PrivateMean(**options).fit(data.restrict(domain)).coef_)
+
+
+def owner_warnings(fit) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit()
+    return [str(each.message) for each in caught if each.category is OwnerWarning]
+
+
+def test_bounds_in_the_wrong_unit_are_told_to_the_owner_before_spending_and_to_nobody_else(tmp_path):
+    rng = np.random.default_rng(1)
+    ids, x = np.repeat(np.arange(300), 4), rng.random(1200)
+    kilograms = rng.normal(70, 10, 1200)
+    kilograms[:8] = 1.0
+    data, model = (
+        Curves.from_long(ids, x, kilograms),
+        PrivateMean(**(BASE | {"y_bounds": (0, 2), "method": "adaptive"})),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OwnerWarning)
+        with pytest.raises(OwnerWarning, match=r"300 subjects .* nearly everybody would be clamped; check the unit"):
+            model.fit(data)
+    assert len(owner_warnings(lambda: model.fit(data))) == 1
+    save(model, tmp_path / "result.json")
+    for place in (str(model.warnings_), model.summary(), (tmp_path / "result.json").read_text()):
+        assert "clamped;" not in place
+        assert "NOT PRIVATE" not in place
+    table = pd.DataFrame({"id": ids, "x": x, "y": kilograms})
+    assert len(owner_warnings(lambda: model.fit(table, id="id", x="x", y="y"))) == 1
+    silo = Silo(data, epsilon=1.0, delta=1e-5)
+    assert owner_warnings(lambda: model.fit(silo)) == []
+    right = PrivateMean(**(BASE | {"y_bounds": (0, 300), "method": "adaptive"}))
+    assert owner_warnings(lambda: right.fit(data)) == []
+
+
+def test_curves_that_leave_nothing_to_fit_are_refused():
+    data = mean_curves()
+    with pytest.raises(InvalidInput) as error:
+        PrivateMean(**(BASE | {"y_bounds": (500, 900)})).fit(data)
+    assert_one_sentence(error, "y_bounds")
+    with pytest.raises(InvalidInput, match="No row has both x and y"):
+        PrivateMean(**BASE).fit(data.restrict((50.0, 90.0)))
+    blank = pd.DataFrame({"id": [1, 2], "x": [0.1, 0.2], "y": [np.nan, np.nan]})
+    with pytest.raises(InvalidInput, match="No row has both x and y"):
+        PrivateMean(**BASE).fit(blank, id="id", x="x", y="y")
 
 
 def test_the_message_about_x_shows_no_data():

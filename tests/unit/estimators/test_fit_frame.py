@@ -49,6 +49,10 @@ def test_a_mean_of_a_table_is_the_mean_of_its_curves(table) -> None:
 def test_coefficients_of_a_table_by_names(table) -> None:
     fitted = PrivateVaryingCoefficients(covariates=FACTS, **PUBLIC).fit(table, id="pid", x="t", y="y")
     assert fitted.names_ == ("intercept", "male", "bmi", "arm: B")
+    np.testing.assert_array_equal(fitted.effect("arm")([0.2, 0.7]), fitted.effect("arm", "B")([0.2, 0.7]))
+    assert fitted.effect("arm").name == "arm: B"
+    with pytest.raises(InvalidInput, match="'ward' is not a coefficient"):
+        fitted.effect("ward")
     effect = fitted.curve_at(male=1) - fitted.curve_at(male=0)
     assert effect(np.array([0.5]))[0] == pytest.approx(1.0, abs=0.3)
 
@@ -128,6 +132,8 @@ def test_two_values_declare_a_binary_outcome(table) -> None:
     declared = PrivateMean(outcome="binary", **public).fit(table.assign(y=1.0 * (table["y"] == "yes")), **columns)
     np.testing.assert_array_equal(fitted.coef_, declared.coef_)
     assert fitted.terms_.outcome == "binary"
+    assert fitted.estimand_ == "Every subject weighs the same: the share of subjects with y = 1 at each t."
+    assert "counting as the nearer" not in fitted.summary()
     for wrong in ({"y_bounds": (0, 2)}, {"outcome": "count"}):
         with pytest.raises(InvalidInput, match="y_bounds must be"):
             PrivateMean(**(public | wrong)).fit(table, **columns, y_levels=["no", "yes"])

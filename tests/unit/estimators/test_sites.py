@@ -8,6 +8,7 @@ import pytest
 from dpfda import Curves, PrivateMean, Silo
 from dpfda.errors import InvalidInput, NotPrivateWarning
 from dpfda.estimators.sites import Sites
+from dpfda.report.results import load, save
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 GRID = np.linspace(0, 1, 41)
@@ -71,6 +72,23 @@ def test_sites_that_differ_are_told_apart_and_the_band_of_a_new_one_is_wide() ->
     new, common = (curve.band(0.95, x=GRID) for curve in (sites.new_site(), sites.mean("sites")))
     assert (new[1] - new[0]).mean() > 1.5 * (common[1] - common[0]).mean()
     assert set(sites.to_frame()["site"]) >= {"site 0", "a new site"}
+
+
+def test_a_summary_says_that_sites_differ_and_which_mean_is_shown(tmp_path) -> None:
+    fitted = fit(make_silos([-0.8, -0.2, 0.1, 0.5, 0.9, -0.4], [600, 800, 700, 900, 500, 650]))
+    said = " ".join(fitted.summary().split())
+    share, low, high = fitted.sites_.i_squared
+    assert f"The sites differ: I^2 of the level is {share:.0%} (95% interval {low:.0%} to {high:.0%})" in said
+    assert "The curve and its band are those of one mean common to all sites" in said
+    common, subjects = (curve.band(0.95, x=GRID) for curve in (fitted.curve_, fitted.sites_.mean("subjects")))
+    assert not np.allclose(common, subjects)
+    save(fitted, tmp_path / "result.json")
+    assert load(tmp_path / "result.json").describe_sites() == fitted.describe_sites() != []
+    shown = repr(fitted.sites_)
+    assert "6 sites" in shown
+    assert f"{share:.0%}" in shown
+    assert len(shown.splitlines()) <= 4
+    assert "The sites differ" not in fit(make_silos([0.0] * 4, [600] * 4)).summary()
 
 
 def test_a_small_site_borrows_from_sites_that_are_alike() -> None:

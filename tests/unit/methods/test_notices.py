@@ -36,13 +36,45 @@ def test_a_gap_in_the_design_is_named_by_where_it_is(study) -> None:
     assert said(notices, "to 1:")
 
 
-def test_rare_events_are_told_with_a_number_of_subjects(study) -> None:
+def test_rare_events_are_told_with_a_number_of_subjects_where_y_is_declared_binary(study) -> None:
     plan, state = study
-    assert not said(write_notices(plan, state), "Rare events")
+    declared = dataclasses.replace(plan, assumptions=dataclasses.replace(plan.assumptions, outcome="binary"))
+    assert not said(write_notices(declared, state), "Rare events")
     mean, covariance = (each.copy() for each in state.open_now)
     mean[0], covariance[0, 0] = -0.99, 1e-6
+    rare = dataclasses.replace(state, open_now=(mean, covariance), two_valued=1.0)
+    assert said(write_notices(declared, rare), "Rare events: fewer than about ")
+
+
+@pytest.mark.parametrize(("level", "side"), [(-0.99, 0), (0.99, 1)])
+def test_values_at_a_bound_are_not_called_rare_events_where_nothing_is_declared(study, level, side) -> None:
+    plan, state = study
+    assert not said(write_notices(plan, state), "Nearly all values")
+    mean, covariance = (each.copy() for each in state.open_now)
+    mean[0], covariance[0, 0] = level, 1e-6
     notices = write_notices(plan, dataclasses.replace(state, open_now=(mean, covariance), two_valued=1.0))
-    assert said(notices, "Rare events: fewer than about ")
+    assert said(notices, f"Nearly all values lie at a bound of y ({plan.scaling.y_bounds[side]:g}) or beyond it.")
+    assert not said(notices, "Rare events:")
+
+
+def test_a_band_that_allows_for_skewness_never_offers_symmetry(study, monkeypatch) -> None:
+    plan, state = study
+    monkeypatch.setattr(constants, "NOTABLE_BIAS", -1.0)
+    words = "The band allows for skewed outcomes"
+    positive = dataclasses.replace(plan, scaling=symmetric_scaling((0.5, 20.0), plan.scaling.design_bounds))
+    log = dataclasses.replace(plan, scaling=symmetric_scaling((0.5, 20.0), plan.scaling.design_bounds, "log"))
+    signed = dataclasses.replace(plan, scaling=symmetric_scaling((-5.0, 20.0), plan.scaling.design_bounds))
+    for public, offered in ((positive, True), (log, False), (signed, False)):
+        notices = write_notices(public, state)
+        assert said(notices, words)
+        assert said(notices, "a larger epsilon or, for positive y, transform='log' would narrow it") is offered
+        assert not said(notices, "symmetric")
+    declared = dataclasses.replace(plan, assumptions=dataclasses.replace(plan.assumptions, outcome="binary"))
+    for public, seen in ((declared, state), (plan, dataclasses.replace(state, two_valued=1.0))):
+        notices = write_notices(public, seen)
+        assert said(notices, "may pull the share towards the more frequent value")
+        assert not said(notices, words)
+        assert not said(notices, "symmetric")
 
 
 def test_a_wrong_declaration_of_two_values_is_pointed_out(study) -> None:

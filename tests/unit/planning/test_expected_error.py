@@ -19,6 +19,8 @@ from dpfda.planning.expected_error import (
     required_epsilon,
     required_subjects,
 )
+from dpfda.planning.outcomes import guess_outcome
+from dpfda.planning.planned_study import PlannedStudy
 from dpfda.protocol.terms import SiloTerms
 
 BOUNDS = (-4.0, 6.0)
@@ -187,6 +189,21 @@ def test_usual_budgets_are_not_called_hopeless():
     with warnings.catch_warnings():
         warnings.simplefilter("error", InsufficientBudgetWarning)
         PrivateMean(1.0, 1e-5, domain=(0, 1), y_bounds=BOUNDS, random_state=1).fit(simulate_mean(500, 5, rng=1))
+
+
+def test_estimator_and_planner_agree_about_a_binary_outcome():
+    public = {"domain": (0, 1), "y_bounds": (0, 1)}
+    share = PrivateMean(1.0, 1e-5, **public, outcome="binary")
+    for given, prevalence in (({}, 0.5), ({"prevalence": 0.5}, 0.5), ({"prevalence": 0.2}, 0.2)):
+        guesses = tuple(guess_outcome("binary", prevalence=prevalence).items())
+        planned = PlannedStudy(1000, 5, 1, 1.0, 1e-5, 2.0, 0, (0.0, 1.0), guesses).expected()
+        found = share.forecast(n=1000, m=5, **given)
+        assert found.total == pytest.approx(planned.total, rel=1e-9)
+        assert found.privacy == pytest.approx(planned.privacy, rel=1e-9)
+        assert ("a share of 0.5 is assumed" in str(found)) is (not given)
+    assert share.forecast(n=1000, m=5).total > 5 * PrivateMean(1.0, 1e-5, **public).forecast(n=1000, m=5).total
+    percent = PrivateMean(1.0, 1e-5, domain=(0, 1), y_bounds=(0, 100), outcome="binary")
+    assert percent.forecast(n=1000, m=5).total == pytest.approx(1e4 * share.forecast(n=1000, m=5).total)
 
 
 def test_expected_error_is_frozen():

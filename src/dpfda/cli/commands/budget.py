@@ -79,7 +79,8 @@ def show(
     releases = count_things(spent.debits, "release")
     ctx.obj.out.print(
         f"{choice.shown}: epsilon = {spent.epsilon:.4g} of {spent.total_epsilon:g} is spent, in {releases}, at delta = "
-        f"{spent.delta:g}.\nOne more study may use epsilon = {left:.4g} at delta = {spent.delta:g}: epsilons do not add up.",
+        f"{spent.delta:g}.\nOne more study may use epsilon = {left:.4g} at delta = {spent.delta:g}: "
+        "epsilons cannot simply be added.",
         soft_wrap=True,
     )
     if ctx.obj.verbose:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -125,7 +126,7 @@ def run_fit(request: FitRequest, terminal: Terminal, *, yes: bool = False) -> Do
     confirm_large_delta(request.delta, loaded.curves.n, terminal, yes=yes)
     confirm_doubts(loaded.owner_doubts, terminal, yes=yes)
     document = _spend(request, loaded, ledger, run, terminal)
-    written = request.outputs.write(document)
+    written = request.outputs.write(document, [*request.ledger.folders, Path.cwd()])
     ledger.finish(run.name)
     if request.outputs.json != "-":
         print_summary(document, terminal)

@@ -68,5 +68,11 @@ def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
         describe_error(
             expected, name_transformed(request.settings["transform"] or NO_TRANSFORM, y), len(loaded.functions)
         ),
-        f"It assumes {points:g} points per subject (--points-per-curve), evenly over the domain, and typical curves.",
+        f"It assumes {points:g} points per subject (--points-per-curve), evenly over the domain, and {_typical(request)}.",
     ]
+
+
+def _typical(request: FitRequest) -> str:
+    if request.options.get("outcome") != "binary":
+        return "typical curves"
+    return "a share of 0.5; 'dpfda plan --outcome binary --prevalence' forecasts another"

@@ -1,4 +1,4 @@
-"""Exact copies of rows: the same id, x, y and covariates, as numbers."""
+"""Exact copies of rows: the same id, x, y and covariates, as numbers. A row without x or y is no point, so no copy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MANY = 1 << 16  # rows for which compiled code pays
 
 
 def find_copies(codes: Integers, x: Floats, y: Floats, design: Floats | None) -> Integers:
-    """The places of rows that repeat an earlier row. `codes` number the ids.
+    """The places of rows that repeat an earlier row. `codes` number the ids; a row without x or y repeats nothing.
 
     Fingerprints of 64 bits find the candidates fast; those are then compared in full.
     """
@@ -33,6 +33,7 @@ def find_copies(codes: Integers, x: Floats, y: Floats, design: Floats | None) ->
     if not repeated.size:
         return np.empty(0, dtype=np.int64)
     candidates = np.flatnonzero(np.isin(prints, repeated))
+    candidates = candidates[~(np.isnan(x[candidates]) | np.isnan(y[candidates]))]
     return candidates[_find_repeats(codes[candidates], x[candidates], y[candidates], design, candidates)]
 
 

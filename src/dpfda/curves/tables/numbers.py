@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpfda.curves.tables.reading import Domain
 
 _DECIMAL_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
+_COMMA_AND_UNIT = r"^[+-]?[0-9]+,[0-9]+\s*(?:[^\W\d_]|[%‰°])"
 _SOME_UNIT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?\s*(?:[^\W\d_]|[%‰°])"
 _CURRENCY = r"^[+-]?\s*[$€£¥]\s*[0-9]|[0-9]\s*[$€£¥]$"
 _DAY_LENGTH = 86_400_000_000  # microseconds
@@ -159,6 +160,10 @@ def _describe_text(text: pl.Series, place: int, rows_before: int, cells: Cells, 
     shown = show_cell(sample)
     if re.search(_DECIMAL_COMMA, sample) and cells.decimal == "point":
         return f"The column {name!r} writes numbers with a comma (row {row}), {shown}; add --decimal comma."
+    if re.search(_COMMA_AND_UNIT, sample) and cells.decimal == "point" and cells.strip_units:
+        return (
+            f"Row {row} of {name!r} is {shown}, a number with a comma and a unit; add --decimal comma to --strip-units."
+        )
     if re.search(SLASHED, sample):
         return (
             f"The column {name!r} holds dates (row {row}), {shown}; say what comes first with --date-format dmy (day) or "

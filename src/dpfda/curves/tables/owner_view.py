@@ -159,17 +159,8 @@ def find_doubts(tally: Tally, reading: Reading) -> list[str]:
     No other bound or level is suggested.
     """
     filled, doubts = tally.subjects - tally.empty, []
-    low, high = reading.y_bounds
-    if filled and (tally.clamped >= _NEARLY_ALL * filled or tally.points_clamped > tally.inside / 2):
-        doubts.append(
-            f"the bounds {low:g}:{high:g} of y change values of {tally.clamped:,} of {_count(filled, 'subject')} "
-            f"({tally.points_clamped:,} of {_count(tally.inside, 'point')}): "
-            + (
-                "nearly everybody would be clamped"
-                if tally.clamped >= _NEARLY_ALL * filled
-                else "most values are clamped"
-            )
-        )
+    if (wrong := doubt_bounds(tally, reading.y_bounds)) is not None:
+        doubts.append(wrong)
     doubts += [
         f"the bounds of {name!r} change the value of {count:,} of {_count(filled, 'subject')}: "
         "nearly everybody would be clamped"
@@ -199,6 +190,19 @@ def find_doubts(tally: Tally, reading: Reading) -> list[str]:
             f"{tally.empty:,} of {_count(tally.subjects, 'subject')} have no usable point: hardly anybody contributes"
         )
     return doubts
+
+
+def doubt_bounds(tally: Tally, y_bounds: tuple[float, float]) -> str | None:
+    """What makes the bounds of y look plainly wrong, if anything."""
+    filled, (low, high) = tally.subjects - tally.empty, y_bounds
+    nearly_all = tally.clamped >= _NEARLY_ALL * filled
+    if not filled or not (nearly_all or tally.points_clamped > tally.inside / 2):
+        return None
+    return (
+        f"the bounds {low:g}:{high:g} of y change values of {tally.clamped:,} of {_count(filled, 'subject')} "
+        f"({tally.points_clamped:,} of {_count(tally.inside, 'point')}): "
+        + ("nearly everybody would be clamped" if nearly_all else "most values are clamped")
+    )
 
 
 def refuse_copies(tally: Tally, reading: Reading) -> list[str]:

@@ -11,6 +11,7 @@ from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.lengths import list_laws
 from dpfda.methods.adaptive.state import State
 from dpfda.protocol.plan import Plan
+from dpfda.protocol.transforms import NO_TRANSFORM
 
 
 def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
@@ -73,10 +74,16 @@ def _notice_skewness(plan: Plan, state: State) -> str | None:
         bias += float(np.trace(gain @ each.bias @ gain.T))
     if bias < constants.NOTABLE_BIAS * float(np.trace(state.posterior.covariance)):
         return None
+    if plan.assumptions.outcome == "binary" or state.two_valued > constants.TWO_VALUED:
+        return (
+            "The band allows for clipping, which may pull the share towards the more frequent value: more subjects or a "
+            "larger epsilon would narrow it."
+        )
+    positive = plan.scaling.y_bounds[0] >= 0 and plan.scaling.transform == NO_TRANSFORM
+    helps = "a larger epsilon or, for positive y, transform='log'" if positive else "or a larger epsilon"
     return (
-        "The band is wide because outcomes may be skewed and the budget is small: long deviations were clipped to keep the "
-        "noise down, and the effect of that cannot be measured. More subjects, a larger epsilon, or a true declaration "
-        "(assume_symmetric=True) would narrow it."
+        "The band allows for skewed outcomes, which clipping may pull towards the bulk of the data: more subjects"
+        f"{', ' if positive else ' '}{helps} would narrow it."
     )
 
 
@@ -89,8 +96,13 @@ def _notice_rare_events(plan: Plan, state: State) -> str | None:
     if share > constants.RARE:
         return None
     few = _round_up(n * min(1.0, constants.CARRIERS_PER_SHARE * share))
+    carried = f"fewer than about {few:,} subjects carry them, so the band is wide in proportion to the estimate"
+    if plan.assumptions.outcome == "binary":
+        return f"Rare events: {carried}."
+    bound = plan.scaling.y_bounds[1 if level > 0 else 0]
     return (
-        f"Rare events: fewer than about {few:,} subjects carry them, so the band is wide in proportion to the estimate."
+        f"Nearly all values lie at a bound of y ({bound:g}) or beyond it. If the others are rare events, {carried}; if not, "
+        "check the unit of y and its bounds."
     )
 
 
