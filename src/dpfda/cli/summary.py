@@ -60,6 +60,11 @@ def _row(document: Document, functions: list[Document], place: int) -> list[str]
     return cells
 
 
+def _room(budget: Document) -> str:
+    left = budget.get("epsilon_left")
+    return "" if left is None else f", room for one more study of epsilon {left:.4g}"
+
+
 def _promise(document: Document) -> str:
     privacy, budget = document["privacy"], document["budget"]
     promise = f"epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
@@ -79,6 +84,6 @@ def _promise(document: Document) -> str:
     if budget is not None:
         lines.append(
             f"Budget of {budget['ledger']}: epsilon {budget['epsilon_before']:.3g} -> {budget['epsilon_after']:.3g} of "
-            f"{budget['total_epsilon']:g} spent (at delta = {budget['delta']:g})."
+            f"{budget['total_epsilon']:g} spent (at delta = {budget['delta']:g}){_room(budget)}."
         )
     return "\n".join(lines)

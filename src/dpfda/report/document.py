@@ -93,7 +93,7 @@ class StudyDescription:
 
 @dataclass(frozen=True)
 class BudgetChange:
-    """The ledger before and after, as epsilon at its delta and as mu^2."""
+    """The ledger before and after, as epsilon at its delta and as mu^2; `epsilon_left` is room for one more study."""
 
     ledger: str
     delta: float
@@ -103,6 +103,7 @@ class BudgetChange:
     total_mu_squared: float
     mu_squared_before: float
     mu_squared_after: float
+    epsilon_left: float | None = None
 
 
 def make_result_document(

@@ -10,7 +10,6 @@ from typing import Any
 
 from dpfda.inference.curve_scale import MEANS
 from dpfda.inference.result_model import read_transform
-from dpfda.privacy.accounting import gaussian_epsilon
 from dpfda.report.chart import draw_chart, find_sparse, is_effect, leaves_the_picture, name_change, x_name
 from dpfda.report.document import Document
 from dpfda.report.forest import draw_forest
@@ -143,7 +142,7 @@ def _budget(budget: dict[str, Any] | None) -> dict[str, Any] | None:
         **budget,
         "before_share": 100 * before,
         "this_share": 100 * (after - before),
-        "room": gaussian_epsilon(max(total * (1 - after), 0.0) ** 0.5, budget["delta"]),
+        "room": budget.get("epsilon_left"),
     }
 
 

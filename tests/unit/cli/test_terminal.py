@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from dpfda.cli import entry
-from dpfda.cli.failures import run_for_exit_code
+from dpfda.cli.failures import name_option, run_for_exit_code
 from dpfda.cli.new_app import example, new_app
 from dpfda.cli.terminal import Terminal
 from dpfda.errors import BudgetExceeded
@@ -20,6 +20,17 @@ def test_quiet_is_quiet_and_owner_notes_never_reach_stdout(capsys: pytest.Captur
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == "NOT PRIVATE, for the data's owner only: two rows were left out.\n"
+
+
+def test_a_parameter_is_named_as_the_option_that_it_is() -> None:
+    assert name_option("domain must have low < high.") == "--domain must have low < high."
+    assert (
+        name_option("y_bounds must be positive with transform='log'.")
+        == "--y-bounds must be positive with --transform log."
+    )
+    assert name_option("noise_sd must not be negative.") == "--noise must not be negative."
+    for other in ("--epsilon must be given.", "x must lie in the domain.", "No row has both x and y."):
+        assert name_option(other) == other
 
 
 def test_details_are_for_those_who_ask(capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,6 +75,9 @@ def confirm_doubts(doubts: Sequence[str], terminal: Terminal, *, yes: bool = Fal
 
 def make_budget_change(choice: LedgerChoice, before: Spent, after: Spent) -> BudgetChange:
     """The two states of the ledger for the report."""
+    from dpfda.privacy.accounting import gaussian_epsilon
+
+    left = max(after.budget_mu_squared - after.mu_squared, 0.0)
     return BudgetChange(
         ledger=choice.shown if choice.is_url else choice.location.rsplit("/", 1)[-1],
         delta=after.delta,
@@ -84,6 +87,7 @@ def make_budget_change(choice: LedgerChoice, before: Spent, after: Spent) -> Bud
         total_mu_squared=after.budget_mu_squared,
         mu_squared_before=before.mu_squared,
         mu_squared_after=after.mu_squared,
+        epsilon_left=gaussian_epsilon(left**0.5, after.delta),
     )
 
 
