@@ -68,6 +68,18 @@ def test_facts_about_a_binary_outcome_are_guesses_of_its_variance(capsys):
     assert told == pytest.approx(answers(capsys, *study, *by_hand)["forecast"]["total"])
 
 
+def test_a_dry_run_of_a_binary_outcome_forecasts_what_the_planner_does(capsys, tmp_path):
+    rows = "".join(f"{person},{visit / 5},{(person + visit) % 2}\n" for person in range(300) for visit in range(5))
+    (tmp_path / "v.csv").write_text(f"id,x,y\n{rows}")
+    public = ["--id", "id", "--x", "x", "--y", "y", "--domain", "0:1", "--y-bounds", "0:1", "--outcome", "binary"]
+    said = dpfda(capsys, "fit", tmp_path / "v.csv", *public, "--epsilon", 1, "--delta", "1e-5", "--dry-run").out
+    told = answers(
+        capsys, "--n", 300, "--m", 5, "--epsilon", 1, "--delta", "1e-5", "--outcome", "binary", "--prevalence", 0.5
+    )
+    assert f"over the domain: {told['forecast']['total'] ** 0.5:.3g} in units of y" in said
+    assert "and a share of 0.5; 'dpfda plan --outcome binary --prevalence' forecasts another" in said
+
+
 def test_it_says_where_its_forecasts_were_too_optimistic(capsys):
     study = ["--n", 2000, "--m", 5, "--epsilon", 1, "--delta", "1e-6"]
     said = " ".join(dpfda(capsys, "plan", *study, "--outcome", "binary", "--prevalence", 0.2).out.split())
