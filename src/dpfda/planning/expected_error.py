@@ -153,7 +153,7 @@ def expected_error(
     Notes
     -----
     No data are involved, so nothing is spent. A forecast, not a bound: docs/planner.md compares it with measured
-    errors. It is too small for skewed outcomes, for rare events and under local privacy.
+    errors. It is too small under local privacy.
 
     Examples
     --------
