@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -106,6 +107,5 @@ def _measure(plan: Plan, state: State, sites: Sequence[Data], powers: Sequence[i
 def _measure_one(state: State, name: str, matrix: Floats, sampling: Floats) -> Measured:
     law: CovariateLaw = state.law
     known = Information(matrix, matrix[None], np.zeros((1, *matrix.shape)), law, 1.0)
-    return measure_silo(
-        state.asked, state.answers[name], known, sampling, state.open_now, np.eye(len(matrix)), bias_factor=0.0
-    )
+    certain = [replace(each, bias=replace(each.bias, sd=np.zeros_like(each.bias.sd), size=0.0)) for each in state.asked]
+    return measure_silo(certain, state.answers[name], known, sampling, state.open_now, np.eye(len(matrix)))

@@ -473,9 +473,9 @@ def test_a_site_notices_an_older_ledger_by_its_log_and_restores_it(tmp_path, cap
     with pytest.raises(LedgerError, match="older"):
         check_against_log(Ledger.open(copy), audit)
     path.unlink()
-    monkeypatch.setattr("typer.confirm", lambda *args, **kwargs: False)
     declined = dpfda(capsys, "budget", "restore", "--ledger", path, "--copy", copy, "--log", audit.path)
-    assert declined.code == 1
+    assert declined.code == 2
+    assert "add --yes if that is right" in declined.err
     assert not path.exists(), "a declined question changes nothing"
     assert len(audit.lines()) == 2
     restored = dpfda(capsys, "budget", "restore", "--ledger", path, "--copy", copy, "--log", audit.path, "--yes")

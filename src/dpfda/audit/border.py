@@ -65,6 +65,8 @@ def _allowed(kind: type[Statistic], value: object) -> bool:
         return value == [1.0] * 6
     if kind.kind in ("covariate-moments", "covariate-histograms"):
         return type(value) is bool
+    if kind.kind == "length-histogram":
+        return type(value) is int and value in (0, 1, 2)
     return kind.kind == "share-below" and type(value) is float and value == 1e-300
 
 
