@@ -57,14 +57,14 @@ def test_answers_are_told_in_sentences(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_summary_says_who_is_protected_and_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
-    fitted = PrivateMean(1.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5)).fit(simulate_mean(500, 5, rng=1))
+    fitted = PrivateMean(8.0, 1e-5, domain=(0, 1), y_bounds=(-4, 5)).fit(simulate_mean(500, 5, rng=1))
     described = StudyDescription(
         "visits.csv", "age", "hdl", ("mean",), title="HDL over age", x_label="age", y_label="hdl"
     )
     budget = BudgetChange("visits.ledger", 1e-5, 3.0, 0.5, 1.2, 0.6, 0.02, 0.1)
     print_summary(make_result_document(fitted, described, budget=budget), Terminal())
     told = capsys.readouterr().out
-    assert "500 subjects, nearly all of whom contribute, each protected as a whole: epsilon = 1, delta = 1e-05." in told
+    assert "500 subjects, nearly all of whom contribute, each protected as a whole: epsilon = 8, delta = 1e-05." in told
     assert "HDL over age" in told
 
 
