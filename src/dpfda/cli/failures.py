@@ -57,8 +57,9 @@ def run_for_exit_code(action: Callable[[], Any], words: Sequence[str] = ()) -> i
 def name_option(sentence: str) -> str:
     """A sentence of the library about a parameter, as one about the option of the command line."""
     named = _PARAMETER.match(sentence)
-    option = None if named is None else _OPTIONS.get(named[1])
-    said = sentence if option is None else f"--{option}{sentence[named.end(1) :]}"  # type: ignore[union-attr]
+    said = sentence
+    if named is not None and named[1] in _OPTIONS:
+        said = f"--{_OPTIONS[named[1]]}{sentence[named.end(1) :]}"
     return _TRANSFORM.sub(r"--transform \1", said)
 
 
