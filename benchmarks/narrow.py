@@ -60,6 +60,23 @@ def draw_lognormal(rng: np.random.Generator, x: Floats, n: int) -> Floats:
     return np.asarray(np.minimum(np.exp(logs), 50))
 
 
+def draw_hidden_subjects(rng: np.random.Generator, x: Floats, n: int) -> Floats:
+    """1% of subjects are 20 sds away from the others at every visit."""
+    y = np.sin(4 * x) + np.repeat(rng.normal(0, 0.5, n), VISITS) + rng.normal(0, 0.4, x.size)
+    return y + 13.0 * np.repeat(rng.random(n) < 0.01, VISITS)
+
+
+def draw_spreading(rng: np.random.Generator, x: Floats, n: int) -> Floats:
+    """Logs of a subject's values spread with x: sd 0.15 at the left end, 1.05 at the right one."""
+    logs = 0.3 + np.repeat(rng.normal(0, 1, n), VISITS) * (0.15 + 0.9 * x) + rng.normal(0, 0.2, x.size)
+    return np.asarray(np.minimum(np.exp(logs), 50))
+
+
+def grow_spread(x: Floats) -> Floats:
+    """The mean of `draw_spreading`."""
+    return np.asarray(np.exp(0.32 + (0.15 + 0.9 * x) ** 2 / 2))
+
+
 def flat(value: float, x: Floats) -> Floats:
     """A constant curve."""
     return np.full(x.size, value)
@@ -72,6 +89,8 @@ PROBLEMS = (
     Problem(
         "2% of subjects 28 sds away", 1000, (-5, 15), draw_far_subjects, lambda x: 0.98 * (1 + np.sin(4 * x)) + 0.3
     ),
+    Problem("1% of subjects 20 sds away", 2000, (-6, 20), draw_hidden_subjects, lambda x: np.sin(4 * x) + 0.13),
+    Problem("spread of logs grows with x", 1000, (0, 50), draw_spreading, grow_spread),
     Problem("lognormal", 1000, (0, 50), draw_lognormal, lambda x: np.exp(0.3 + 0.4 * np.sin(4 * x) + 0.365)),
 )
 
