@@ -1,7 +1,8 @@
-"""On a real local Spark, in a venv of its own: `make test-spark`. Not collected by `make test`, which names it if it did not run."""
+"""On a real local Spark, in a venv of its own: `make test-spark`; `make test` names it where it did not run."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,14 @@ from dpfda.curves.tables import Domain, Reading, find_source, load_curves
 from dpfda.errors import InvalidInput
 from dpfda.silo.cluster import DaskCurves
 
-ROWS = {"a-1": 3000, "a/b c": 40, "a/b+c": 700, "a/B": 9000, "z": 1, "ä": 500}  # the names sort otherwise than their URLs
+ROWS = {
+    "a-1": 3000,
+    "a/b c": 40,
+    "a/b+c": 700,
+    "a/B": 9000,
+    "z": 1,
+    "ä": 500,
+}  # the names sort otherwise than their URLs
 READING = Reading(Domain(0, 1), (-1.0, 2.0), id="pid", x="time of visit", y="y")
 KEY = bytes(32)
 
@@ -25,7 +33,10 @@ def spark():
     from pyspark.sql import SparkSession
 
     here = {"spark.ui.enabled": "false", "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    few = {"spark.sql.shuffle.partitions": "4", "spark.sql.files.maxPartitionBytes": "65536"}  # a file is split over tasks
+    few = {
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.files.maxPartitionBytes": "65536",
+    }  # a file is split over tasks
     session = SparkSession.builder.master("local[2]").config(map={**here, **few}).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
@@ -63,7 +74,7 @@ def fitted(source) -> np.ndarray:
 
 
 def test_one_process_and_dask_get_the_bits_of_the_files_that_spark_read(tables, tmp_path) -> None:
-    files, by_id = tables
+    _, by_id = tables
     before, after = (load_curves(find_source(str(each)), READING).curves for each in tables)
     for name in ("x", "y", "offsets"):
         assert np.array_equal(getattr(before, name), getattr(after, name)), name
@@ -80,7 +91,7 @@ def test_every_subject_is_in_one_file_and_files_are_in_the_order_of_ids(tables) 
     files, by_id = tables
     parts = [pl.read_parquet(file) for file in sorted(by_id.glob("*.parquet"))]
     assert len(parts) == 3
-    assert all(set(a["pid"]).isdisjoint(b["pid"]) for a, b in zip(parts, parts[1:], strict=False))
+    assert all(set(a["pid"]).isdisjoint(b["pid"]) for a, b in pairwise(parts))
     rows = pl.concat(parts)
     assert rows["pid"].is_sorted()
     given = pl.concat([pl.read_parquet(file) for file in sorted(files.rglob("*.parquet"))])
@@ -110,7 +121,9 @@ def test_a_frame_from_elsewhere_needs_columns_that_say_its_order(spark, tmp_path
 def test_moments_are_written_so_that_they_can_be_read_and_the_session_stays_as_it_was(spark, tmp_path) -> None:
     setting = "spark.sql.parquet.outputTimestampType"
     before = spark.conf.get(setting)
-    rows = spark.sql("SELECT 1 AS pid, 0 AS visit, timestamp_ntz'2999-12-31 23:59:59' AS at, timestamp'2300-01-01' AS zoned")
+    rows = spark.sql(
+        "SELECT 1 AS pid, 0 AS visit, timestamp_ntz'2999-12-31 23:59:59' AS at, timestamp'2300-01-01' AS zoned"
+    )
     write_by_id(rows, str(tmp_path / "by_id"), id="pid", order=["visit"], files=1)
     (file,) = (tmp_path / "by_id").glob("*.parquet")
     assert [moment.year for moment in pl.read_parquet(file).row(0)[2:]] in ([2999, 2300], [2999, 2299])

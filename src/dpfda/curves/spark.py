@@ -1,6 +1,6 @@
 """From a Spark data frame to Parquet in the order of ids, written where the data live.
 
-A silo runs over files, in one process or on Dask. Spark is where large tables often are: `write_by_id` has it write them so that
+A silo runs over files, in one process or on Dask. Large tables often are in Spark: `write_by_id` has it write them so that
 every subject's rows stand together, in the order in which they stood, and no reader has to sort or to hand on rows.
 """
 
@@ -33,7 +33,9 @@ def write_by_id(
     from pyspark.sql import functions as f
 
     if id not in rows.columns:
-        raise InvalidInput(f"id names the column {id!r}, which the frame lacks; it has: {', '.join(rows.columns[:12])}.")
+        raise InvalidInput(
+            f"id names the column {id!r}, which the frame lacks; it has: {', '.join(rows.columns[:12])}."
+        )
     names = list(rows.columns)
     placed, keys = _find_order(rows, order)
     count = () if files is None else (_validate.integer("files", files, minimum=1),)
@@ -59,8 +61,8 @@ def _find_order(rows: Any, order: Sequence[str] | None) -> tuple[Any, list[Any]]
         placed = rows.select("*", folders, f.col("_metadata.row_index").alias(_PLACE[1]))
     except AnalysisException:
         raise InvalidInput(
-            "The frame does not come straight from Parquet files, so its rows have no order of their own; name the columns that "
-            "say their order (order=...)."
+            "The frame does not come straight from Parquet files, so its rows have no order of their own; name the columns "
+            "that say their order (order=...)."
         ) from None
     return placed, [f.col(_quote(name)) for name in _PLACE]
 
