@@ -21,14 +21,15 @@ _ENDINGS = {"parquet": _PARQUET_ENDINGS, "arrow": _ARROW_ENDINGS, "excel": _EXCE
 _URL = re.compile(r"^(?P<scheme>[a-z][a-z0-9+]*)://", re.IGNORECASE)
 _OPTION = re.compile(r"([?&;])([^=&;]+)=([^&;]*)")
 _PUBLIC_OPTIONS = ("ledger", "mode", "uri", "sslmode", "connect_timeout", "dbname", "user")
-DATABASES = ("sqlite", "duckdb", "postgresql")
+DATABASES = ("sqlite", "duckdb", "postgresql", "mssql", "oracle", "snowflake", "bigquery")
+_IN_FILES = ("sqlite", "duckdb")
 STORES = {"s3": "s3fs", "gs": "gcsfs", "memory": "fsspec"}
 """The package that fsspec reads each kind of store with."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the rows are. `kind` is csv, excel, parquet, arrow, sqlite, duckdb or postgresql; `sheet` is of a workbook."""
+    """Where the rows are. `kind` is csv, excel, parquet, arrow or one of `DATABASES`; `sheet` is of a workbook."""
 
     location: str
     kind: str
@@ -58,7 +59,7 @@ class Source:
             return None
         if not self.is_database:
             return Path(self.location)
-        return None if self.kind == "postgresql" else Path(_parse_file_url(self.location))
+        return Path(_parse_file_url(self.location)) if self.kind in _IN_FILES else None
 
     @property
     def shown(self) -> str:
@@ -93,7 +94,7 @@ def find_source(location: str, query: str | None = None, sheet: str | None = Non
     if url:
         kind = _database_kind(url["scheme"].lower())
         _validate.url_without_password_option("SOURCE", location)
-        if re.search(r"[\s'\"]", location.partition("?")[0]) and kind == "postgresql":
+        if re.search(r"[\s'\"]", location.partition("?")[0]) and kind not in _IN_FILES:
             raise InvalidInput("SOURCE must be a URL without spaces and quotes; write %20, %22 or %27 for them.")
         if not query:
             raise InvalidInput("A database needs --query, for instance --query 'SELECT id, age, value FROM visits'.")
