@@ -114,6 +114,7 @@ bench: setup     ## all benchmarks; tables go to docs/
 	$(BIN)/python -m benchmarks.versions
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.sources
 	$(BIN)/python -m benchmarks.federation
 
 audit: setup     ## attack every privacy claim with 1,000,000 hostile inputs, and inject faults; pages go to docs/

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -128,3 +129,12 @@ def test_moments_are_written_so_that_they_can_be_read_and_the_session_stays_as_i
     (file,) = (tmp_path / "by_id").glob("*.parquet")
     assert [moment.year for moment in pl.read_parquet(file).row(0)[2:]] in ([2999, 2300], [2999, 2299])
     assert spark.conf.get(setting) == before
+
+
+def test_the_how_to_page_works(spark, tmp_path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "spark.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    write_files(tmp_path / "visits", KINDS["numbers"])
+    exec(block.replace('"visits', f'"{tmp_path}/visits'), {"spark": spark})
+    before, after = (load_curves(find_source(f"{tmp_path}/{name}"), READING) for name in ("visits", "visits-by-id"))
+    assert before.curves == after.curves
