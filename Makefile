@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels wheel release setup-system demo demo-federated test test-r test-all test-bounds check docs docs-check format bench audit fuzz clean
+.PHONY: help setup kernels wheel release setup-system demo demo-federated test test-r test-spark test-all test-bounds check docs docs-check format bench audit fuzz clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -52,6 +52,18 @@ test: setup      ## the test suite with the docstrings' examples (tests marked s
 	$(BIN)/python -m pytest -q -m "not slow and federation"
 	$(BIN)/python -m pytest -q -n 2 --doctest-modules src/dpfda
 	@if command -v R >/dev/null; then $(MAKE) --no-print-directory test-r; else echo "NOT RUN: the tests of r/dpfda (there is no R; make setup-system installs it)"; fi
+	@if command -v java >/dev/null && [ -e $(SPARK)/.installed ]; then $(MAKE) --no-print-directory test-spark; else echo "NOT RUN: tests/spark (needs Java and Spark, 500 MB; make test-spark installs Spark in a venv of its own)"; fi
+
+SPARK := $(VENV)-spark
+
+$(SPARK)/.installed: $(STAMP)
+	$(PYTHON) -m venv $(SPARK)
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pyspark
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$$($(SPARK)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/dpfda.pth"
+	@touch $@
+
+test-spark: $(SPARK)/.installed kernels  ## what a local Spark writes: the same bits in one process and on Dask (needs Java)
+	PYTHONPATH=src $(SPARK)/bin/python -m pytest -q tests/spark/check_spark.py
 
 test-r:          ## R CMD check of r/dpfda with its tests against the golden results, without a network
 	rm -rf out/r && mkdir -p out/r/repo/src/contrib && touch out/r/repo/src/contrib/PACKAGES
@@ -102,6 +114,7 @@ bench: setup     ## all benchmarks; tables go to docs/
 	$(BIN)/python -m benchmarks.versions
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.sources
 	$(BIN)/python -m benchmarks.federation
 
 audit: setup     ## attack every privacy claim with 1,000,000 hostile inputs, and inject faults; pages go to docs/
@@ -124,4 +137,4 @@ fuzz: $(FUZZ)/.installed  ## fuzz whatever comes from outside for MINUTES=30 (at
 	PYTHONPATH=src $(FUZZ)/bin/python tests/redteam/fuzz/run.py --minutes $(MINUTES) --output out/fuzz --keep
 
 clean:           ## remove .venv and caches
-	rm -rf $(VENV) $(FUZZ) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(FUZZ) $(SPARK) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

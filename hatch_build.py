@@ -36,7 +36,8 @@ class CustomBuildHook(BuildHookInterface):
             return
         root = Path(self.root)
         if find_spec("numba"):
-            environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+            paths = [str(root / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]  # pip's isolation lives there
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
             subprocess.run([sys.executable, "-m", "dpfda.native"], check=True, env=environment, cwd=root)
         manifest = root / OBJECTS / "manifest.json"
         if not manifest.exists():

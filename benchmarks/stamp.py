@@ -50,6 +50,9 @@ PAGES = {
         "python -m benchmarks.scale",
         (*_METHOD, "src/dpfda/curves/*.py", "src/dpfda/cli/fit/*.py", "benchmarks/scale.py"),
     ),
+    "docs/performance-sources.md": Made(
+        "python -m benchmarks.sources", ("src/dpfda/curves/*.py", "benchmarks/sources.py")
+    ),
     "docs/performance.md": Made(
         "python -m benchmarks.speed",
         (*_METHOD, "src/dpfda/curves/*.py", "benchmarks/speed*.py", "benchmarks/versions.py"),

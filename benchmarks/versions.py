@@ -67,25 +67,6 @@ for method in 3 * list(times):
 print(json.dumps(min(times["nonprivate"]) / min(times["adaptive"])))
 """
 )
-_LOADING = """
-import json, time
-import numpy as np, polars as pl
-from dpfda.curves.tables import Domain, Reading, find_source, load_curves
-reading, rng, n, found = Reading(Domain(0, 1), (-1.0, 2.0), id="id", x="x", y="y"), np.random.default_rng(0), 5_000_000, {}
-ids = rng.integers(0, n // 10, n)
-for order in ("sorted", "unsorted"):
-    frame = pl.DataFrame({"id": np.sort(ids) if order == "sorted" else ids, "x": rng.random(n), "y": rng.random(n)})
-    frame.write_parquet("table.parquet")
-    ratios = []
-    for _ in range(3):
-        start = time.process_time()
-        pl.read_parquet("table.parquet")
-        middle = time.process_time()
-        load_curves(find_source("table.parquet"), reading)
-        ratios.append((time.process_time() - middle) / (middle - start))
-    found[order] = sorted(ratios)[1]
-print(json.dumps(found))
-"""
 
 
 def run(code: str, source: Path, folder: Path, **changed: str) -> str:
@@ -173,7 +154,7 @@ def warm_fits(folder: Path, repeats: int) -> Iterator[Row]:
 
 
 def others(folder: Path) -> Iterator[Row]:
-    """A ledger that fills up, the reference, and loading."""
+    """A ledger that fills up, and the reference."""
     now, _ = sources()
     (folder / "ledgers").mkdir(mode=0o700)
     wall, cpu = compare_rounds(str(folder / "ledgers"))
@@ -182,10 +163,6 @@ def others(folder: Path) -> Iterator[Row]:
     yield Row(f"{what}, processor time", cpu, 1.1, at_most=True)
     ratio = json.loads(run(_REFERENCE, now, folder))
     yield Row("non-private reference against the private fit, 1e6 curves", ratio, 1.5, at_most=True)
-    found = json.loads(run(_LOADING, now, folder, POLARS_MAX_THREADS="2"))
-    what = "5e6 rows of Parquet to curves, against a plain read by polars"
-    yield Row(f"{what}, sorted by id", found["sorted"], 1.5, at_most=True)
-    yield Row(f"{what}, not sorted", found["unsorted"], 2.5, at_most=True)
 
 
 def main() -> None:

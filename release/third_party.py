@@ -11,7 +11,9 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 
 from release.sbom import ROOT, bare, list_needs, reach, read_lock
 
-ELSEWHERE = {  # packages for other systems, which are not installed here; typed in by hand, check them when they change
+ELSEWHERE = {  # packages for other systems and extras, which are not installed here; typed in, check them when they change
+    "adbc-driver-bigquery": "Apache-2.0", "adbc-driver-snowflake": "Apache-2.0", "importlib-resources": "Apache-2.0",
+    "py4j": "BSD-3-Clause", "pyspark": "Apache-2.0",
     "appnope": "BSD-3-Clause", "colorama": "BSD-3-Clause", "pywin32": "PSF-2.0", "pywin32-ctypes": "BSD-3-Clause",
 }  # fmt: skip
 TEXTS = {

@@ -113,7 +113,7 @@ def _lower_elsewhere(name: str, checked: bool) -> bytes:
         environment = {
             **kept, "NUMBA_CPU_NAME": level.optimised_as or level.cpu, "NUMBA_CPU_FEATURES": "", "PYTHONHASHSEED": "0",
             "NUMBA_CACHE_DIR": scratch, "DPFDA_BOUNDSCHECK": str(int(checked)), "DPFDA_KERNELS": "numba",
-            "PYTHONPATH": str(PACKAGE.parent),
+            "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
         }  # fmt: skip
         if not level.optimised_as:
             environment["NUMBA_CPU_FEATURES"] = level.features

@@ -35,6 +35,7 @@ ELSEWHERE = {  # what another test runs, or what would install or publish someth
 FOLLOWED = {  # pages whose blocks another test runs in its own way
     "CONTRIBUTING.md": "tests/contracts/base/test_recipes.py",
     "README.md": "tests/contracts/base/test_readme.py",
+    "spark.md": "tests/spark/check_spark.py",
     "run-a-study.md": "tests/e2e/federation/test_federation_how_to.py",
 }
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -62,6 +65,46 @@ def test_the_wheel_fits_in_an_empty_environment_where_nothing_can_be_written(tmp
     here = run([sys.executable, "-c", FIT], PYTHONPATH=str(FOLDER.parents[2])).splitlines()[-1]
     assert coefficients == here.split()[2:]
     assert "numba" not in run([python, "-m", "pip", "list"])
+
+
+IMPORT = """
+import importlib
+from dpfda.native.sources import kernel_modules
+for module in kernel_modules():
+    importlib.import_module(module)
+print(len(kernel_modules()))
+"""
+
+
+def test_the_build_asks_for_every_package_that_compiling_imports(tmp_path) -> None:
+    """In an environment that has these packages, and what numba brings, and no other."""
+    asked = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
+    for name in ("llvmlite", *(each.split(">")[0] for each in asked)):
+        for path in Path(sysconfig.get_path("purelib")).glob(f"{name}*"):
+            (tmp_path / path.name).symlink_to(path)
+    command = [sys.executable, "-S", "-c", IMPORT]
+    paths = f"{ROOT / 'src'}{os.pathsep}{tmp_path}"
+    assert int(run(command, DPFDA_KERNELS="numba", PYTHONPATH=paths)) >= 10
+    (tmp_path / "scipy").unlink()
+    with pytest.raises(AssertionError, match="No module named 'scipy'"):
+        run(command, DPFDA_KERNELS="numba", PYTHONPATH=paths)
+
+
+@pytest.mark.slow
+def test_pip_installs_a_clean_clone_with_build_isolation(tmp_path) -> None:
+    """What a user types. Nothing of this environment is there: pip fetches what the build asks for, and kernels are made."""
+    clone, venv = tmp_path / "clone", tmp_path / "venv"
+    listed = run(["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, clone / name)
+    assert not list(clone.rglob("*.so"))
+    run([sys.executable, "-m", "venv", str(venv)])
+    python = str(venv / "bin" / "python")
+    run([python, "-m", "pip", "install", "-q", str(clone)], PIP_CONSTRAINT=str(ROOT / "constraints.txt"))
+    level, compiler, *_ = run([python, "-c", FIT], HOME=str(tmp_path)).splitlines()[-1].split()
+    assert (level, compiler) == ([name for name in builds.LEVELS if builds.runs_here(name)][-1], "False")
 
 
 def _same_machine(name: str) -> bool:

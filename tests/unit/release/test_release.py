@@ -60,6 +60,8 @@ def test_the_conda_recipe_asks_for_what_pyproject_asks_for() -> None:
     recipe = yaml.safe_load(text)
     run = {each.replace(" ", "") for each in recipe["requirements"]["run"]} - {f"python{PROJECT['requires-python']}"}
     assert run == {each.partition(";")[0].replace(" ", "") for each in PROJECT["dependencies"]}
+    host = {each.replace(" ", "") for each in recipe["requirements"]["host"]} - {"python", "pip"}
+    assert host == set(tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"])
     assert recipe["about"]["license"] == PROJECT["license"]
     assert all((ROOT / name).is_file() for name in recipe["about"]["license_file"])
 

@@ -193,11 +193,11 @@ def settle(ctx: typer.Context, data: _Data = None, ledger: _Ledger = None) -> No
 
 def _choice(ledger: str | None, data: str | None, *, new: bool = False) -> LedgerChoice:
     from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger, find_only_ledger
-    from dpfda.curves.tables.source import find_source
+    from dpfda.curves.tables.source import find_source, is_database_url
 
     if data is not None and ledger is None and data.endswith(".ledger"):
         return LedgerChoice(data)  # the ledger itself was named
-    source = None if data is None else find_source(data, "-" if "://" in data else None)
+    source = None if data is None else find_source(data, "-" if is_database_url(data) else None)
     if source is None and ledger is None and not new:
         return find_only_ledger()
     if new and source is not None and ledger is None:

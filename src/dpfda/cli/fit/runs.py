@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.tables.source import redact_password
+from dpfda.curves.tables.stores import describe_state
 from dpfda.errors import BudgetExceeded, InvalidInput
 from dpfda.privacy.accounting import Event, event_from_dict, gaussian_epsilon, mu_squared
 from dpfda.silo.data_binding import DataBinding
@@ -144,7 +145,9 @@ def _hash_settings(request: FitRequest) -> str:
 
 
 def _hash_last_change(source: Source) -> str:
-    """A hash that stands for the state of the data: the time of change of every file; a server has none."""
+    """A hash that stands for the state of the data: the time of change of every file or object; a server has none."""
+    if source.is_store:
+        return describe_state(source)[:8]
     if source.path is None:
         return "0"
     files = [source.path, *(sorted(source.path.rglob("*")) if source.path.is_dir() else [])]

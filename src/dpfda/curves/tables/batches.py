@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.database import query_batches, read_query_columns
 from dpfda.curves.tables.files import arrow_batches, explain_errors, mended_parquet, scan_parts
+from dpfda.curves.tables.stores import local_path
 from dpfda.curves.tables.text_files import open_text
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
 
     import polars as pl
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from dpfda.curves.tables.source import Source
 
 BATCH_ROWS = 1 << 19
+_CHUNK_ROWS = 1 << 16
 _TEXT_ROWS = 1 << 18  # text takes more room than the numbers in it
 
 
@@ -41,19 +43,20 @@ def open_batches(
     tolerant: bool = False,
     mending: bool = False,
     narrow: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
+    scratch: str | os.PathLike[str] | None = None,
 ) -> Iterator[Batches]:
     """Open a source. `choose` gets the names of its columns and says which ones to read.
 
     With `tolerant`, a line of a text file that is no row is blank, and bytes that are no text are replaced; of Parquet,
     where that is slower, with `mending` (see `files.NotText`).
     `narrow` may leave out rows of a Parquet file: where its row groups say which values they hold, they are not even read.
+    Objects of a store are copied to the folder `scratch` first.
     """
     if source.is_database:
         with query_batches(source, choose, rows, any_text=tolerant) as frames:
             yield Batches(frames, None)
         return
-    path = Path(source.location)
-    with explain_errors(path):
+    with local_path(source, scratch) as path, explain_errors(path):
         if source.kind == "arrow":
             with arrow_batches(path, rows, tolerant=tolerant) as (names, arrow_frames):
                 yield Batches(arrow_frames(choose(names)), None)
@@ -78,8 +81,7 @@ def open_batches(
 
 def read_rows(source: Source, choose: Callable[[list[str]], list[str]], first: int, last: int) -> pl.DataFrame:
     """The rows first..last-1 of a source of Parquet of one part, in its order; row groups of other rows are not read."""
-    path = Path(source.location)
-    with explain_errors(path):
+    with local_path(source) as path, explain_errors(path):
         (lazy,) = scan_parts(path, source.kind)
         columns = choose(lazy.collect_schema().names())
         return lazy.select(columns).slice(first, last - first).collect(engine="streaming")
@@ -89,8 +91,7 @@ def read_column_names(source: Source, separator: str | None = None, *, rows_refu
     """The names of the columns; no row is kept."""
     if source.is_database:
         return read_query_columns(source)
-    path = Path(source.location)
-    with explain_errors(path):
+    with local_path(source) as path, explain_errors(path):
         if source.kind == "arrow":
             with arrow_batches(path, 1) as (names, _):
                 return names
@@ -102,7 +103,20 @@ def read_column_names(source: Source, separator: str | None = None, *, rows_refu
 
 def _read_parts(parts: list[pl.LazyFrame], rows: int) -> Iterator[pl.DataFrame]:
     for part in parts:
-        yield from part.collect_batches(chunk_size=rows, lazy=True, engine="streaming")
+        for frame in part.collect_batches(chunk_size=rows, lazy=True, engine="streaming"):
+            yield from _split_into_chunks(frame)
+
+
+def _split_into_chunks(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The pieces of memory that a frame consists of, if they are large, in its order: so none has to be copied."""
+    lengths = [column.chunk_lengths() for column in frame.get_columns()]
+    if len(lengths[0]) == 1 or min(lengths[0][:-1]) < _CHUNK_ROWS or any(each != lengths[0] for each in lengths):
+        yield frame
+        return
+    start = 0
+    for length in lengths[0]:
+        yield frame.slice(start, length)
+        start += length
 
 
 def _count_rows(lazy: pl.LazyFrame) -> int:

@@ -1,4 +1,9 @@
-"""Rows of a query, read-only and in batches: SQLite by SQLAlchemy, DuckDB by itself, PostgreSQL by ADBC where it can."""
+"""Rows of a query in batches: SQLite, SQL Server, Oracle by SQLAlchemy, DuckDB by itself, PostgreSQL by ADBC where it can.
+
+SQLite, DuckDB and PostgreSQL are opened so that a query cannot change rows. Oracle is asked for the same, and of SQL Server,
+which has no such mode, nothing is committed; neither could be tried here, so give them a login that may only read. Snowflake
+and BigQuery are in `warehouses`.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,15 @@ import importlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
 from dpfda.curves.tables.postgres import Choose, NoArrowType, arrow_result
 from dpfda.curves.tables.postgres_cells import CLIENT_ENCODING, read_as_text
 from dpfda.curves.tables.source import Source, redact_password
+from dpfda.curves.tables.warehouses import WAREHOUSES, warehouse_batches
 from dpfda.errors import InvalidInput, SourceError
 
 if TYPE_CHECKING:
@@ -19,13 +27,20 @@ if TYPE_CHECKING:
 
 _FETCHED = 100_000  # rows as Python objects, which are large
 _CONNECT_SECONDS = 10
+_FOREIGN_CELLS = {"mssql": "pymssql", "oracle": "oracledb"}  # read by a cursor whose objects are the driver's own
+_NO_ROWS = {
+    "mssql": "SELECT TOP 0 * FROM ({}\n) AS dpfda_rows",
+    "oracle": "SELECT * FROM ({}\n) WHERE 1 = 0",
+}
+_PLAIN = (bool, int, float, str, bytes, date)
+_EXTRAS = {"postgresql": "postgres", "mssql": "mssql", "oracle": "oracle"}
 
 
 @contextmanager
 def query_batches(
     source: Source, choose: Choose, rows: int, *, any_text: bool = False
 ) -> Iterator[Iterator[pl.DataFrame]]:
-    """The rows of the query in frames of about `rows`, at least one frame; the database cannot be changed by it.
+    """The rows of the query in frames of about `rows`, at least one frame; nothing is committed.
 
     `choose` gets the names of the columns and says which ones to read.
     The server keeps the result: SQLite computes rows as they are fetched, PostgreSQL holds a cursor. With `any_text`,
@@ -33,6 +48,10 @@ def query_batches(
     """
     if source.kind == "duckdb":
         with _duckdb_batches(source, choose, rows) as frames:
+            yield frames
+        return
+    if source.kind in WAREHOUSES:
+        with warehouse_batches(source, choose, rows, any_text=any_text) as frames:
             yield frames
         return
     if source.kind == "postgresql":
@@ -52,14 +71,16 @@ def query_batches(
         if len(set(names)) != len(names):
             raise InvalidInput("--query returns two columns of the same name; rename one with AS.")
         columns = choose(names)
-        yield (frame.select(columns) for frame in _fetch(result, names, min(rows, _FETCHED)))
+        fetched = _fetch(result, names, min(rows, _FETCHED), source.kind in _FOREIGN_CELLS)
+        yield (frame.select(columns) for frame in fetched)
 
 
 def read_query_columns(source: Source) -> list[str]:
     """The names of the query's columns; the database looks at the query and fetches no row."""
-    query = f"SELECT * FROM ({str(source.query).rstrip().rstrip(';')}\n) AS dpfda_rows LIMIT 0"
-    if source.kind == "duckdb":
-        with _duckdb_batches(replace(source, query=query), list, 1) as frames:
+    query = _NO_ROWS.get(source.kind, "SELECT * FROM ({}\n) AS dpfda_rows LIMIT 0")
+    query = query.format(str(source.query).rstrip().rstrip(";"))
+    if source.kind == "duckdb" or source.kind in WAREHOUSES:
+        with query_batches(replace(source, query=query), list, 1) as frames:
             return next(frames).columns
     with _connect(source) as connection:
         return list(connection.exec_driver_sql(query).keys())
@@ -75,13 +96,23 @@ def _open_arrow_result(
         return None
 
 
-def _fetch(result: Any, names: list[str], rows: int) -> Iterator[pl.DataFrame]:
+def _fetch(result: Any, names: list[str], rows: int, foreign: bool) -> Iterator[pl.DataFrame]:
     empty = True
     for batch in result.partitions(rows):
         empty = False
-        yield _frame(names, batch)
+        yield _frame(names, [tuple(map(write_cell, row)) for row in batch] if foreign else batch)
     if empty:
         yield _frame(names, [])
+
+
+def write_cell(value: Any) -> Any:
+    """A cell of a driver's own type as text, a decimal without trailing zeros: no other row can change how it is written."""
+    if value is None or isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, Decimal) and value.is_finite():
+        text = f"{value:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return str(value)
 
 
 def _decode(content: bytes) -> str:
@@ -130,29 +161,48 @@ def _connect(source: Source) -> Iterator[Any]:
         engine = alchemy.create_engine(
             _engine_url(source), poolclass=alchemy.NullPool, connect_args=_connect_args(source)
         )
-        with engine.connect() as connection:
+        with _open(engine, source) as connection:
+            if source.kind == "oracle":
+                connection.exec_driver_sql("SET TRANSACTION READ ONLY")
             if source.kind == "postgresql":
                 connection.exec_driver_sql("SET TRANSACTION READ ONLY")
                 read_as_text(connection)
             yield connection
     except ModuleNotFoundError as error:
-        raise explain_missing_driver(error) from None
+        raise explain_missing_driver(error, _EXTRAS[source.kind]) from None
     except alchemy.exc.ArgumentError:
         raise InvalidInput(
-            f"{source.shown} is not a database URL; write it as postgresql://user@host/database."
+            f"{source.shown} is not a database URL; write it as {source.kind}://user@host/database."
         ) from None
     except (alchemy.exc.ProgrammingError, alchemy.exc.OperationalError, alchemy.exc.DatabaseError) as error:
         raise _explain(error, source) from None
+
+
+def _open(engine: Any, source: Source) -> Any:
+    """A connection; of SQL Server and Oracle, all that goes wrong here is that there is none."""
+    alchemy = import_optional("sqlalchemy", "cli")
+    try:
+        return engine.connect()
+    except alchemy.exc.DBAPIError as error:
+        if source.kind not in _FOREIGN_CELLS:
+            raise
+        raise _explain_absence(source, describe_reason(error)) from None
 
 
 def _engine_url(source: Source) -> str:
     if source.kind == "sqlite":
         assert source.path is not None
         return f"sqlite:///file:{source.path.absolute()}?mode=ro&uri=true"
+    if source.kind in _FOREIGN_CELLS:
+        return f"{source.kind}+{_FOREIGN_CELLS[source.kind]}://" + source.location.split("://", 1)[1]
     return postgres_url(source.location)
 
 
 def _connect_args(source: Source) -> dict[str, Any]:
+    if source.kind == "mssql":
+        return {"login_timeout": _CONNECT_SECONDS}
+    if source.kind == "oracle":
+        return {"tcp_connect_timeout": _CONNECT_SECONDS}
     if source.kind != "postgresql":
         return {}
     return {"connect_timeout": _CONNECT_SECONDS, "client_encoding": CLIENT_ENCODING}
@@ -167,10 +217,12 @@ def _explain(error: Any, source: Source) -> Exception:
     reason = describe_reason(error)
     unreachable = source.kind == "postgresql" and getattr(error.orig, "sqlstate", None) is None
     if unreachable or "unable to open" in reason or "is locked" in reason:
-        return SourceError(
-            f"The database {source.shown} cannot be reached ({reason}); check address, name and password."
-        )
+        return _explain_absence(source, reason)
     return InvalidInput(f"The database rejected the query ({reason}); correct --query.")
+
+
+def _explain_absence(source: Source, reason: str) -> SourceError:
+    return SourceError(f"The database {source.shown} cannot be reached ({reason}); check address, name and password.")
 
 
 def describe_reason(error: Any) -> str:
@@ -217,8 +269,8 @@ def import_optional(module: str, extra: str) -> Any:
         ) from None
 
 
-def explain_missing_driver(error: ModuleNotFoundError) -> InvalidInput:
+def explain_missing_driver(error: ModuleNotFoundError, extra: str = "postgres") -> InvalidInput:
     """The sentence for a database without its driver."""
     return InvalidInput(
-        f"This database needs the package {error.name!r}; install it with `pip install 'dpfda[postgres]'`."
+        f"This database needs the package {error.name!r}; install it with `pip install 'dpfda[{extra}]'`."
     )

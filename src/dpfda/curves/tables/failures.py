@@ -7,10 +7,10 @@ the machine (memory, the disk), the user's own interruption, and a server that c
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.batches import read_column_names
+from dpfda.curves.tables.stores import local_path
 from dpfda.errors import InvalidInput, SourceError
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def is_made_by_rows(
         if source.kind == "excel":
             from dpfda.curves.tables.workbook import find_sheet
 
-            find_sheet(Path(source.location), source.sheet)
+            with local_path(source) as path:
+                find_sheet(path, source.sheet)
         else:
             choose(read_column_names(source, separator, rows_refuse=False))
     except Exception:

@@ -88,7 +88,9 @@ _COUNTS = [each for each in fields(Tally) if each.name not in ("covariates", "la
 def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: int, rows: int) -> Tally:
     """Count what was missing, outlying and clamped. `inside` are the points of `whole` in the domain."""
     low, high = reading.y_bounds
-    outside = (inside.y < low) | (inside.y > high)
+    outside = np.zeros(0, dtype=np.bool_)
+    if not lie_within(inside.y, reading.y_bounds):
+        outside = (inside.y < low) | (inside.y > high)
     return Tally(
         rows=rows,
         missing=missing,
@@ -100,8 +102,13 @@ def count_findings(whole: Curves, inside: Curves, reading: Reading, *, missing: 
         empty=int((inside.counts == 0).sum()),
         clamped=int(np.unique(inside.owners[outside]).size) if outside.any() else 0,
         covariates=_count_covariates_outside(inside, reading),
-        codes=_count_codes(inside.y[outside]),
+        codes=_count_codes(inside.y[outside]) if outside.size else {},
     )
+
+
+def lie_within(values: NDArray[np.float64], interval: tuple[float, float]) -> bool:
+    """Whether all numbers, none of them NaN, lie in an interval."""
+    return not values.size or bool(values.min() >= interval[0] and values.max() <= interval[1])
 
 
 def _count_codes(values: NDArray[np.float64]) -> dict[int, int]:

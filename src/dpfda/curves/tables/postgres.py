@@ -42,13 +42,13 @@ def arrow_result(
             cursor.execute("SET TRANSACTION READ ONLY")
             cursor.execute(source.query)
             reader = cursor.fetch_record_batch()
-            _check(reader.schema)
+            check_schema(reader.schema)
             columns = choose(reader.schema.names)
             batches = (
                 check_texts(batch.select(columns), "The database", tolerant=any_text)
-                for batch in _explain_breaks(reader, source)
+                for batch in explain_breaks(reader, source)
             )
-            yield _frames(batches, pa.schema([reader.schema.field(name) for name in columns]), rows)
+            yield make_frames(batches, pa.schema([reader.schema.field(name) for name in columns]), rows)
     except driver.Error as error:
         raise _explain(error, source) from None
 
@@ -61,7 +61,8 @@ def _url(location: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}connect_timeout={_CONNECT_SECONDS}"
 
 
-def _check(schema: Any) -> None:
+def check_schema(schema: Any) -> None:
+    """Refuse a result without columns or with two of a name; `NoArrowType` where Arrow cannot hold a column."""
     import pyarrow as pa
 
     if not schema.names:
@@ -79,7 +80,7 @@ def _is_numeric(kind: Any) -> bool:
     return kind.extension_name == "arrow.opaque" and getattr(kind, "type_name", "") == "numeric"
 
 
-def _explain_breaks(reader: Any, source: Source) -> Iterator[Any]:
+def explain_breaks(reader: Any, source: Source) -> Iterator[Any]:
     """The batches; what breaks between two of them is the server's word about a row, or a lost connection."""
     import pyarrow as pa
 
@@ -87,11 +88,12 @@ def _explain_breaks(reader: Any, source: Source) -> Iterator[Any]:
         yield from reader
     except (OSError, pa.ArrowException) as error:
         raise SourceError(
-            f"The database {source.shown} stopped among the rows ({_reason(error)}); correct --query, or try again."
+            f"The database {source.shown} stopped among the rows ({read_reason(error)}); correct --query, or try again."
         ) from None
 
 
-def _frames(batches: Iterator[Any], schema: Any, rows: int) -> Iterator[pl.DataFrame]:
+def make_frames(batches: Iterator[Any], schema: Any, rows: int) -> Iterator[pl.DataFrame]:
+    """Record batches in frames of at most `rows`, at least one frame."""
     empty = True
     for batch in batches:
         for start in range(0, batch.num_rows, rows):
@@ -127,7 +129,7 @@ def _write_uuids(column: pl.Series) -> pl.Series:
 
 
 def _explain(error: Any, source: Source) -> Exception:
-    reason = _reason(error)
+    reason = read_reason(error)
     if getattr(error, "sqlstate", None) is None:
         return SourceError(
             f"The database {source.shown} cannot be reached ({reason}); check address, name and password."
@@ -135,6 +137,7 @@ def _explain(error: Any, source: Source) -> Exception:
     return InvalidInput(f"The database rejected the query ({reason}); correct --query.")
 
 
-def _reason(error: Exception) -> str:
+def read_reason(error: Exception) -> str:
+    """The server's own words in one line, without passwords."""
     lines = [line for line in str(error).split("ERROR:")[-1].strip().splitlines() if line.strip()]
     return redact_password(lines[0].strip() if lines else type(error).__name__).rstrip(".")

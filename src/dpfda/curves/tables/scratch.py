@@ -78,6 +78,10 @@ class ScratchFile:
             return np.empty(shape, dtype=dtype)
         return np.memmap(self._file, dtype=dtype, mode="r", shape=shape)
 
+    def fileno(self) -> int:
+        """The handle's number."""
+        return self._file.fileno()
+
     def close(self) -> None:
         """Give up the handle; maps stay."""
         self._file.close()

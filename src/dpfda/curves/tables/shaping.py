@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from dpfda.curves.tables.copies import find_copies, find_copies_in_curve
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.filling import fill_down, place_baselines
 from dpfda.curves.tables.keys import split_texts
-from dpfda.curves.tables.owner_view import Tally, count_findings, count_lacking
+from dpfda.curves.tables.owner_view import Tally, count_findings, count_lacking, lie_within
 from dpfda.curves.tables.rows import Rows
 from dpfda.curves.tables.spoiling import find_spoiled, is_spoiled, without_points
 
@@ -39,9 +39,9 @@ class ShapedRows:
 
 def shape_rows(rows: Rows, reading: Reading) -> ShapedRows:
     """All rows of some ids, in any order, as curves."""
-    in_order = None if reading.never_refuses else _take_in_order(rows)
-    if in_order is not None and (reading.duplicates == "keep" or not _may_hold_copies(in_order, len(rows))):
-        return _restrict_to_domain(in_order, rows, reading)
+    complete = None if reading.never_refuses else _take_complete(rows)
+    if complete is not None and (reading.duplicates == "keep" or not _may_hold_copies(complete, len(rows))):
+        return _restrict_to_domain(complete, rows, reading)
     codes, labels = _number_ids(rows.ids)
     spoiled, filled = np.zeros(0, dtype=np.bool_), _fill_down(rows, codes, reading)
     kept = filled
@@ -141,25 +141,46 @@ def _assemble_curves(codes: NDArray[np.int64], rows: Rows, labels: NDArray[np.ui
     return Curves.of_checked_arrays(curves.x, curves.y, curves.offsets, curves.design, labels, curves.rows)
 
 
-def _take_in_order(rows: Rows) -> Curves | None:
-    """The curves of rows in the order of whole numbers as ids, without covariates and nothing missing; else None.
+def _take_complete(rows: Rows) -> Curves | None:
+    """The curves of rows with whole numbers as ids, without covariates and with nothing missing; else None.
 
-    Their arrays are those of the rows: nothing is put in order, and hardly anything is copied.
+    Of rows in the order of ids the arrays are those of the rows: nothing is put in order, and hardly anything is copied.
     """
     import polars as pl
 
     if rows.design is not None or len(rows) < _MANY or rows.ids.dtype not in (pl.Int64, pl.UInt64):
         return None
-    ids = rows.ids.to_numpy()
     with np.errstate(all="ignore"):
         complete = np.isfinite(rows.x.sum() + rows.y.sum())
-    if not complete or (ids[1:] < ids[:-1]).any():
+    if not complete:
         return None
+    ids = rows.ids.to_numpy()
+    return _put_in_order(rows, ids) if (ids[1:] < ids[:-1]).any() else _take_in_order(rows, ids)
+
+
+def _take_in_order(rows: Rows, ids: NDArray[Any]) -> Curves:
     from dpfda.curves.fingerprint import label_numbers
 
     starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
     offsets, ones = np.append(starts, len(rows)), np.ones((starts.size, 1))
     return Curves.of_checked_arrays(rows.x, rows.y, offsets, ones, label_numbers(ids[starts]), None)
+
+
+def _put_in_order(rows: Rows, ids: NDArray[Any]) -> Curves | None:
+    """By counting, where a table of all ids between the least and the greatest is small."""
+    from dpfda.curves.fingerprint import label_numbers
+    from dpfda.curves.tables.grouping import order_rows
+
+    low = ids.min()
+    if int(ids.max()) - int(low) >= _DENSE * ids.size:
+        return None
+    codes = (ids - low).view(np.int64)
+    _, x, y = order_rows(codes, rows.x, rows.y)
+    counts = np.bincount(codes)
+    used = np.flatnonzero(counts)
+    offsets = np.concatenate([[0], np.cumsum(counts[used])])
+    labels = label_numbers(used.astype(ids.dtype) + low)
+    return Curves.of_checked_arrays(x, y, offsets, np.ones((used.size, 1)), labels, None)
 
 
 def _may_hold_copies(whole: Curves, rows: int) -> bool:
@@ -179,7 +200,7 @@ def _restrict_to_domain(
         usable = whole.design.any(axis=1) | (whole.counts > 0)
         ones = tuple(whole.constant_columns().tolist()) if usable.any() else None
         whole = whole.with_intercept(allow_ones=True)
-    inside = whole.restrict(reading.domain.interval)
+    inside = whole if lie_within(whole.x, reading.domain.interval) else whole.restrict(reading.domain.interval)
     missing = 0
     if whole.n_points < rows.x.size:
         lacking = np.isnan(rows.x) | np.isnan(rows.y) if spoiled else ~(np.isfinite(rows.x) & np.isfinite(rows.y))

@@ -1,11 +1,14 @@
-"""What SOURCE names: a file, a folder of Parquet files, or a database. Recognised by name only, nothing is opened."""
+"""What SOURCE names: a file, a folder of Parquet files, the same in an object store, or a database.
+
+Recognised by name only, nothing is opened.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from dpfda import _validate
 from dpfda.errors import InvalidInput
@@ -14,15 +17,19 @@ _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _ARROW_ENDINGS = (".arrow", ".feather", ".ipc", ".arrows")
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _EXCEL_ENDINGS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_ENDINGS = {"parquet": _PARQUET_ENDINGS, "arrow": _ARROW_ENDINGS, "excel": _EXCEL_ENDINGS, "csv": _CSV_ENDINGS}
 _URL = re.compile(r"^(?P<scheme>[a-z][a-z0-9+]*)://", re.IGNORECASE)
 _OPTION = re.compile(r"([?&;])([^=&;]+)=([^&;]*)")
 _PUBLIC_OPTIONS = ("ledger", "mode", "uri", "sslmode", "connect_timeout", "dbname", "user")
-DATABASES = ("sqlite", "duckdb", "postgresql")
+DATABASES = ("sqlite", "duckdb", "postgresql", "mssql", "oracle", "snowflake", "bigquery")
+_IN_FILES = ("sqlite", "duckdb")
+STORES = {"s3": "s3fs", "gs": "gcsfs", "memory": "fsspec"}
+"""The package that fsspec reads each kind of store with."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the rows are. `kind` is csv, excel, parquet, arrow, sqlite, duckdb or postgresql; `sheet` is of a workbook."""
+    """Where the rows are. `kind` is csv, excel, parquet, arrow or one of `DATABASES`; `sheet` is of a workbook."""
 
     location: str
     kind: str
@@ -35,11 +42,24 @@ class Source:
         return self.kind in DATABASES
 
     @property
+    def scheme(self) -> str:
+        """What stands before ://, or nothing for a file."""
+        url = _URL.match(self.location)
+        return url["scheme"].lower() if url else ""
+
+    @property
+    def is_store(self) -> bool:
+        """Whether rows come from an object store."""
+        return self.scheme in STORES
+
+    @property
     def path(self) -> Path | None:
-        """The file or folder that holds the data, if there is one."""
+        """The file or folder that holds the data, if there is one on this machine."""
+        if self.is_store:
+            return None
         if not self.is_database:
             return Path(self.location)
-        return None if self.kind == "postgresql" else Path(_parse_file_url(self.location))
+        return Path(_parse_file_url(self.location)) if self.kind in _IN_FILES else None
 
     @property
     def shown(self) -> str:
@@ -65,13 +85,16 @@ class Source:
 
 def find_source(location: str, query: str | None = None, sheet: str | None = None) -> Source:
     """Recognise SOURCE, or say what it may be."""
+    location = _strip_file_scheme(location)
     url = _URL.match(location)
-    if sheet is not None and (url or _file_kind(Path(location)) != "excel"):
+    if sheet is not None and (is_database_url(location) or _table_kind(location) != "excel"):
         raise InvalidInput("--sheet goes with a workbook (.xlsx); leave it out for other tables.")
+    if url and url["scheme"].lower() in STORES:
+        return _find_stored(location, query, sheet)
     if url:
         kind = _database_kind(url["scheme"].lower())
         _validate.url_without_password_option("SOURCE", location)
-        if re.search(r"[\s'\"]", location.partition("?")[0]) and kind == "postgresql":
+        if re.search(r"[\s'\"]", location.partition("?")[0]) and kind not in _IN_FILES:
             raise InvalidInput("SOURCE must be a URL without spaces and quotes; write %20, %22 or %27 for them.")
         if not query:
             raise InvalidInput("A database needs --query, for instance --query 'SELECT id, age, value FROM visits'.")
@@ -81,6 +104,36 @@ def find_source(location: str, query: str | None = None, sheet: str | None = Non
     if not location.strip() or not Path(location).absolute().name:
         raise InvalidInput(f"SOURCE must name a table, got {location!r}: a file, a folder of Parquet files, or a URL.")
     return _check_exists(Source(location, _file_kind(Path(location)), sheet=sheet))
+
+
+def is_database_url(location: str) -> bool:
+    """Whether it is a URL that needs a query."""
+    url = _URL.match(location)
+    return url is not None and url["scheme"].lower() not in {*STORES, "file"}
+
+
+def _strip_file_scheme(location: str) -> str:
+    """The path in file:///data/visits.parquet; anything else as it is."""
+    if not location.lower().startswith("file://"):
+        return location
+    address = urlsplit(location)
+    if address.netloc not in ("", "localhost") or not address.path:
+        raise InvalidInput("SOURCE with file:// must have an absolute path, as in file:///data/visits.parquet.")
+    return unquote(address.path)
+
+
+def _find_stored(location: str, query: str | None, sheet: str | None) -> Source:
+    if query:
+        raise InvalidInput("--query goes with a database URL such as sqlite:///study.db; leave it out for objects.")
+    bucket, _, rest = location.split("://", 1)[1].partition("/")
+    if "@" in bucket or ":" in bucket or re.search(r"[?#]", location):
+        raise InvalidInput(
+            "SOURCE must be the URL of an object without credentials and options, as in s3://bucket/visits.parquet; "
+            "credentials belong into the store's own environment variables and files."
+        )
+    if not bucket or not rest.strip("/"):
+        raise InvalidInput("SOURCE must name a bucket and what is in it, as in s3://bucket/visits.parquet.")
+    return Source(location, _table_kind(location), sheet=sheet)
 
 
 def redact_password(text: str) -> str:
@@ -103,16 +156,25 @@ def _database_kind(scheme: str) -> str:
     return base
 
 
+def _table_kind(location: str) -> str:
+    """The kind of a file, or of an object; one without an ending is a folder of Parquet."""
+    if not _URL.match(location):
+        return _file_kind(Path(location))
+    return _kind_by_ending(location.rstrip("/")) or "parquet"
+
+
+def _kind_by_ending(name: str) -> str | None:
+    lower = name.lower()
+    for kind, endings in _ENDINGS.items():
+        if lower.endswith(endings):
+            return kind
+    return None
+
+
 def _file_kind(path: Path) -> str:
-    lower = path.name.lower()
-    if path.is_dir() or lower.endswith(_PARQUET_ENDINGS):
-        return "parquet"
-    if lower.endswith(_ARROW_ENDINGS):
-        return "arrow"
-    if lower.endswith(_EXCEL_ENDINGS):
-        return "excel"
-    if lower.endswith(_CSV_ENDINGS):
-        return "csv"
+    kind = "parquet" if path.is_dir() else _kind_by_ending(path.name)
+    if kind is not None:
+        return kind
     if not path.exists():
         return "csv"  # the sentence about the missing file is the one that helps
     raise InvalidInput(

@@ -10,7 +10,6 @@ import io
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from dpfda.curves.tables.files import scan_parts
 from dpfda.curves.tables.keys import Ranges
 from dpfda.curves.tables.loading import Findings, choose_columns, read_curves
 from dpfda.curves.tables.rows import Rows, match_ids, simplify_ids
+from dpfda.curves.tables.stores import local_path
 from dpfda.errors import InvalidInput
 from dpfda.silo.cluster.part import Part
 
@@ -140,10 +140,11 @@ def _is_separable(source: Source, reading: Reading) -> bool:
     """Whether rows mean the same wherever they are read: numbers in Parquet, and no levels that all rows decide."""
     if source.kind != "parquet" or not _all_bounded(reading):
         return False
-    parts = scan_parts(Path(source.location), source.kind)
-    if len(parts) > 1:
-        return False
-    schema = parts[0].collect_schema()
+    with local_path(source) as path:
+        parts = scan_parts(path, source.kind)
+        if len(parts) > 1:
+            return False
+        schema = parts[0].collect_schema()
     return all(schema[column].is_numeric() for column in choose_columns(schema.names(), source, reading)[1:])
 
 
