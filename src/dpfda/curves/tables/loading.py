@@ -134,6 +134,7 @@ def read_curves(
                     tolerant=reading.never_refuses,
                     mending=mending,
                     narrow=narrow,
+                    id=reading.id,
                 )
             with opened as batches:
                 collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)

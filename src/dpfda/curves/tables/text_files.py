@@ -1,8 +1,9 @@
 """Text files (CSV and its relatives) in blocks of whole lines. ONE LINE IS ONE ROW: what a line becomes depends on it alone.
 
 Quotes hold within their line. A quote that is not closed there is a letter; where the line then has another number of cells
-than the header, no cell of it can be trusted: it is refused, or is blank where rows never refuse. So no cell, whatever
-stands in it, changes how another line is read. Cells are texts throughout: what is a number is decided later.
+than the header, it is refused. Where rows never refuse, it keeps its id, as far as the line tells where that stands
+(`odd_lines.py`), and nothing else of it can be read. So no cell, whatever stands in it, changes how another line is read, nor
+whose line its own is. Cells are texts throughout: what is a number is decided later.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpfda.curves.tables.odd_lines import QUOTED, UNREADABLE, find_id, split_line, well_quoted, write_line
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -29,13 +31,17 @@ _MARK = "\ufeff"  # of byte order
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file with its header read. With `tolerant`, bytes that are no text are replaced, extra cells left out."""
+    """A text file with its header read. With `tolerant`, bytes that are no text are replaced, extra cells left out.
+
+    `id` names the column that says whose a line is; it matters with `tolerant` only.
+    """
 
     path: Path
     names: list[str]
     separator: str
     tolerant: bool
     _blocks: Iterator[bytes]
+    id: str | None = None
 
     def frames(self, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
         """The rows in order, at least one frame; the next block is parsed while a frame is at work."""
@@ -59,8 +65,7 @@ class TextFile:
     def _parse_block(self, block: bytes, places: list[int], line: int) -> pl.DataFrame:
         import polars as pl
 
-        quoted = b'"' in block
-        if quoted:
+        if b'"' in block or (self.tolerant and self._id_place):
             block = self._mend_lines(block, line)
         header = self.separator.join(f"c{place}" for place in range(len(self.names)))
         return pl.read_csv(
@@ -68,40 +73,59 @@ class TextFile:
             columns=[f"c{place}" for place in places],
             separator=self.separator,
             infer_schema=False,
-            quote_char='"' if quoted else None,
+            quote_char='"' if b'"' in block else None,
             truncate_ragged_lines=self.tolerant,
             encoding="utf8-lossy" if self.tolerant else "utf8",
         ).select(f"c{place}" for place in places)
 
+    @property
+    def _id_place(self) -> int:
+        """Where the id stands in a line; first, if nobody asks."""
+        return self.names.index(self.id) if self.id in self.names else 0
+
     def _mend_lines(self, block: bytes, first: int) -> bytes:
-        """The block with each line that is not well quoted written anew, so that every quote is closed on its line."""
+        """The block with each line that is not well quoted, or may hide its id, written anew: every quote is closed."""
         import polars as pl
 
         text = decode(block, self.path, tolerant=self.tolerant)
         lines = pl.Series([text]).str.split("\n").explode(empty_as_null=False)
-        wrong = lines.str.contains('"', literal=True) & ~lines.str.contains(_well_quoted(self.separator))
+        wrong = lines.str.contains('"', literal=True) & ~lines.str.contains(well_quoted(self.separator))
+        if self.tolerant and self._id_place:
+            wrong |= self._hides_id(lines)
         places = wrong.arg_true()
         if not len(places):
             return block if not self.tolerant else text.encode()
         mended = [self._mend_line(lines[place], first + place) for place in places.to_list()]
         return str(lines.scatter(places, mended).str.join("\n").item()).encode()
 
+    def _hides_id(self, lines: pl.Series) -> pl.Series:
+        """Lines with more cells than the header, or with quotes and fewer: what is before the id may have moved it."""
+        cells = lines.str.replace_all(QUOTED, "").str.count_matches(re.escape(self.separator)) + 1
+        return (cells > len(self.names)) | ((cells < len(self.names)) & lines.str.contains('"', literal=True))
+
     def _mend_line(self, line: str, number: int) -> str:
-        cells = split_line(line.removesuffix("\r"), self.separator)
+        line = line.removesuffix("\r")
+        cells = split_line(line, self.separator)
         if len(cells) == len(self.names):
-            return self.separator.join('"' + cell.replace('"', '""') + '"' for cell in cells)
+            return write_line(cells, self.separator)
         if self.tolerant:
-            return ""
+            return write_line(self._keep_id(line), self.separator)
         raise InvalidInput(
             f"Line {number} of {self.path.name} has {len(cells)} cells where the header has {len(self.names)}, with a quote "
             "that its own line does not close; one line is one row, so take line breaks out of cells and write a quote "
             "within a quoted cell twice."
         )
 
+    def _keep_id(self, line: str) -> list[str]:
+        """The cells of a line of which nothing but the id can be trusted, if that."""
+        cells = [UNREADABLE] * len(self.names)
+        cells[self._id_place] = find_id(line, self.separator, self._id_place, len(self.names)) or ""
+        return cells
+
 
 @contextmanager
-def open_text(path: Path, separator: str | None, *, tolerant: bool) -> Iterator[TextFile]:
-    """Open a text file and read its header."""
+def open_text(path: Path, separator: str | None, *, tolerant: bool, id: str | None = None) -> Iterator[TextFile]:
+    """Open a text file and read its header; `id` is the column that says whose a line is."""
     with _open(path) as file:
         blocks = _read_blocks(file, any_end=not tolerant)
         header = next(blocks, b"")
@@ -115,7 +139,7 @@ def open_text(path: Path, separator: str | None, *, tolerant: bool) -> Iterator[
             raise InvalidInput(f"--separator must be one letter such as ; or | (or tab), got {separator!r}.")
         names = [name.strip().lstrip(_MARK) for name in split_line(line, separator)]
         _refuse_repeated(names, path)
-        yield TextFile(path, names, separator, tolerant, blocks)
+        yield TextFile(path, names, separator, tolerant, blocks, id)
 
 
 def decode(content: bytes, path: Path, *, tolerant: bool) -> str:
@@ -126,27 +150,6 @@ def decode(content: bytes, path: Path, *, tolerant: bool) -> str:
         raise InvalidInput(
             f"{path.name} is not UTF-8 text; save it as 'CSV UTF-8' (iconv -f latin1 -t utf8 does it)."
         ) from None
-
-
-def split_line(line: str, separator: str) -> list[str]:
-    """The cells of one line: a cell in quotes may hold separators and doubled quotes; any other quote is a letter."""
-    mark = re.escape(separator)
-    cell = re.compile(rf' *"((?:[^"]|"")*)" *(?={mark}|$)|([^{mark}]*)')
-    cells, place = [], 0
-    while True:
-        found = cell.match(line, place)
-        assert found is not None  # the second form matches anything
-        cells.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-        place = found.end() + 1
-        if place > len(line):
-            return cells
-
-
-def _well_quoted(separator: str) -> str:
-    """The pattern of a line that any parser reads in the same way: quotes around whole cells, doubled within."""
-    mark = re.escape(separator)
-    cell = rf'(?:"(?:[^"]|"")*"|[^"{mark}]*)'
-    return rf"^{cell}(?:{mark}{cell})*\r?$"
 
 
 def _read_blocks(file: io.BufferedIOBase | gzip.GzipFile, *, any_end: bool) -> Iterator[bytes]:
