@@ -110,8 +110,8 @@ class CheckpointTransport:
         """The releases of silos whose ledgers follow the record; the others are absent, unless too few are left then."""
         older = [name for name, release in releases.items() if not self._follows(name, release)]
         return self._leave_out(
-            releases, older, "older ledger", "is older than the record of this study; its owner must find the right one or use "
-            "`dpfda budget restore`",
+            releases, older, "older ledger", "is older than the record of this study; its owner must find the right one or "
+            "use `dpfda budget restore`",
         )  # fmt: skip
 
     def _leave_out_seeded(self, releases: Mapping[str, Release]) -> dict[str, Release]:

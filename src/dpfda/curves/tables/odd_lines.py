@@ -1,21 +1,92 @@
-"""Lines of text files that do not have the header's number of cells: whose line it is, from the line alone.
+"""Rows of text files that are not one plain line: rows with line breaks, and rows with odd quotes.
 
-A subject's line must stay that subject's whatever stands in its other cells, or the ids of a table, which are public, would
-depend on them. Cells on the near side of the first odd quote, or behind the last one, are where the header has them.
+Where a row ends depends on its own cells only, if a proper writer wrote them (RFC 4180). Of a row that does not have the
+header's number of cells, the row alone says whose it is: it must stay its subject's whatever stands in its other cells, or
+the ids of a table, which are public, would depend on them. Cells before the first odd quote, or behind the last one, are
+where the header has them.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+LONGEST_CELL = 1 << 20  # letters up to which a closing quote is looked for
+_OPEN = -1
+BREAK = "\ufdd0"  # a line break within a cell while its row is one line; Unicode keeps it for such uses
 UNREADABLE = "\ufffd"  # stands in a cell of which nobody can say what it was: no number, no level, not a blank
 QUOTED = '"(?:[^"]|"")*"'
 
 
-def split_line(line: str, separator: str) -> list[str]:
-    """The cells of one line: a cell in quotes may hold separators and doubled quotes; any other quote is a letter."""
+@dataclass(frozen=True)
+class RowPlace:
+    """Where a row stands in a text: its first line and its lines, its letters; whether it goes on behind the text."""
+
+    line: int
+    lines: int
+    start: int
+    end: int
+    is_open: bool
+
+
+def find_rows(
+    text: str, wrong: Sequence[int], lengths: NDArray[np.uint32], separator: str, *, whole: bool
+) -> list[RowPlace]:
+    """The rows that begin at the lines `wrong` and are not within another; `lengths` are those of all lines.
+
+    Unless the text is `whole`, more may follow: then the last row may be open.
+    """
+    starts = np.concatenate([[0], np.cumsum(lengths.astype(np.int64) + 1)])
+    rows: list[RowPlace] = []
+    free = 0
+    for line in wrong:
+        if line >= free:
+            start = int(starts[line])
+            end, is_open = _find_end(text, start, separator, whole=whole)
+            free = int(np.searchsorted(starts, end, side="right"))
+            rows.append(RowPlace(line, free - line, start, end, is_open))
+    return rows
+
+
+def _find_end(text: str, start: int, separator: str, *, whole: bool) -> tuple[int, bool]:
+    """The end of the row that begins at `start`, and whether it may go on behind the text."""
+    place, ends = start, re.compile(rf"[{re.escape(separator)}\n]")
+    while True:
+        closed = _find_close(text, place, separator) if text.startswith('"', place) else None
+        if closed == _OPEN and not whole:
+            return len(text), True
+        found = ends.search(text, place if closed is None or closed == _OPEN else closed)
+        if found is None or found[0] == "\n":
+            return len(text) if found is None else found.start(), False
+        place = found.end()
+
+
+def _find_close(text: str, opening: int, separator: str) -> int | None:
+    """The place behind the quote that closes this one; None if that is no end of a cell, `_OPEN` if the text has none."""
+    place, limit = opening + 1, opening + LONGEST_CELL
+    while (place := text.find('"', place, limit)) >= 0:
+        if not text.startswith('"', place + 1):
+            is_end = text[place + 1 : place + 2] in ("", separator, "\n") or text[place + 1 : place + 3] in (
+                "\r",
+                "\r\n",
+            )
+            return place + 1 if is_end else None
+        place += 2
+    return _OPEN if len(text) <= limit else None
+
+
+def split_row(line: str, separator: str) -> list[str]:
+    """The cells of one row: one in quotes may hold separators, line breaks, doubled quotes; any other quote is a letter."""
     mark = re.escape(separator)
-    cell = re.compile(rf' *"((?:[^"]|"")*)" *(?={mark}|$)|([^{mark}]*)')
+    cell = re.compile(rf' *"((?:[^"]|"")*)" *(?={mark}|\Z)|([^{mark}]*)')
     cells, place = [], 0
     while True:
         found = cell.match(line, place)
@@ -27,8 +98,8 @@ def split_line(line: str, separator: str) -> list[str]:
 
 
 def write_line(cells: list[str], separator: str) -> str:
-    """The cells as a line that any parser reads in the same way."""
-    return separator.join('"' + cell.replace('"', '""') + '"' for cell in cells)
+    """The cells as one line that any parser reads in the same way."""
+    return separator.join('"' + cell.replace('"', '""').replace("\n", BREAK) + '"' for cell in cells)
 
 
 def well_quoted(separator: str) -> str:
@@ -62,7 +133,7 @@ def find_id(line: str, separator: str, place: int, width: int) -> str | None:
 
 
 def _find_in_plain_cells(cells: list[str], place: int, width: int) -> str | None:
-    """Of a line without odd quotes: a short one lacks cells at its end, a long one may have blanks there; else it is unclear."""
+    """Of a row without odd quotes: a short one lacks cells at its end, a long one may have blanks there."""
     if len(cells) <= width or not any(map(str.strip, cells[width:])):
         return cells[place] if place < len(cells) else None
     if place == 0:
@@ -73,7 +144,7 @@ def _find_in_plain_cells(cells: list[str], place: int, width: int) -> str | None
 def _find_whole_cells(line: str, separator: str) -> tuple[list[str], bool]:
     """The cells at the beginning of a line up to the first one with an odd quote, and whether these are all."""
     mark = re.escape(separator)
-    cell = re.compile(rf' *({QUOTED}) *(?={mark}|$)|([^"{mark}]*)(?={mark}|$)')
+    cell = re.compile(rf' *({QUOTED}) *(?={mark}|\Z)|([^"{mark}]*)(?={mark}|\Z)')
     cells, place = [], 0
     while place <= len(line) and (found := cell.match(line, place)):
         cells.append(found[2] if found[1] is None else found[1][1:-1].replace('""', '"'))
