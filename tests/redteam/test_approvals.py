@@ -1,4 +1,7 @@
-"""Third review, F5: the last day of an approval holds, whatever becomes of the approvals and of the people in the policy."""
+"""Third review, F5: the last day of an approval holds, whatever becomes of the approvals and of the people in the policy.
+
+Sixth review, R6-5: a signature that was withdrawn does not count again.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from dpfda.errors import InvalidInput, LedgerError
 from dpfda.federation.approvals import Window, parse_day
 from dpfda.federation.decisions import Decisions
 from dpfda.federation.keys import make_signing_key, public_text
-from dpfda.federation.offers import Person, approve_offer
+from dpfda.federation.offers import Person, approve_offer, decline_offer
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.seal import write_seal
 from dpfda.federation.site import check_ready
@@ -86,6 +89,37 @@ def test_dates_can_be_changed_by_approving_anew(site) -> None:
     assert not is_answered(site)
     approve(site, Window(None, int(time.time()) + DAY))
     assert is_answered(site)
+
+
+def put_back(site: Hospital, content: bytes) -> None:
+    (site.own.approvals / f"{site.terms.digest()}.json").write_bytes(content)
+
+
+def test_a_signature_that_was_withdrawn_does_not_count_again(site) -> None:
+    """Of two people who must sign one withdrew; the other put the old signature back and signed alone."""
+    ada, bob = make_signing_key(), make_signing_key()
+    change_policy(site, persons=2, approvers={"ada": public_text(ada), "bob": public_text(bob)})
+    for name, key in (("ada", ada), ("bob", bob)):
+        approve(site, Window(), Person(name, key))
+    assert is_answered(site)
+    kept = (site.own.approvals / f"{site.terms.digest()}.json").read_bytes()
+    decline_offer(site.own, "lipid")
+    put_back(site, kept)
+    approve(site, Window(), Person("ada", ada))
+    assert not is_answered(site)
+    approve(site, Window(), Person("bob", bob))
+    assert is_answered(site)
+
+
+def test_only_a_person_s_last_signature_counts(site) -> None:
+    ada = make_signing_key()
+    change_policy(site, persons=1, approvers={"ada": public_text(ada)})
+    approve(site, Window(), Person("ada", ada))
+    without_end = (site.own.approvals / f"{site.terms.digest()}.json").read_bytes()
+    approve(site, Window(None, int(time.time()) - 1), Person("ada", ada))
+    put_back(site, without_end)
+    assert not is_answered(site)
+    assert "have not signed" in site.log()[-1]["reason"]
 
 
 def test_no_date_is_beyond_the_calendar() -> None:

@@ -16,6 +16,7 @@ from dpfda.federation.plausible import Plausible
 from dpfda.methods.run import Outcome, make_coordinator, run_study
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
+from dpfda.protocol.plans import make_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.terms import StudyTerms
 from dpfda.silo.silo import Silo
@@ -78,7 +79,7 @@ def run_with(change: Change, tmp_path, *, least: int = 2, told: list | None = No
         domain=(0.0, 1.0), y_bounds=(-4.0, 4.0), silos=tuple(silo.terms() for silo in silos), min_silos=least, name="t",
         **method,
     )  # fmt: skip
-    tell = None if told is None else told.extend
+    tell = None if told is None else lambda names, reason: told.extend((name, reason) for name in names)
     return run_study(terms, CheckpointTransport(OneHostile(silos, change, terms), tmp_path / "record", tell), "r")
 
 
@@ -91,9 +92,74 @@ def test_one_member_cannot_end_a_study(change, method, tmp_path) -> None:
 
 
 def test_who_is_left_out_for_an_older_ledger_is_named(tmp_path) -> None:
-    told: list[str] = []
+    told: list[tuple[str, str]] = []
     run_with(HOSTILE["head goes back"], tmp_path, told=told, method="adaptive")
-    assert set(told) == {"s2"}
+    assert set(told) == {("s2", "older ledger")}
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_one_member_cannot_make_a_simulation_of_a_study(first, tmp_path) -> None:
+    """One release that says it was made with a seed once made the result of all NOT PRIVATE, for good."""
+    told: list[tuple[str, str]] = []
+    seeded = lambda release: dataclasses.replace(release, private=release.round < first)  # noqa: E731
+    outcome = run_with(seeded, tmp_path, told=told, method="adaptive")
+    assert outcome.private
+    assert set(told) == {("s2", "used a seed")}
+    (tmp_path / "again").mkdir()
+    with pytest.raises(TransportError, match="is that of a simulation"):
+        run_with(seeded, tmp_path / "again", least=3, method="adaptive")
+
+
+def test_a_study_of_which_all_members_use_a_seed_is_a_simulation(tmp_path) -> None:
+    silos = [Silo(CURVES[200 * k : 200 * k + 200], epsilon=1, delta=1e-5, name=f"s{k}", random_state=k) for k in (0, 1)]
+    terms = StudyTerms("adaptive", (0.0, 1.0), (-4.0, 4.0), tuple(silo.terms() for silo in silos), name="t")
+    assert not run_study(terms, CheckpointTransport(InProcessTransport(silos), tmp_path / "record"), "r").private
+
+
+def make_silos(count: int) -> list[Silo]:
+    return [Silo(CURVES[200 * k : 200 * k + 200], epsilon=1, delta=1e-5, name=f"s{k}") for k in range(count)]
+
+
+ENDS = {"low": -1.0, "high": 1.0}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize("visits", [None, (0.1, 0.5, 0.9)], ids=["any times", "fixed times"])
+def test_numbers_at_the_ends_of_what_is_plausible_do_not_end_a_study(end, visits, tmp_path) -> None:
+    """A histogram with nothing in it, within reach of the noise, made the coordinator fail, at every resume again."""
+    silos = make_silos(2)
+    extra = {} if visits is None else {"visit_times": visits}
+    terms = StudyTerms("adaptive", (0.0, 1.0), (-4.0, 4.0), tuple(silo.terms() for silo in silos), name="t", **extra)
+    plausible = Plausible(terms)
+    for hostile in range(len(make_plan(terms).rounds)):
+
+        class AtTheEnd(InProcessTransport):
+            def gather(self, query: Query, hostile: int = hostile) -> Mapping[str, Release]:
+                given = dict(super().gather(query))
+                if query.round == hostile:
+                    centre, sd, reach = plausible.expect(query, "s1")
+                    given["s1"] = dataclasses.replace(given["s1"], values=centre + end * (1 - 1e-9) * reach * sd)
+                    assert plausible.is_plausible(query, given["s1"])
+                return given
+
+        assert np.isfinite(run_study(terms, AtTheEnd(make_silos(2)), f"run {hostile}").coefficients).all(), hostile
+
+
+@pytest.mark.parametrize("value", [1e200, -1e300, 1e308])
+def test_an_answer_with_which_nothing_can_be_computed_is_left_out(value) -> None:
+    """Even if what is plausible were not looked at: arithmetic that fails is done without the silo that makes it fail."""
+    silos = make_silos(3)
+    terms = StudyTerms("adaptive", (0.0, 1.0), (-4.0, 4.0), tuple(silo.terms() for silo in silos), name="t")
+
+    class Huge(InProcessTransport):
+        def gather(self, query: Query) -> Mapping[str, Release]:
+            given = dict(super().gather(query))
+            return given | {"s1": dataclasses.replace(given["s1"], values=np.full_like(given["s1"].values, value))}
+
+    with np.errstate(all="ignore"):
+        outcome = run_study(terms, Huge(silos), "run")
+    assert np.abs(outcome.coefficients).max() < 4
+    assert any("An answer of 's1' was left out" in notice for notice in outcome.notices)
 
 
 def test_with_too_few_others_an_older_ledger_ends_the_run(tmp_path) -> None:

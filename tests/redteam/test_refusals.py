@@ -193,7 +193,14 @@ def test_a_spoiled_subject_is_empty_and_nobody_else_changes(tmp_path) -> None:
         assert loaded.curves.take(kept) == usual.take(kept)
         assert "2 of 12 subjects have rows that cannot be right" in "; ".join(loaded.owner_notes)
     assert fit_to_number(usual, N + 3)[:N] == usual
-    assert fit_to_number(usual, N - 3) == usual[: N - 3]
+    kept = fit_to_number(usual, N - 3)
+    places = [int(np.flatnonzero((usual.labels == label).all(axis=1))[0]) for label in kept.labels]
+    assert kept == usual.take(places)
+    assert places == sorted(set(places))
+    assert places != list(range(N - 3)), "ids that come first do not put out those that come last"
+    one_less = fit_to_number(usual.take([place for place in range(N) if place != places[0]]), N - 3)
+    stays = {tuple(label) for label in kept.labels} & {tuple(label) for label in one_less.labels}
+    assert len(stays) == N - 4
 
 
 def test_notes_for_the_owner_stay_inside(make_site, tmp_path) -> None:

@@ -3,7 +3,7 @@ dp_read <- function(path) {
   text <- paste(readLines(path, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
   inside <- if (startsWith(trimws(substr(text, 1, 100)), "{")) character() else regmatches(text, regexec("<script type=\"application/json\" id=\"dpfda-result\">(.*?)</script>", text))[[1]]
   document <- tryCatch(
-    jsonlite::fromJSON(if (length(inside)) inside[2] else text, simplifyVector = FALSE),
+    jsonlite::parse_json(if (length(inside)) inside[2] else text, simplifyVector = FALSE), # fromJSON would open a path or an address
     error = function(problem) stop(basename(path), " is not a result of dpfda.", call. = FALSE)
   )
   dp_result(document, basename(path))

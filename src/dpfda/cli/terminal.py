@@ -22,6 +22,11 @@ def count_things(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def show_plainly(text: str) -> str:
+    """A name from a file as it may stand on a screen: nothing that a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 @dataclass(frozen=True)
 class Terminal:
     """How much to say, and the command line that is being run."""

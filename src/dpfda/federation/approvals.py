@@ -3,10 +3,14 @@
 An approval is a document that a person signs with a personal key, which never lies in the site's folder; the policy lists
 the people and how many of them must sign. Where the policy lists nobody, the site's own key signs the dates. The site looks
 at approvals and dates before every answer, so a study ends for it on the day that was said.
+
+A signature counts if the site's log has a line with its hash, the last of this person, and none since that the terms were
+declined: one that was withdrawn does not count again when its file is put back.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,12 +19,14 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from dpfda.errors import InvalidInput, ProtocolError
+from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.files import make_private_folder, write_atomically
 from dpfda.federation.folder import SiteFolder
 from dpfda.federation.keys import public_text, read_public_text, read_signing_key
 from dpfda.federation.policy import SitePolicy
 from dpfda.federation.seal import read_site_name
 from dpfda.federation.signing import APPROVAL, encode_canonically, open_document, parse_canonically, sign_document
+from dpfda.federation.study import name_study
 from dpfda.protocol.terms import StudyTerms
 
 _FIELDS = {"terms", "site", "person", "begins", "ends", "at"}
@@ -84,7 +90,7 @@ class Approvals:
     """The approvals in one site's folder; each is checked whenever it is read."""
 
     def __init__(self, folder: SiteFolder) -> None:
-        self._folder, self._site = folder, read_site_name(folder)
+        self._folder, self._site, self._audit = folder, read_site_name(folder), AuditLog(folder.audit)
 
     def add(
         self,
@@ -107,6 +113,8 @@ class Approvals:
                 "ends": window.ends, "at": int(time.time())}  # fmt: skip
         kept = [each for each in self._documents(terms.digest()) if each["body"]["person"] != person]
         signed = parse_canonically(sign_document(APPROVAL, body, signing))
+        facts = {"person": person or None, "dates": window.describe() or None, "document": _hash(signed)}
+        self._audit.append("approval", study=name_study(terms), terms=terms.digest(), outcome="signed", **facts)
         make_private_folder(self._folder.approvals)
         write_atomically(self._path(terms.digest()), encode_canonically([*kept, signed]))
 
@@ -116,9 +124,12 @@ class Approvals:
 
     def read(self, digest: str, policy: SitePolicy) -> list[Approval]:
         """The approvals that count under this policy; one that nobody listed has signed is refused by name."""
-        found = []
-        for document in self._documents(digest):
+        found, documents = [], self._documents(digest)
+        signed = self._find_signed(digest) if documents else {}
+        for document in documents:
             person = document["body"]["person"]
+            if signed.get(person) != _hash(document):
+                continue  # withdrawn, or signed anew since
             if (not person) == bool(policy.approvers) or (person and person not in policy.approvers):
                 continue  # of a time when the policy asked for others
             text = policy.approvers[person] if person else public_text(read_signing_key(self._folder.sign_key))
@@ -144,6 +155,18 @@ class Approvals:
             window = window.meet(approval.window)
         return window
 
+    def _find_signed(self, digest: str) -> dict[str, str]:
+        """The hash of each person's last signature since these terms were declined, as the log has them."""
+        signed: dict[str, str] = {}
+        for line in self._audit.lines():
+            if line.get("terms") != digest:
+                continue
+            if (line["event"], line.get("outcome")) == ("decision", "declined"):
+                signed.clear()
+            if (line["event"], line.get("outcome")) == ("approval", "signed"):
+                signed[line.get("person") or ""] = str(line.get("document"))
+        return signed
+
     def _path(self, digest: str) -> Any:
         return self._folder.approvals / f"{digest}.json"
 
@@ -160,6 +183,10 @@ class Approvals:
             raise ProtocolError(f"approvals/{digest}.json cannot be read; decline the study and approve it again.")
         documents: list[dict[str, Any]] = found
         return documents
+
+
+def _hash(document: dict[str, Any]) -> str:
+    return hashlib.sha256(encode_canonically(document)).hexdigest()
 
 
 def parse_day(option: str, text: str | None, *, end: bool = False) -> int | None:

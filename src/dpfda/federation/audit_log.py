@@ -68,10 +68,12 @@ class AuditLog:
             found = [json.loads(line) for line in whole.splitlines()]
         except FileNotFoundError:
             found = []
-        except ValueError:
+        except (ValueError, RecursionError):
             raise LedgerError(_describe_alteration("a line cannot be read")) from None
         if not found:
             raise LedgerError(self._describe_loss())
+        if not all(isinstance(line, dict) for line in found):
+            raise LedgerError(_describe_alteration("a line cannot be read"))
         return found
 
     def verify(self) -> int:

@@ -71,11 +71,9 @@ def look_at_offer(folder: SiteFolder, words: str, *, simulation: bool = False) -
 
 def approve_offer(folder: SiteFolder, offer: Offer, policy: SitePolicy, window: Window, person: Person) -> int:
     """Sign an offer that was looked at; how many more people must sign before it is accepted."""
-    decisions, approvals, audit = Decisions(folder), Approvals(folder), AuditLog(folder.audit)
-    terms, facts = offer.terms, {"study": offer.study, "terms": offer.terms.digest()}
+    decisions, approvals, terms = Decisions(folder), Approvals(folder), offer.terms
     if policy.approvers or person.name or window != Window():
         approvals.add(terms, policy, window, person.name, person.key)
-        audit.append("approval", **facts, outcome="signed", person=person.name or None, dates=window.describe() or None)
     else:
         approvals.withdraw(terms)  # dates of an earlier acceptance no longer hold
     missing = approvals.count_missing(terms.digest(), policy)

@@ -19,7 +19,9 @@ from dpfda.federation.files import write_json
 from dpfda.federation.keys import read_public_text
 from dpfda.federation.names import check_site_name
 from dpfda.federation.study import name_study
+from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.statistics import EntrywiseGradient
 from dpfda.protocol.terms import StudyTerms
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ class SitePolicy:
         covariates = tuple(Covariate(each.name, each.bounds, each.levels) for each in terms.covariates)
         asked = {each.name for each in covariates}
         options["fill_down"] = tuple(name for name in options.get("fill_down", ()) if name in asked)
-        options["one_design"] = terms.method == "published"
+        options["one_design"] = _has_one_design(make_plan(terms))
         return Reading(Domain(*terms.domain), terms.y_bounds, covariates=covariates, rows="never refuse", **options)
 
     def objections(self, terms: StudyTerms, site: str) -> list[str]:
@@ -152,6 +154,11 @@ class SitePolicy:
                 f"({self.epsilon:g}, {self.delta:g})."
             )
         return found
+
+
+def _has_one_design(plan: Plan) -> bool:
+    """Whether a silo takes curves only if no design changes (`silo.refuse_changing_design`), whatever the method's name."""
+    return any(isinstance(kind, EntrywiseGradient) for planned in plan.rounds for kind in planned.statistics)
 
 
 def _find_objections(allow: Allowed, terms: StudyTerms) -> list[str]:

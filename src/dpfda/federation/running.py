@@ -233,8 +233,8 @@ class StudyRun:
             status.advance(done)
             self._tell(status)
 
-        def found_older(sites: Sequence[str]) -> None:
-            status.note(dict.fromkeys(sites, "older ledger"), asked=True)
+        def left_out(sites: Sequence[str], reason: str) -> None:
+            status.note(dict.fromkeys(sites, reason), asked=True)
             self._tell(status)
 
         self._tell(status)
@@ -243,7 +243,7 @@ class StudyRun:
         with Server(consortium) as server:
             self.server = server
             transport = PatientTransport(server, wire, self._options, answered)
-            recorded = CheckpointTransport(transport, folder.transcript, found_older)
+            recorded = CheckpointTransport(transport, folder.transcript, left_out)
             run_study(terms, recorded, name_study(terms), advanced)
 
     def _tell(self, status: Status) -> None:

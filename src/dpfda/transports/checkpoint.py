@@ -19,6 +19,8 @@ from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import StudyTerms
 from dpfda.protocol.transport import Transport
 
+LeftOut = Callable[[Sequence[str], str], None]  # is told the silos' names, and why in a few words
+
 _MAGIC = b"dpfda-round-1\n"
 _SEAL = 32
 
@@ -72,12 +74,13 @@ class Transcript:
 class CheckpointTransport:
     """Wraps a transport: rounds on record are replayed, new ones are asked and recorded before anybody sees them.
 
-    A silo whose ledger is older than the record counts as absent, so that it cannot end the study of the others; `on_older`
-    is told its name.
+    A silo whose ledger is older than the record counts as absent, so that it cannot end the study of the others; nor can one
+    that says it used a seed make a simulation of a study in which others have answered without. `on_left_out` is told who is
+    left out, and why.
     """
 
-    def __init__(self, inner: Transport, folder: Path, on_older: Callable[[Sequence[str]], None] | None = None) -> None:
-        self._inner, self._on_older, self._least = inner, on_older, 1
+    def __init__(self, inner: Transport, folder: Path, on_left_out: LeftOut | None = None) -> None:
+        self._inner, self._on_left_out, self._least = inner, on_left_out, 1
         self._folder = folder
         self._transcript = Transcript(folder)
         self._latest: dict[str, Release] = {}  # of each silo, as far as this process has seen
@@ -98,7 +101,7 @@ class CheckpointTransport:
         if known is not None:
             self._latest.update(known)
             return known
-        releases = self._leave_out_older(self._inner.gather(query))
+        releases = self._leave_out_older(self._leave_out_seeded(self._inner.gather(query)))
         self._transcript.record(query, releases)
         self._latest.update(releases)
         return releases
@@ -106,14 +109,29 @@ class CheckpointTransport:
     def _leave_out_older(self, releases: Mapping[str, Release]) -> dict[str, Release]:
         """The releases of silos whose ledgers follow the record; the others are absent, unless too few are left then."""
         older = [name for name, release in releases.items() if not self._follows(name, release)]
-        kept = {name: release for name, release in releases.items() if name not in older}
-        if older and len(kept) < max(1, self._least):
-            raise TransportError(
-                f"The ledger of silo {older[0]!r} is older than the record of this study; its owner must find the right one "
-                "or use `dpfda budget restore`. The answer was not recorded."
-            )
-        if older and self._on_older is not None:
-            self._on_older(older)
+        return self._leave_out(
+            releases, older, "older ledger", "is older than the record of this study; its owner must find the right one or "
+            "use `dpfda budget restore`",
+        )  # fmt: skip
+
+    def _leave_out_seeded(self, releases: Mapping[str, Release]) -> dict[str, Release]:
+        """The releases without those made with a seed, unless all are, as in a simulation."""
+        seeded = [name for name, release in releases.items() if not release.private]
+        simulated = len(seeded) == len(releases) and not any(release.private for release in self._latest.values())
+        return self._leave_out(
+            releases, [] if simulated else seeded, "used a seed", "is that of a simulation, and other silos' are not; its "
+            "owner must take the seed out of the policy",
+        )  # fmt: skip
+
+    def _leave_out(
+        self, releases: Mapping[str, Release], names: Sequence[str], reason: str, fault: str
+    ) -> dict[str, Release]:
+        """The releases of the other silos, unless too few are left then."""
+        kept = {name: release for name, release in releases.items() if name not in names}
+        if names and len(kept) < max(1, self._least):
+            raise TransportError(f"The ledger of silo {names[0]!r} {fault}. The answer was not recorded.")
+        if names and self._on_left_out is not None:
+            self._on_left_out(names, reason)
         return kept
 
     def _follows(self, name: str, release: Release) -> bool:

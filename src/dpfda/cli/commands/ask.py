@@ -8,6 +8,7 @@ import typer
 
 from dpfda.cli.axis import Axis
 from dpfda.cli.new_app import example, new_app
+from dpfda.cli.terminal import show_plainly
 
 if TYPE_CHECKING:
     from dpfda.cli.terminal import Terminal
@@ -205,8 +206,3 @@ def _draw(curve: ReleasedCurve, level: float, target: str) -> bytes:
     figure = Figure(figsize=(8, 4.8), dpi=120, layout="constrained")
     curve.plot(figure.add_subplot(), level=level)
     return encode_figure(figure, target.rpartition(".")[2].lower())
-
-
-def show_plainly(text: str) -> str:
-    """A name from a result file as it may stand on a screen: nothing that a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -8,7 +8,7 @@ import typer
 
 from dpfda.cli.fit import options
 from dpfda.cli.new_app import example, new_app
-from dpfda.cli.terminal import Terminal
+from dpfda.cli.terminal import Terminal, show_plainly
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,11 +112,11 @@ def _print_columns(what: str, query: str | None, sheet: str | None, terminal: Te
 
     source = find_source(what, query, sheet)
     columns = read_column_names(source)
-    terminal.out.print(f"Columns of {source.name} (only their names were read):")
+    terminal.out.print(f"Columns of {show_plainly(source.name)} (only their names were read):", markup=False)
     for column in columns:
         known = next(iter(find_measures(column)), None)
         hint = f"{known.name}: {known.low:g}:{known.high:g} {known.unit}" if known else "look it up"
-        terminal.out.print(f"  {column:24} {hint}")
+        terminal.out.print(f"  {show_plainly(column):24} {hint}", markup=False)
     terminal.out.print("\n" + GUIDE, soft_wrap=True)
 
 
@@ -168,8 +168,9 @@ def _print_quantiles(found: PrivateQuantiles, column: str, search: Interval, ter
     low, high = found.values
     room = 0.1 * (high - low)
     terminal.out.print(
-        f"Private quantiles of {column}: 1% at {format_number(low)}, 99% at {format_number(high)} (found to "
-        f"{format_number(found.resolution)}; the noise of one comparison is {100 * found.share_sd:.2g}% of the subjects)."
+        f"Private quantiles of {show_plainly(column)}: 1% at {format_number(low)}, 99% at {format_number(high)} (found to "
+        f"{format_number(found.resolution)}; the noise of one comparison is {100 * found.share_sd:.2g}% of the subjects).",
+        markup=False,
     )
     if found.share_sd > min(LEVELS):
         terminal.out.print(

@@ -44,11 +44,12 @@ def open_batches(
     mending: bool = False,
     narrow: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
     scratch: str | os.PathLike[str] | None = None,
+    id: str | None = None,
 ) -> Iterator[Batches]:
     """Open a source. `choose` gets the names of its columns and says which ones to read.
 
-    With `tolerant`, a line of a text file that is no row is blank, and bytes that are no text are replaced; of Parquet,
-    where that is slower, with `mending` (see `files.NotText`).
+    With `tolerant`, a line of a text file that is no row keeps its `id` and nothing else, and bytes that are no text are
+    replaced; of Parquet, where that is slower, with `mending` (see `files.NotText`).
     `narrow` may leave out rows of a Parquet file: where its row groups say which values they hold, they are not even read.
     Objects of a store are copied to the folder `scratch` first.
     """
@@ -66,7 +67,7 @@ def open_batches(
             yield Batches(parquet_frames(choose(names)), None)
             return
         if source.kind == "csv":
-            with open_text(path, separator, tolerant=tolerant) as text:
+            with open_text(path, separator, tolerant=tolerant, id=id) as text:
                 yield Batches(text.frames(choose(text.names), min(rows, _TEXT_ROWS)), None)
             return
         parts = scan_parts(path, source.kind, source.sheet)

@@ -79,7 +79,10 @@ def read_query_columns(source: Source) -> list[str]:
     """The names of the query's columns; the database looks at the query and fetches no row."""
     query = _NO_ROWS.get(source.kind, "SELECT * FROM ({}\n) AS dpfda_rows LIMIT 0")
     query = query.format(str(source.query).rstrip().rstrip(";"))
-    if source.kind == "duckdb" or source.kind in WAREHOUSES:
+    if source.kind == "duckdb":
+        with _duckdb_result(replace(source, query=query)) as result:
+            return list(result.columns)  # without a frame: polars does not have every type of DuckDB
+    if source.kind in WAREHOUSES:
         with query_batches(replace(source, query=query), list, 1) as frames:
             return next(frames).columns
     with _connect(source) as connection:
@@ -233,15 +236,22 @@ def describe_reason(error: Any) -> str:
 
 @contextmanager
 def _duckdb_batches(source: Source, choose: Choose, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
+    with _duckdb_result(source) as result:
+        read = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
+        with read(rows) as reader:  # an error that is kept would keep it open, and opening the file again waits
+            yield _read_records(reader, choose(reader.schema.names))
+
+
+@contextmanager
+def _duckdb_result(source: Source) -> Iterator[Any]:
+    """The query's result, of which nothing has been read."""
     duckdb = import_optional("duckdb", "duckdb")
     try:
         with duckdb.connect(str(source.path), read_only=True) as connection:
             result = connection.sql(source.query)
             if result is None:
                 raise InvalidInput("--query must return rows; begin it with SELECT.")
-            read = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
-            with read(rows) as reader:  # an error that is kept would keep it open, and opening the file again waits
-                yield _read_records(reader, choose(reader.schema.names))
+            yield result
     except duckdb.IOException as error:
         raise SourceError(f"The database {source.shown} cannot be opened ({describe_reason(error)}).") from None
     except duckdb.Error as error:

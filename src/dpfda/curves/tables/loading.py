@@ -135,6 +135,7 @@ def read_curves(
                     mending=mending,
                     narrow=narrow,
                     scratch=scratch,
+                    id=reading.id,
                 )
             with opened as batches:
                 collector = Collector(reading, rows_at_once, scratch, may_be_sorted=may_be_sorted)

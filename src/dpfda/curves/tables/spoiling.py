@@ -5,6 +5,7 @@ Whether a subject is spoiled depends on its own rows only, so that the rows of o
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,9 +59,11 @@ def is_spoiled(blocks: Iterable[Rows], *, one_design: bool = False) -> bool:
 
 
 def fit_to_number(curves: Curves, n: int) -> Curves:
-    """The first n curves, and empty ones behind them if there are fewer: n is a public number that data cannot change."""
+    """n curves, a public number that data cannot change: empty ones behind them if there are fewer; of more, those that a
+    public function of their ids chooses, in order, so that ids that come first do not put all others out.
+    """
     if curves.n > n:
-        return curves[:n]
+        return curves.take(_choose(curves, n))
     more = n - curves.n
     if not more:
         return curves
@@ -73,6 +76,13 @@ def fit_to_number(curves: Curves, n: int) -> Curves:
         labels,
         curves.rows,
     )
+
+
+def _choose(curves: Curves, n: int) -> list[int]:
+    """n places, in order; one id more or less changes one of them."""
+    labels = np.arange(curves.n) if curves.labels is None else curves.labels
+    digests = [hashlib.blake2b(label.tobytes(), digest_size=8).digest() for label in labels]
+    return sorted(sorted(range(curves.n), key=digests.__getitem__)[:n])
 
 
 def no_curve(columns: int) -> Curves:

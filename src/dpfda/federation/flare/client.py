@@ -173,7 +173,11 @@ class SiteLink:
         content = bytes(reply.payload or b"")
         if content == REFUSAL:
             return "refused", None, None
-        return "connected", round_trip, parse_welcome(content) - (sent + round_trip / 2)
+        try:
+            return "connected", round_trip, parse_welcome(content) - (sent + round_trip / 2)
+        except ProtocolError as error:
+            self._odd.write(f"a welcome was dropped: {error}")
+            return "away", None, None
 
 
 def _is_rehearsal(question: bytes) -> bool:

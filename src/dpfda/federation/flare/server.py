@@ -12,8 +12,7 @@ import socket
 import sys
 import threading
 import time
-from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,8 +60,8 @@ from dpfda.federation.register import RegisterReader
 from dpfda.federation.rounds import RoundTable
 from dpfda.federation.server_link import LinkService, SiteContact
 
-_SENDERS = 32
 _MOST_UNSENT = 4  # questions that one site may keep waiting in the network
+_PATIENCE = 120.0  # seconds after which a connection that takes nothing is closed
 _log = logging.getLogger("dpfda.server")
 
 
@@ -81,9 +80,8 @@ class SiteDesk:
 
     def __init__(self, cell: Any, register: RegisterReader) -> None:
         self._cell, self._register = cell, register
-        self._senders = ThreadPoolExecutor(_SENDERS, thread_name_prefix="send")
         self._visits: dict[str, Visit] = {}
-        self._sending: Counter[str] = Counter()
+        self._unsent: defaultdict[str, list[float]] = defaultdict(list)  # when each was handed over, by site
         self._lock = threading.Lock()
         self._odd = BoundedLog(_log)
         self.table = RoundTable(self._send, self.find_connected)
@@ -137,22 +135,35 @@ class SiteDesk:
             self._odd.write(f"an answer of {peer.name} was dropped: {error}")
 
     def _send(self, site: str, question: bytes) -> bool:
-        """Hand a question to the network, without waiting for a site that does not read."""
+        """Hand a question to the network, without waiting for a site that does not read: it keeps no other one waiting."""
+        now = time.monotonic()
         with self._lock:
-            if self._sending[site] >= _MOST_UNSENT:
+            unsent = self._unsent[site]
+            stuck = bool(unsent) and now - unsent[0] > _PATIENCE
+            if len(unsent) >= _MOST_UNSENT and not stuck:
                 return False
-            self._sending[site] += 1
-        self._senders.submit(self._send_now, site, question)
+            if not stuck:
+                unsent.append(now)
+        if stuck:
+            self._drop_connections(site)
+            return False
+        threading.Thread(target=self._send_now, args=(site, question, now), daemon=True).start()
         return True
 
-    def _send_now(self, site: str, question: bytes) -> None:
+    def _drop_connections(self, site: str) -> None:
+        """FLARE's own limit does not end a TLS connection whose peer takes nothing; the site may connect anew."""
+        self._odd.write(f"{site} takes nothing; its connection is closed")
+        for connection in self._cell.communicator.conn_manager.get_connections(site) or ():
+            connection.conn.close()
+
+    def _send_now(self, site: str, question: bytes, began: float) -> None:
         try:
             errors = self._cell.fire_and_forget(CHANNEL, ASK, [site], Message({}, question), optional=True)
             if errors.get(site):
                 _log.info("%s could not be asked (%s)", site, errors[site])
         finally:
             with self._lock:
-                self._sending[site] -= 1
+                self._unsent[site].remove(began)
 
 
 class NoJobs(FLComponent):  # type: ignore[misc]

@@ -259,7 +259,10 @@ class LengthLaw:
     @cached_property
     def _by_subcell(self) -> Floats:
         mass = np.maximum(self.mass, 0.0)
-        mass = mass / mass.sum(axis=1, keepdims=True)
+        total = mass.sum(axis=1, keepdims=True)
+        if not total.all():  # a histogram without anything in it, as a hostile silo may send, says nothing
+            mass, total = np.where(total > 0, mass, self._of_cells), np.where(total > 0, total, 1.0)
+        mass = mass / total
         scale = mass / np.maximum(self._of_cells, constants.LEAST_CELL)
         return np.asarray((self.cells * scale[..., None]).reshape(len(mass), -1))
 

@@ -30,6 +30,14 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
     return tuple(sentence for sentence in found if sentence is not None)
 
 
+def notice_unusable(silo: str) -> str:
+    """Of a silo whose answer to a round was left out, see `unusable.py`."""
+    return (
+        f"An answer of {silo!r} was left out: nothing could be computed with it, and the other sites' answers do without. "
+        "Ask its owner what happened there."
+    )
+
+
 def _notice_hardly_filled(plan: Plan, state: State) -> str | None:
     if not state.hardly_filled:
         return None

@@ -1,0 +1,64 @@
+"""Answers from which nothing can be computed: a round is learnt without the silo that sent them.
+
+A hostile silo chooses its numbers, within what noise allows. If arithmetic fails at some of them, it would fail at every
+resume, since answers are on record; so the silo counts as one that missed the round, and the others' study goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from dpfda.methods.adaptive import rounds
+from dpfda.methods.adaptive.state import State
+from dpfda.protocol.messages import Release
+from dpfda.protocol.plan import Plan
+
+_FAILURES = (ArithmeticError, ValueError, IndexError)
+_TRIED = 2  # silos, of those that are least like the others, that are left out to see who makes it fail
+
+
+def learn_from_usable(
+    plan: Plan, state: State | None, index: int, releases: Mapping[str, Release]
+) -> tuple[State, tuple[str, ...]]:
+    """What is known after round `index`, and the silos without which it had to be learnt: nearly always none."""
+    kept, left_out = dict(releases), list[str]()
+    try:
+        return _learn(plan, state, index, kept), ()
+    except _FAILURES as error:
+        failed = error
+    while len(kept) > 1:
+        odd = _sort_by_oddness(kept)
+        for name in odd[:_TRIED]:
+            rest = {other: release for other, release in kept.items() if other != name}
+            try:
+                return _learn(plan, state, index, rest), (*left_out, name)
+            except _FAILURES:
+                continue
+        left_out.append(odd[0])
+        del kept[odd[0]]
+    raise failed
+
+
+def _learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, Release]) -> State:
+    """As `rounds.learn`; fails too where the next question would be none, or the result no numbers."""
+    learnt = rounds.learn(plan, state, index, releases)
+    if learnt.result is not None:
+        numbers = [learnt.result.estimate, learnt.result.band_covariance]
+    else:
+        numbers = list(rounds.question(plan, learnt, index + 1).values())
+    if not all(np.isfinite(each).all() for each in numbers):
+        raise ArithmeticError("the answers lead to what is no number")
+    return learnt
+
+
+def _sort_by_oddness(releases: Mapping[str, Release]) -> list[str]:
+    """Silos by how far they are from the median of all, in sd of their own noise; the farthest first."""
+    middle = np.median([release.values for release in releases.values()], axis=0)
+
+    def distance(name: str) -> float:
+        release = releases[name]
+        return float(np.max(np.abs(release.values - middle) / release.noise_sd))
+
+    return sorted(releases, key=distance, reverse=True)
