@@ -24,6 +24,7 @@ from dpfda.protocol.statistics import LENGTH_CELLS, SHORTEST_OCTAVE
 _SCALES = np.array(constants.ASYMMETRIES)
 _ODDS = np.array(constants.ASYMMETRY_ODDS)
 _SECOND_ODDS = np.array(constants.SECOND_ASYMMETRY_ODDS)
+_ONES = np.ones(LENGTH_CELLS)
 _OCTAVES = SHORTEST_OCTAVE - 0.5 + np.arange(LENGTH_CELLS)
 
 
@@ -89,6 +90,44 @@ class Bias:
 
 
 @dataclass(frozen=True)
+class _SplitSides:
+    """The sides of the octaves along a coordinate: own + together z + noise, z one number for all octaves, N(0, 1).
+
+    Arrays are (laws, sizes, octaves). The sides that were seen have the covariance plain + together together', so that all
+    of it is known from sums over octaves. T_k is the sum over octaves of what is clipped there times own + together z.
+    """
+
+    own: Floats  # variances
+    together: Floats
+    noisy: Floats  # the part of the noise in all but `together`
+    weight: Floats  # what was seen, over plain = own + noise
+    spike: Floats  # (laws, sizes): 1 + together' plain^-1 together
+    pull: Floats  # ... the mean of z
+    log_evidence: Floats
+
+    @classmethod
+    def see(cls, own: Floats, together: Floats, noise: Floats, seen: Floats) -> _SplitSides:
+        """Take in the sides that were seen."""
+        plain = own + noise
+        weight = seen / plain
+        spike = 1 + ((together**2) / plain) @ _ONES
+        pulled = (together * weight) @ _ONES
+        misfit = weight @ seen - pulled**2 / spike
+        log_evidence = -0.5 * (misfit + np.log(plain) @ _ONES + np.log(spike))
+        return cls(own, together, noise / plain, weight, spike, pulled / spike, log_evidence)
+
+    def find_taken(self, taken: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of T_k for every law, size and radius; `taken` is (laws, octaves, radii)."""
+        left = (self.together * self.noisy) @ taken  # what stays open of `together` when z is known
+        mean = (self.own * self.weight) @ taken + self.pull[..., None] * left
+        return mean, (self.own * self.noisy) @ taken**2 + left**2 / self.spike[..., None]
+
+    def vary(self, taken: Floats) -> Floats:
+        """The variance of T_k before any side is seen."""
+        return np.asarray(self.own @ taken**2 + (self.together @ taken) ** 2)
+
+
+@dataclass(frozen=True)
 class Asymmetry:
     """Laws of lengths, and for each of them sizes of the asymmetry, weighed by the sides that were seen.
 
@@ -126,17 +165,27 @@ class Asymmetry:
         apart = np.where(long, second, -np.minimum(short, 1.0)[:, None])
         return np.where(np.isfinite(self.law.second)[:, None], apart, _side((low + high) / 2))
 
-    def _parts(self, k: int, factor: float) -> tuple[Floats, Floats, Floats]:
-        """(laws, sizes, octaves): own variance of an octave's sides, what all long octaves share, and the noise."""
+    def _split_sides(self, k: int, factor: float) -> _SplitSides:
+        """How the sides along a coordinate are thought to come about."""
         assert self.sides is not None
         scale = factor * self.part * _SCALES * math.sqrt(self.shares[k]) / self.typical[k]
         spread = scale[None, :, None] * self._mass[:, None, :]
         together = math.sqrt(constants.COMMON_SIDE) * spread * self._pattern[:, None, :]
-        more = np.maximum(constants.LONG_SIDE / _SCALES, 1.0)[:, None]
-        more = np.where(self._pattern[:, None, :] > 0, more, 1.0) ** 2
-        own = more * ((1 - constants.COMMON_SIDE) * spread**2 + scale[:, None] ** 2 * self.law.variance[:, None, :])
+        own = (1 - constants.COMMON_SIDE) * spread**2 + scale[:, None] ** 2 * self.law.variance[:, None, :]
+        own *= self._more
         noise = self.sides.sd**2 + self._mass[:, None, :] / self.sides.n
-        return own, together, np.broadcast_to(noise, spread.shape)
+        return _SplitSides.see(own, together, noise, self.sides.excess[k])
+
+    @cached_property
+    def _more(self) -> Floats:
+        """(laws, sizes, octaves): what multiplies the own variances where long gradients lie."""
+        more = np.maximum(constants.LONG_SIDE / _SCALES, 1.0)[:, None] ** 2
+        return np.where(self._pattern[:, None, :] > 0, more, 1.0)
+
+    @cached_property
+    def _splits(self) -> list[_SplitSides]:
+        """For each coordinate, sizes as they are."""
+        return [] if self.sides is None else [self._split_sides(k, 1.0) for k in range(len(self.sides.excess))]
 
     @cached_property
     def _weights(self) -> tuple[list[Floats], Floats]:
@@ -148,7 +197,7 @@ class Asymmetry:
         alike = constants.ALIKE_ASYMMETRY
         if self.sides is None:
             return [], self.law.weights[:, None] * odds
-        logs = [self._evidence(k) for k in range(len(self.sides.excess))]
+        logs = [split.log_evidence for split in self._splits]
         likely = [np.exp(each - each.max(axis=1, keepdims=True)) for each in logs]
         mixed = [alike * each + (1 - alike) * _total(odds * each) + constants.TINY for each in likely]
         weights = odds * np.prod(mixed, axis=0)
@@ -158,33 +207,6 @@ class Asymmetry:
             for each, mix in zip(likely, mixed, strict=True)
         ]
         return own, alike * weights + (1 - alike) * odds * _total(weights)
-
-    def _evidence(self, k: int) -> Floats:
-        """Log likelihood of the sides along a coordinate, (laws, sizes)."""
-        assert self.sides is not None
-        own, together, noise = self._parts(k, 1.0)
-        plain = own + noise
-        seen = self.sides.excess[k]
-        spike = 1 + (together**2 / plain).sum(axis=2)
-        misfit = (seen**2 / plain).sum(axis=2) - ((together / plain) @ seen) ** 2 / spike
-        return np.asarray(-0.5 * (misfit + np.log(plain).sum(axis=2) + np.log(spike)))
-
-    def _along(self, k: int, radii: Floats, factor: float) -> tuple[Floats, Floats, Floats]:
-        """Mean and variance of T_k for every law, size and radius, and its variance before any side is seen."""
-        assert self.sides is not None
-        own, together, noise = self._parts(k, factor)
-        plain = own + noise
-        taken = self.typical[k] * self.law.excess_by_octave(radii)[:, None]  # (laws, 1, octaves, radii)
-        joint = (together[..., None] * taken).sum(axis=2)
-        moved = own[..., None] * taken + together[..., None] * joint[:, :, None]  # covariance of T with the octaves
-        before = (taken * moved).sum(axis=2)
-        spike = 1 + (together**2 / plain).sum(axis=2)
-        shared = ((together / plain)[..., None] * moved).sum(axis=2)
-        seen = self.sides.excess[k]
-        mean = ((seen / plain)[..., None] * moved).sum(axis=2)
-        mean -= shared * (((together / plain) @ seen) / spike)[..., None]
-        variance = before - (moved**2 / plain[..., None]).sum(axis=2) + shared**2 / spike[..., None]
-        return mean, np.maximum(variance, 0.0), before
 
     def find_biases(self, radii: Floats, sure: float, factor: float = 1.0) -> list[Bias]:
         """What is thought of T at each radius, over those laws, `sure` of the weight, where it is least.
@@ -199,7 +221,8 @@ class Asymmetry:
             sds = sizes * np.sqrt(self.shares)[:, None]
             means = np.zeros_like(sds)
         else:
-            found = [self._measured(k, radii, sure, factor, weights) for k, weights in enumerate(own)]
+            taken = self.law.excess_by_octave(radii)
+            found = [self._measured(k, taken, squares, sure, factor, weights) for k, weights in enumerate(own)]
             means, sds = (np.array(each) for each in zip(*found, strict=True))
         return [Bias(means[:, at], sds[:, at], float(sizes[at])) for at in range(radii.size)]
 
@@ -208,13 +231,18 @@ class Asymmetry:
         part = factor * self.part * _SCALES[None, :, None]
         return np.asarray((part * self.law.excess_by_law(radii)[:, None]) ** 2)
 
-    def _measured(self, k: int, radii: Floats, sure: float, factor: float, weights: Floats) -> tuple[Floats, Floats]:
-        """Mean and sd of T_k at each radius."""
-        each, variance, before = self._along(k, radii, 1.0)
-        mean = np.einsum("la,lar->r", weights, each)
-        usual = self.shares[k] * self._squares(radii, factor)
+    def _measured(
+        self, k: int, taken: Floats, squares: Floats, sure: float, factor: float, weights: Floats
+    ) -> tuple[Floats, Floats]:
+        """Mean and sd of T_k at each radius; `taken` is what is clipped of each octave's gradients."""
+        taken = self.typical[k] * taken
+        split = self._splits[k]
+        each, variance = split.find_taken(taken)
+        mean = weights.ravel() @ each.reshape(weights.size, -1)
+        usual = self.shares[k] * squares
         if factor > 1:
-            each, variance, before = self._along(k, radii, factor)
-            variance = variance * np.maximum(usual / np.maximum(before, constants.TINY), 1.0)
+            split = self._split_sides(k, factor)
+            each, variance = split.find_taken(taken)
+            variance *= np.maximum(usual / np.maximum(split.vary(taken), constants.TINY), 1.0)
         untold = constants.UNTOLD**2 * usual
         return mean, np.sqrt(take_least(variance + (each - mean) ** 2 + untold, weights, sure))
