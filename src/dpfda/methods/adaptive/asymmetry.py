@@ -33,6 +33,16 @@ def _side(turn: Floats) -> Floats:
     return np.clip(_OCTAVES - turn[:, None], -constants.SHORT_SIDE, 1.0)
 
 
+def _balance(mass: Floats) -> Floats:
+    """The sides of laws of these masses, (laws, octaves), where both sides weigh the same."""
+    low, high = np.full(len(mass), _OCTAVES[0]), np.full(len(mass), _OCTAVES[-1] + 1.0)
+    for _ in range(constants.BALANCE_STEPS):
+        middle = (low + high) / 2
+        above = (mass * _side(middle)).sum(axis=1) > 0
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return _side((low + high) / 2)
+
+
 def _total(values: Floats) -> Floats:
     """Over sizes, (laws, 1)."""
     return np.asarray(values.sum(axis=1, keepdims=True))
@@ -117,14 +127,20 @@ class _SplitSides:
         return cls(own, together, noise / plain, weight, spike, pulled / spike, log_evidence)
 
     def find_taken(self, taken: Floats) -> tuple[Floats, Floats]:
-        """Mean and variance of T_k for every law, size and radius; `taken` is (laws, octaves, radii)."""
-        left = (self.together * self.noisy) @ taken  # what stays open of `together` when z is known
-        mean = (self.own * self.weight) @ taken + self.pull[..., None] * left
-        return mean, (self.own * self.noisy) @ taken**2 + left**2 / self.spike[..., None]
+        """Mean and variance of T_k for every law, size and radius; `taken` is (laws, last octaves, radii)."""
+        own, together, noisy, weight = (each[..., -taken.shape[1] :] for each in self._by_octave)
+        left = (together * noisy) @ taken  # what stays open of `together` when z is known
+        mean = (own * weight) @ taken + self.pull[..., None] * left
+        return mean, (own * noisy) @ taken**2 + left**2 / self.spike[..., None]
 
     def vary(self, taken: Floats) -> Floats:
         """The variance of T_k before any side is seen."""
-        return np.asarray(self.own @ taken**2 + (self.together @ taken) ** 2)
+        own, together, *_ = (each[..., -taken.shape[1] :] for each in self._by_octave)
+        return np.asarray(own @ taken**2 + (together @ taken) ** 2)
+
+    @property
+    def _by_octave(self) -> tuple[Floats, Floats, Floats, Floats]:
+        return self.own, self.together, self.noisy, self.weight
 
 
 @dataclass(frozen=True)
@@ -154,33 +170,32 @@ class Asymmetry:
         A second group is on one side by itself.
         """
         mass = self._mass * np.minimum(2.0**_OCTAVES, self.reach)
-        low, high = np.full(len(mass), _OCTAVES[0]), np.full(len(mass), _OCTAVES[-1] + 1.0)
-        for _ in range(constants.BALANCE_STEPS):
-            middle = (low + high) / 2
-            above = (mass * _side(middle)).sum(axis=1) > 0
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        second = _side(self.law.second - constants.BEFORE_SECOND)
-        long = second > 0
+        alone = np.isneginf(self.law.second)
+        found = np.empty_like(mass)
+        found[alone] = _balance(mass[alone])
+        second = _side(self.law.second[~alone] - constants.BEFORE_SECOND)
+        long, mass = second > 0, mass[~alone]
         short = (mass * second * long).sum(axis=1) / np.maximum((mass * ~long).sum(axis=1), constants.LEAST_CELL)
-        apart = np.where(long, second, -np.minimum(short, 1.0)[:, None])
-        return np.where(np.isfinite(self.law.second)[:, None], apart, _side((low + high) / 2))
+        found[~alone] = np.where(long, second, -np.minimum(short, 1.0)[:, None])
+        return found
 
     def _split_sides(self, k: int, factor: float) -> _SplitSides:
         """How the sides along a coordinate are thought to come about."""
         assert self.sides is not None
-        scale = factor * self.part * _SCALES * math.sqrt(self.shares[k]) / self.typical[k]
-        spread = scale[None, :, None] * self._mass[:, None, :]
-        together = math.sqrt(constants.COMMON_SIDE) * spread * self._pattern[:, None, :]
-        own = (1 - constants.COMMON_SIDE) * spread**2 + scale[:, None] ** 2 * self.law.variance[:, None, :]
-        own *= self._more
-        noise = self.sides.sd**2 + self._mass[:, None, :] / self.sides.n
-        return _SplitSides.see(own, together, noise, self.sides.excess[k])
+        own, together, noise = self._parts
+        scale = factor * self.part * math.sqrt(self.shares[k]) / self.typical[k]
+        return _SplitSides.see(scale**2 * own, scale * together, noise, self.sides.excess[k])
 
     @cached_property
-    def _more(self) -> Floats:
-        """(laws, sizes, octaves): what multiplies the own variances where long gradients lie."""
+    def _parts(self) -> tuple[Floats, Floats, Floats]:
+        """(laws, sizes, octaves): own variance of an octave's sides, what all long octaves share, and the noise."""
+        assert self.sides is not None
+        spread, variance = self._mass[:, None, :] * _SCALES[:, None], self.law.variance[:, None, :]
+        together = math.sqrt(constants.COMMON_SIDE) * spread * self._pattern[:, None, :]
         more = np.maximum(constants.LONG_SIDE / _SCALES, 1.0)[:, None] ** 2
-        return np.where(self._pattern[:, None, :] > 0, more, 1.0)
+        own = (1 - constants.COMMON_SIDE) * spread**2 + _SCALES[:, None] ** 2 * variance
+        own *= np.where(self._pattern[:, None, :] > 0, more, 1.0)
+        return own, together, self.sides.sd**2 + self._mass[:, None, :] / self.sides.n
 
     @cached_property
     def _splits(self) -> list[_SplitSides]:

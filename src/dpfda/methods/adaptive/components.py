@@ -67,18 +67,20 @@ class Components:
         on_first = (scaled * pieces.inner[0])[:, None] * first + (scaled * pieces.inner[1])[:, None] * second
         on_second = (scaled * pieces.inner[1])[:, None] * first + (scaled * pieces.inner[2])[:, None] * second
         widths = np.add.reduceat(scaled[:, None] * self.loose[keep], begins, axis=0)
+        reach = self.reach[present]
+        inner = np.zeros((present.size, first.shape[1], first.shape[1]))
         for k, here in enumerate(places):
-            reach = self.reach[present[k]]
-            means[here] = pulled[here] @ reach.T
-            inner = np.diag(widths[k]) - first[here].T @ on_first[here] - second[here].T @ on_second[here]
-            covariance -= reach @ inner @ reach.T
+            means[here] = pulled[here] @ reach[k].T
+            inner[k] = first[here].T @ on_first[here] + second[here].T @ on_second[here]
+        flat = reach.transpose(1, 0, 2).reshape(size, -1)
+        covariance -= (flat * widths.ravel()) @ flat.T - (reach @ inner).transpose(1, 0, 2).reshape(size, -1) @ flat.T
         for j in range(min(2, size)):
             means[:, j] += self.moved[j][keep]
             edge = (weights * bend)[:, None] * (
                 pieces.edges[j][0][:, None] * first + pieces.edges[j][1][:, None] * second
             )
             edge = np.add.reduceat(edge, begins, axis=0)
-            column = (self.reach[present] @ edge[..., None])[..., 0].sum(axis=0)
+            column = flat @ edge.ravel()
             covariance[j] -= column
             covariance[:, j] -= column
             for k in range(min(2, size)):

@@ -96,9 +96,9 @@ def fit_wider(data: Data, start: Floats, priors: Sequence[Floats]) -> tuple[Floa
 
 def fit_weighted(data: Data, start: Floats, mixture: ScaledMixture, weights: Floats) -> tuple[Floats, Floats]:
     """Posterior mean and covariance of one function when the components have these weights, whatever their evidence."""
-    found = Components.measure(data.y - data.rows @ start, data.rows, mixture)
     keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
-    mean, covariance, _ = found.average(keep, weights[keep] / weights[keep].sum())
+    found = Components.measure(data.y - data.rows @ start, data.rows, mixture.keep(keep))
+    mean, covariance, _ = found.average(np.arange(keep.size), weights[keep] / weights[keep].sum())
     return start + mean, covariance
 
 
