@@ -171,7 +171,7 @@ class Asymmetry:
         """
         mass = self._mass * np.minimum(2.0**_OCTAVES, self.reach)
         alone = np.isneginf(self.law.second)
-        found = np.empty_like(mass)
+        found: Floats = np.empty_like(mass)
         found[alone] = _balance(mass[alone])
         second = _side(self.law.second[~alone] - constants.BEFORE_SECOND)
         long, mass = second > 0, mass[~alone]
