@@ -12,7 +12,16 @@ from dpfda.basis.basis import make_basis
 from dpfda.methods.adaptive.asymmetry import Bias
 from dpfda.methods.adaptive.covariates import assume_no_covariates
 from dpfda.methods.adaptive.design import fit_design
-from dpfda.methods.adaptive.evidence import Answer, Asked, Measured, ReadRounds, measure_silo, pool_silos, spread_bias
+from dpfda.methods.adaptive.evidence import (
+    Answer,
+    Asked,
+    Measured,
+    ReadRounds,
+    measure_silo,
+    pool_silos,
+    spread_bias,
+    weigh_measurements,
+)
 from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.shape import Coordinates
 
@@ -119,10 +128,9 @@ def test_one_silo_is_generalised_least_squares() -> None:
     rng = np.random.default_rng(2)
     parts = [definite(rng, SIZE) for _ in range(4)]
     measured = Measured(rng.normal(size=SIZE), *parts)
-    data, precision = pool_silos({"a": measured}, {"a": INFORMATION})
+    data = pool_silos({"a": measured}, {"a": INFORMATION})
     weight = np.linalg.inv(sum(parts))
     expected = INFORMATION.matrix.T @ weight @ INFORMATION.matrix
-    np.testing.assert_allclose(precision, expected, atol=1e-10)
     np.testing.assert_allclose(data.rows.T @ data.rows, expected, atol=1e-8)
     np.testing.assert_allclose(data.rows.T @ data.y, INFORMATION.matrix.T @ weight @ measured.value, atol=1e-8)
 
@@ -132,6 +140,24 @@ def test_noise_of_silos_averages_out_and_what_they_share_does_not() -> None:
     biased = Measured(np.zeros(SIZE), 1e-9 * np.eye(SIZE), np.zeros((SIZE, SIZE)), np.eye(SIZE), np.zeros((SIZE, SIZE)))
     for measured, gain in ((noisy, 2.0), (biased, 1.0)):
         one, two = (
-            pool_silos(dict.fromkeys(names, measured), dict.fromkeys(names, INFORMATION))[1] for names in ("a", "ab")
+            pool_silos(dict.fromkeys(names, measured), dict.fromkeys(names, INFORMATION)).rows for names in ("a", "ab")
         )
-        np.testing.assert_allclose(two, gain * one, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(two.T @ two, gain * one.T @ one, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("designs", [1, 2, 3])
+def test_silos_with_designs_of_their_own_are_one_likelihood(designs) -> None:
+    """Whether there are fewer rows than coefficients or more."""
+    rng = np.random.default_rng(3)
+    own = [replace(INFORMATION, matrix=rng.normal(size=(SIZE, 2 * SIZE))) for _ in range(designs)]
+    informations = {name: own[k % designs] for k, name in enumerate("abcd")}
+    measured = {
+        name: Measured(rng.normal(size=SIZE), *(definite(rng, SIZE) for _ in range(4))) for name in informations
+    }
+    weights, _ = weigh_measurements(measured)
+    precision = sum(informations[name].matrix.T @ weights[name] @ informations[name].matrix for name in measured)
+    score = sum(informations[name].matrix.T @ weights[name] @ measured[name].value for name in measured)
+    data = pool_silos(measured, informations)
+    assert len(data.rows) == min(designs, 2) * SIZE
+    np.testing.assert_allclose(data.rows.T @ data.rows, precision, atol=1e-9)
+    np.testing.assert_allclose(data.rows.T @ data.y, score, atol=1e-9)

@@ -34,7 +34,8 @@ class Components:
         """Take in y = rows theta + N(0, I)."""
         columns = np.zeros((3, len(y)))
         columns[: min(2, rows.shape[1])], columns[2] = rows.T[:2], y
-        present, shape = np.unique(mixture.mixture.shape, return_inverse=True)
+        present, begins = mixture.mixture.runs
+        shape = np.repeat(np.arange(present.size), np.diff(begins, append=mixture.level.size))
         through = mixture.mixture.shapes[present] @ rows.T
         variances, directions = np.linalg.eigh(rows @ through)
         reach, level, slope = np.zeros((present[-1] + 1, *through.shape[1:])), mixture.level, mixture.slope
@@ -58,7 +59,7 @@ class Components:
     def average(self, keep: Integers, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Posterior mean and covariance over these components, and their prior covariance, under weights that add to 1."""
         mixture = self.mixture.keep(keep)
-        present, begins = np.unique(mixture.mixture.shape, return_index=True)  # components stand in the order of shapes
+        present, begins = mixture.mixture.runs
         prior, bend = mixture.average(weights), mixture.bend
         size, places = len(prior), [slice(*each) for each in zip(begins, [*begins[1:], keep.size], strict=True)]
         means, covariance = np.zeros((keep.size, size)), prior.copy()

@@ -134,16 +134,20 @@ def spread_bias(coordinates: Coordinates, shares: Floats) -> Floats:
 
 def pool_silos(
     measured: Mapping[str, Measured], informations: Mapping[str, Information], trust: Mapping[str, float] | None = None
-) -> tuple[Data, Floats]:
-    """One likelihood of theta from all silos; doubt and bias, which they share, do not average out. And its precision."""
+) -> Data:
+    """One likelihood of theta from all silos; doubt and bias, which they share, do not average out."""
     weights, _ = weigh_measurements(measured, trust)
-    size = next(iter(informations.values())).matrix.shape[1]
-    precision, score = np.zeros((size, size)), np.zeros(size)
-    for name, each in measured.items():
-        matrix = informations[name].matrix
-        precision += matrix.T @ weights[name] @ matrix
-        score += matrix.T @ weights[name] @ each.value
-    return Data.of_information(precision, score), precision
+    alike: dict[int, list[str]] = {}
+    for name in measured:
+        alike.setdefault(id(informations[name]), []).append(name)
+    parts = []
+    for names in alike.values():
+        weight = sum(weights[name] for name in names)
+        score = sum(weights[name] @ measured[name].value for name in names)
+        part = Data.of_information(np.asarray(weight), np.asarray(score))  # of B theta
+        parts.append((part.y, part.rows @ informations[names[0]].matrix))
+    y, rows = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Data.condense(y, rows)
 
 
 def weigh_measurements(

@@ -26,7 +26,7 @@ def finish(plan: Plan, state: State) -> Result:
     posterior = state.posterior
     assert posterior is not None
     measured = measure_all(plan, state, read_rounds(plan, state, for_band=True))
-    data, _ = pool_silos(measured, state.informations, state.oddness.trust)
+    data = pool_silos(measured, state.informations, state.oddness.trust)
     mean, covariance = doubt_prior(plan, state, data, posterior)
     shift = mean - posterior.mean
     estimate = shorten(plan.basis, state.longer, posterior.mean.reshape(plan.n_coefficients, -1))

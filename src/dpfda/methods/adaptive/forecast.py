@@ -261,7 +261,7 @@ class _Setting:
                 answers, covariances = (Answer(0, value, noise),), covariance / silo.n
                 fit = measure_silo(rounds, answers, self.information, covariances, open_now)
                 measured[silo.name] = replace(fit, value=self.information.matrix @ truth)
-            data, _ = pool_silos(measured, dict.fromkeys(measured, self.information))
+            data = pool_silos(measured, dict.fromkeys(measured, self.information))
             posterior = fit_posterior(data, np.zeros_like(truth), mixtures)
             open_now = (truth, posterior.covariance)
         assert posterior is not None

@@ -45,6 +45,15 @@ class Data:
         roots = np.sqrt(values[keep])
         return cls((vectors[:, keep].T @ score) / roots, vectors[:, keep].T * roots[:, None])
 
+    @classmethod
+    def condense(cls, y: Floats, rows: Floats) -> Data:
+        """From any number of rows."""
+        if len(rows) > rows.shape[1]:
+            return cls.of_information(rows.T @ rows, rows.T @ y)
+        values, vectors = np.linalg.eigh(rows @ rows.T)
+        turn = vectors[:, values > constants.LEAST_INFORMATION * values[-1]].T
+        return cls(turn @ y, turn @ rows)
+
 
 def fit_posterior(
     data: Data, start: Floats, mixtures: Sequence[ScaledMixture], near: Posterior | None = None

@@ -281,7 +281,7 @@ def estimate(plan: Plan, state: State) -> State:
         measured = measure_all(plan, state, rounds)
         if again:
             state = dataclasses.replace(state, oddness=judge(plan, state))
-        data, _ = pool_silos(measured, state.informations, state.oddness.trust)
+        data = pool_silos(measured, state.informations, state.oddness.trust)
         posterior = fit_posterior(data, state.start, mixtures, posterior)
         state = dataclasses.replace(
             state,
