@@ -169,7 +169,8 @@ def _log_likelihood(shares: Floats, sd: float, mass: Floats, variance: Floats, u
     misfit = shares - mass
     misfit *= misfit
     misfit /= wide
-    wide[:, used == 0] = 1.0
+    if not used.all():
+        wide[:, used == 0] = 1.0
     logs = np.log(wide[:, ::2] * wide[:, 1::2])  # there is an even number of cells
     return np.asarray(-0.5 * (misfit @ used + logs @ np.ones(LENGTH_CELLS // 2)))
 
@@ -194,14 +195,14 @@ class LengthLaw:
     def start(cls, weights: Floats, n: float, longest: float) -> LengthLaw:
         """Before any histogram of n curves; nothing is longer than `longest`."""
         keep = np.flatnonzero(weights > constants.NEGLIGIBLE_LAW * weights.max())
-        mass = _tabulate_mass(int(_find_possible(longest)[:, 0].sum()))[keep]
+        mass = _tabulate_mass(int(_find_possible(longest)[:, 0].sum())).take(keep, axis=0)
         variance = (mass + constants.LEAST_MASS) * (constants.LAW_ERROR + 1 / n)
         return cls(keep, np.log(weights[keep]), mass, variance, longest)
 
     @cached_property
     def cells(self) -> Floats:
         """Probabilities of the subcells (laws, cells, subcells) before any histogram; they keep proportions in a cell."""
-        cells = list_laws().cells[self.laws] * _find_possible(self.longest)
+        cells = list_laws().cells.take(self.laws, axis=0) * _find_possible(self.longest)
         return np.asarray(cells / (cells.reshape(len(cells), -1) @ np.ones(LENGTH_CELLS * _SUB))[:, None, None])
 
     @cached_property

@@ -138,6 +138,8 @@ def change_law(plan: Plan, state: State, law: CovariateLaw) -> State:
 def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
     """The law of lengths, and the radius that it suggests; twice if the lengths show that a site is odd."""
     found = find_radius(plan, state, index, releases)
+    if state.first_traits is None:  # too few sites to compare
+        return found
     asked = found.question
     assert asked is not None
     assert asked.radius is not None
@@ -196,8 +198,9 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
     asked = state.question
     assert asked is not None
     assert asked.radius is not None
-    state = dataclasses.replace(state, clipped=count_clipped(plan, state.clipped, index, releases, asked.radius))
-    state = dataclasses.replace(state, oddness=judge(plan, state))
+    if state.first_traits is not None:
+        state = dataclasses.replace(state, clipped=count_clipped(plan, state.clipped, index, releases, asked.radius))
+        state = dataclasses.replace(state, oddness=judge(plan, state))
     assert state.lengths is not None
     companions = read_companions(plan, index, releases, asked.radius, state)
     law = state.lengths.observe(companions.counts, companions.counts_sd, free_counts(asked.radius))
