@@ -30,7 +30,7 @@ _OCTAVES = SHORTEST_OCTAVE - 0.5 + np.arange(LENGTH_CELLS)
 
 def _side(turn: Floats) -> Floats:
     """(laws, octaves): gradients of a skewed law that are longer than `turn` lie on one side, the others on the other."""
-    return np.clip(_OCTAVES - turn[:, None], -constants.SHORT_SIDE, 1.0)
+    return np.minimum(np.maximum(_OCTAVES - turn[:, None], -constants.SHORT_SIDE), 1.0)
 
 
 def _balance(mass: Floats) -> Floats:
@@ -109,8 +109,8 @@ class _SplitSides:
 
     own: Floats  # variances
     together: Floats
-    noisy: Floats  # the part of the noise in all but `together`
-    weight: Floats  # what was seen, over plain = own + noise
+    linear: Floats  # (laws, 2 sizes, octaves): what stays open of `together` when z is known; what is known of `own`
+    left: Floats  # variances that stay open of `own`
     spike: Floats  # (laws, sizes): 1 + together' plain^-1 together
     pull: Floats  # ... the mean of z
     log_evidence: Floats
@@ -119,28 +119,25 @@ class _SplitSides:
     def see(cls, own: Floats, together: Floats, noise: Floats, seen: Floats) -> _SplitSides:
         """Take in the sides that were seen."""
         plain = own + noise
-        weight = seen / plain
-        spike = 1 + ((together**2) / plain) @ _ONES
+        weight, noisy = seen / plain, noise / plain
+        spike = 1 + (together**2 / plain) @ _ONES
         pulled = (together * weight) @ _ONES
         misfit = weight @ seen - pulled**2 / spike
         log_evidence = -0.5 * (misfit + np.log(plain) @ _ONES + np.log(spike))
-        return cls(own, together, noise / plain, weight, spike, pulled / spike, log_evidence)
+        linear = np.concatenate([together * noisy, own * weight], axis=1)
+        return cls(own, together, linear, own * noisy, spike, pulled / spike, log_evidence)
 
     def find_taken(self, taken: Floats) -> tuple[Floats, Floats]:
         """Mean and variance of T_k for every law, size and radius; `taken` is (laws, last octaves, radii)."""
-        own, together, noisy, weight = (each[..., -taken.shape[1] :] for each in self._by_octave)
-        left = (together * noisy) @ taken  # what stays open of `together` when z is known
-        mean = (own * weight) @ taken + self.pull[..., None] * left
-        return mean, (own * noisy) @ taken**2 + left**2 / self.spike[..., None]
+        last = slice(-taken.shape[1], None)
+        together, own = np.split(self.linear[..., last] @ taken, 2, axis=1)
+        variance = self.left[..., last] @ taken**2 + together**2 / self.spike[..., None]
+        return own + self.pull[..., None] * together, variance
 
     def vary(self, taken: Floats) -> Floats:
         """The variance of T_k before any side is seen."""
-        own, together, *_ = (each[..., -taken.shape[1] :] for each in self._by_octave)
-        return np.asarray(own @ taken**2 + (together @ taken) ** 2)
-
-    @property
-    def _by_octave(self) -> tuple[Floats, Floats, Floats, Floats]:
-        return self.own, self.together, self.noisy, self.weight
+        last = slice(-taken.shape[1], None)
+        return np.asarray(self.own[..., last] @ taken**2 + (self.together[..., last] @ taken) ** 2)
 
 
 @dataclass(frozen=True)

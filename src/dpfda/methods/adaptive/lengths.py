@@ -283,7 +283,7 @@ class LengthLaw:
     def excess_by_octave(self, radii: Floats) -> Floats:
         """E[(L - C)+ | octave], (laws, octaves, radii), of the last octaves: lengths of those before are below all radii."""
         beyond = np.maximum(np.minimum(_POINTS, self.longest)[:, None] - radii, 0.0).reshape(LENGTH_CELLS, _SUB, -1)
-        first = min(int(np.argmax(beyond.any(axis=(1, 2)))), LENGTH_CELLS - 1)
+        first = int(np.argmax(beyond.any(axis=(1, 2))))  # all of them if nothing is longer than a radius
         return np.ascontiguousarray((self._within_octaves[first:] @ beyond[first:]).transpose(1, 0, 2))
 
     def attenuation(self, radii: Floats) -> Attenuation:

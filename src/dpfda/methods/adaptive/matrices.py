@@ -42,7 +42,7 @@ def inverse(matrix: Floats) -> Floats:
 
 
 def invert_lower(factors: Floats) -> Floats:
-    """Inverses of lower triangular matrices, by halves: general ones cost six times as much."""
+    """Inverses of lower triangular matrices, by halves: most of what a general inverse computes is known to be zero."""
     size = factors.shape[-1]
     if size <= SMALL_TRIANGLE:
         return np.asarray(np.linalg.inv(factors))
