@@ -35,12 +35,11 @@ def _side(turn: Floats) -> Floats:
 
 def _balance(mass: Floats) -> Floats:
     """The sides of laws of these masses, (laws, octaves), where both sides weigh the same."""
-    low, high = np.full(len(mass), _OCTAVES[0]), np.full(len(mass), _OCTAVES[-1] + 1.0)
+    turn, step = np.full(len(mass), _OCTAVES[0]), _OCTAVES[-1] + 1.0 - _OCTAVES[0]
     for _ in range(constants.BALANCE_STEPS):
-        middle = (low + high) / 2
-        above = (mass * _side(middle)).sum(axis=1) > 0
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return _side((low + high) / 2)
+        step /= 2
+        turn += step * ((mass * _side(turn + step)) @ _ONES > 0)
+    return _side(turn + step / 2)
 
 
 def _total(values: Floats) -> Floats:

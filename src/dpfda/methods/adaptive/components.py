@@ -74,7 +74,7 @@ class Components:
             means[here] = pulled[here] @ reach[k].T
             inner[k] = first[here].T @ on_first[here] + second[here].T @ on_second[here]
         flat = reach.transpose(1, 0, 2).reshape(size, -1)
-        covariance -= (flat * widths.ravel()) @ flat.T - (reach @ inner).transpose(1, 0, 2).reshape(size, -1) @ flat.T
+        covariance -= (flat * widths.ravel() - (reach @ inner).transpose(1, 0, 2).reshape(size, -1)) @ flat.T
         for j in range(min(2, size)):
             means[:, j] += self.moved[j][keep]
             edge = (weights * bend)[:, None] * (
