@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpfda import Curves, InvalidInput, OwnerWarning
-from dpfda.curves.tables.checking import check_for_owner
+from dpfda.curves.tables.checking import _count_clamped, check_for_owner
 
 
 def make_curves(y) -> Curves:
@@ -49,3 +49,15 @@ def test_nothing_to_fit_is_refused() -> None:
         hear(np.full(40, 70.0))
     with pytest.raises(InvalidInput, match="misses every point"):
         hear(np.full(40, 0.5), domain=(5.0, 6.0))
+
+
+def test_subjects_are_counted_once_however_many_points_they_have() -> None:
+    rng = np.random.default_rng(4)
+    counts = rng.integers(0, 4, 50)
+    x, y = rng.random(counts.sum()), rng.random(counts.sum())
+    curves = Curves(x, y, np.concatenate([[0], np.cumsum(counts)]), np.ones((50, 1)))
+    for limit in (0.0, 0.3, 1.0):
+        here, clamped = x <= limit, (x <= limit) & (y > 0.7)
+        found = _count_clamped(curves, here, clamped)
+        owners = np.repeat(np.arange(50), counts)
+        assert (found.empty, found.clamped) == (50 - len(set(owners[here])), len(set(owners[clamped])))

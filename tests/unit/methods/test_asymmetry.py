@@ -106,14 +106,22 @@ def test_a_band_believes_in_more() -> None:
 def test_the_posterior_of_one_law_is_that_of_the_textbook() -> None:
     """Means and variances by dense matrices, for every law and size."""
     asymmetry = learn(draw("skewed"), 0.01)
-    own, together, noise = asymmetry._parts(0, 1.0)
-    means, variances, _ = asymmetry._along(0, RADII, 1.0)
+    split = asymmetry._split_sides(0, 1.0)
+    noise = asymmetry.sides.sd**2 + np.maximum(asymmetry.law.mass, 0.0) / asymmetry.sides.n
     taken = asymmetry.typical[0] * asymmetry.law.excess_by_octave(RADII)
+    means, variances = split.find_taken(taken)
+    before = split.vary(taken)
+    assert taken.shape[1] < LENGTH_CELLS  # octaves below all radii are left out
+    taken = np.pad(taken, ((0, 0), (LENGTH_CELLS - taken.shape[1], 0), (0, 0)))
     for law in range(0, len(asymmetry.law.laws), 37):
         for size in range(len(constants.ASYMMETRIES)):
-            prior = np.diag(own[law, size]) + np.outer(together[law, size], together[law, size])
-            gain = prior @ np.linalg.inv(prior + np.diag(noise[law, size]))
-            np.testing.assert_allclose(means[law, size], taken[law].T @ gain @ asymmetry.sides.excess[0], atol=1e-9)
+            prior = np.diag(split.own[law, size]) + np.outer(split.together[law, size], split.together[law, size])
+            total = prior + np.diag(noise[law])
+            gain, seen = prior @ np.linalg.inv(total), asymmetry.sides.excess[0]
+            misfit = seen @ np.linalg.solve(total, seen) + np.linalg.slogdet(total)[1]
+            np.testing.assert_allclose(split.log_evidence[law, size], -misfit / 2, rtol=1e-9)
+            np.testing.assert_allclose(before[law, size], np.diag(taken[law].T @ prior @ taken[law]), rtol=1e-9)
+            np.testing.assert_allclose(means[law, size], taken[law].T @ gain @ seen, atol=1e-9)
             left = taken[law].T @ (prior - gain @ prior) @ taken[law]
             np.testing.assert_allclose(variances[law, size], np.diag(left), rtol=1e-6, atol=1e-12)
 

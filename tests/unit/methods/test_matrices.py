@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from adaptive_pieces import definite
 
-from dpfda.methods.adaptive.matrices import fit_two, inverse, kron, power, raise_eigenvalues
+from dpfda.methods.adaptive.matrices import fit_two, inverse, invert_lower, kron, power, raise_eigenvalues
 
 
 def test_powers_and_inverses_are_those_of_the_textbook() -> None:
@@ -16,6 +16,15 @@ def test_powers_and_inverses_are_those_of_the_textbook() -> None:
     np.testing.assert_allclose(root @ root, matrix)
     np.testing.assert_allclose(power(matrix, -1.0), inverse(matrix))
     assert power(np.array([[2.0]]), -0.5) == 2.0**-0.5
+
+
+@pytest.mark.parametrize("size", [1, 16, 17, 50])
+def test_triangular_matrices_are_inverted(size: int) -> None:
+    rng = np.random.default_rng(size)
+    factors = np.linalg.cholesky(np.stack([definite(rng, size) + size * np.eye(size) for _ in range(3)]))
+    found = invert_lower(factors)
+    np.testing.assert_allclose(found @ factors, np.tile(np.eye(size), (3, 1, 1)), atol=1e-12)
+    np.testing.assert_allclose(np.triu(found, 1), 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("rows", [1, 3])

@@ -10,7 +10,7 @@ from adaptive_pieces import walk
 
 from dpfda.basis.basis import make_basis
 from dpfda.methods.adaptive import rounds
-from dpfda.methods.adaptive.measurements import bias_shares, measure_all
+from dpfda.methods.adaptive.measurements import bias_shares, measure_all, read_rounds
 from dpfda.protocol.statistics import ClippedGradient, LengthHistogram
 
 
@@ -96,7 +96,7 @@ def test_more_rounds_leave_less_open(study) -> None:
 
 def test_every_silo_is_measured_with_the_noise_of_its_own(study) -> None:
     plan, steps = study
-    measured = measure_all(plan, steps[-1][3])
+    measured = measure_all(plan, steps[-1][3], read_rounds(plan, steps[-1][3]))
     assert np.trace(measured["s0"].noise) < np.trace(measured["s1"].noise)
     assert np.trace(measured["s0"].sampling) < np.trace(measured["s1"].sampling)
 

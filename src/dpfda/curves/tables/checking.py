@@ -46,11 +46,17 @@ def check_for_owner(
 
 
 def _count_clamped(curves: Curves, here: NDArray[np.bool_], clamped: NDArray[np.bool_]) -> Tally:
+    owners = curves.owners
     return Tally(
         points=curves.n_points,
         inside=int(np.count_nonzero(here)),
         points_clamped=int(np.count_nonzero(clamped)),
         subjects=curves.n,
-        empty=curves.n - int(np.unique(curves.owners[here]).size),
-        clamped=int(np.unique(curves.owners[clamped]).size),
+        empty=curves.n - _count_different(owners[here]),
+        clamped=_count_different(owners[clamped]),
     )
+
+
+def _count_different(owners: NDArray[np.int64]) -> int:
+    """How many owners there are; points stand in the order of their owners."""
+    return min(owners.size, 1) + int(np.count_nonzero(owners[1:] != owners[:-1]))

@@ -24,12 +24,22 @@ from dpfda.protocol.statistics import LENGTH_CELLS, SHORTEST_OCTAVE
 _SCALES = np.array(constants.ASYMMETRIES)
 _ODDS = np.array(constants.ASYMMETRY_ODDS)
 _SECOND_ODDS = np.array(constants.SECOND_ASYMMETRY_ODDS)
+_ONES = np.ones(LENGTH_CELLS)
 _OCTAVES = SHORTEST_OCTAVE - 0.5 + np.arange(LENGTH_CELLS)
 
 
 def _side(turn: Floats) -> Floats:
     """(laws, octaves): gradients of a skewed law that are longer than `turn` lie on one side, the others on the other."""
-    return np.clip(_OCTAVES - turn[:, None], -constants.SHORT_SIDE, 1.0)
+    return np.minimum(np.maximum(_OCTAVES - turn[:, None], -constants.SHORT_SIDE), 1.0)
+
+
+def _balance(mass: Floats) -> Floats:
+    """The sides of laws of these masses, (laws, octaves), where both sides weigh the same."""
+    turn, step = np.full(len(mass), _OCTAVES[0]), _OCTAVES[-1] + 1.0 - _OCTAVES[0]
+    for _ in range(constants.BALANCE_STEPS):
+        step /= 2
+        turn += step * ((mass * _side(turn + step)) @ _ONES > 0)
+    return _side(turn + step / 2)
 
 
 def _total(values: Floats) -> Floats:
@@ -89,6 +99,47 @@ class Bias:
 
 
 @dataclass(frozen=True)
+class _SplitSides:
+    """The sides of the octaves along a coordinate: own + together z + noise, z one number for all octaves, N(0, 1).
+
+    Arrays are (laws, sizes, octaves). The sides that were seen have the covariance plain + together together', so that all
+    of it is known from sums over octaves. T_k is the sum over octaves of what is clipped there times own + together z.
+    """
+
+    own: Floats  # variances
+    together: Floats
+    linear: Floats  # (laws, 2 sizes, octaves): what stays open of `together` when z is known; what is known of `own`
+    left: Floats  # variances that stay open of `own`
+    spike: Floats  # (laws, sizes): 1 + together' plain^-1 together
+    pull: Floats  # ... the mean of z
+    log_evidence: Floats
+
+    @classmethod
+    def see(cls, own: Floats, together: Floats, noise: Floats, seen: Floats) -> _SplitSides:
+        """Take in the sides that were seen."""
+        plain = own + noise
+        weight, noisy = seen / plain, noise / plain
+        spike = 1 + (together**2 / plain) @ _ONES
+        pulled = (together * weight) @ _ONES
+        misfit = weight @ seen - pulled**2 / spike
+        log_evidence = -0.5 * (misfit + np.log(plain) @ _ONES + np.log(spike))
+        linear = np.concatenate([together * noisy, own * weight], axis=1)
+        return cls(own, together, linear, own * noisy, spike, pulled / spike, log_evidence)
+
+    def find_taken(self, taken: Floats) -> tuple[Floats, Floats]:
+        """Mean and variance of T_k for every law, size and radius; `taken` is (laws, last octaves, radii)."""
+        last = slice(-taken.shape[1], None)
+        together, own = np.split(self.linear[..., last] @ taken, 2, axis=1)
+        variance = self.left[..., last] @ taken**2 + together**2 / self.spike[..., None]
+        return own + self.pull[..., None] * together, variance
+
+    def vary(self, taken: Floats) -> Floats:
+        """The variance of T_k before any side is seen."""
+        last = slice(-taken.shape[1], None)
+        return np.asarray(self.own[..., last] @ taken**2 + (self.together[..., last] @ taken) ** 2)
+
+
+@dataclass(frozen=True)
 class Asymmetry:
     """Laws of lengths, and for each of them sizes of the asymmetry, weighed by the sides that were seen.
 
@@ -115,28 +166,37 @@ class Asymmetry:
         A second group is on one side by itself.
         """
         mass = self._mass * np.minimum(2.0**_OCTAVES, self.reach)
-        low, high = np.full(len(mass), _OCTAVES[0]), np.full(len(mass), _OCTAVES[-1] + 1.0)
-        for _ in range(constants.BALANCE_STEPS):
-            middle = (low + high) / 2
-            above = (mass * _side(middle)).sum(axis=1) > 0
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        second = _side(self.law.second - constants.BEFORE_SECOND)
-        long = second > 0
+        alone = np.isneginf(self.law.second)
+        found: Floats = np.empty_like(mass)
+        found[alone] = _balance(mass[alone])
+        second = _side(self.law.second[~alone] - constants.BEFORE_SECOND)
+        long, mass = second > 0, mass[~alone]
         short = (mass * second * long).sum(axis=1) / np.maximum((mass * ~long).sum(axis=1), constants.LEAST_CELL)
-        apart = np.where(long, second, -np.minimum(short, 1.0)[:, None])
-        return np.where(np.isfinite(self.law.second)[:, None], apart, _side((low + high) / 2))
+        found[~alone] = np.where(long, second, -np.minimum(short, 1.0)[:, None])
+        return found
 
-    def _parts(self, k: int, factor: float) -> tuple[Floats, Floats, Floats]:
+    def _split_sides(self, k: int, factor: float) -> _SplitSides:
+        """How the sides along a coordinate are thought to come about."""
+        assert self.sides is not None
+        own, together, noise = self._parts
+        scale = factor * self.part * math.sqrt(self.shares[k]) / self.typical[k]
+        return _SplitSides.see(scale**2 * own, scale * together, noise, self.sides.excess[k])
+
+    @cached_property
+    def _parts(self) -> tuple[Floats, Floats, Floats]:
         """(laws, sizes, octaves): own variance of an octave's sides, what all long octaves share, and the noise."""
         assert self.sides is not None
-        scale = factor * self.part * _SCALES * math.sqrt(self.shares[k]) / self.typical[k]
-        spread = scale[None, :, None] * self._mass[:, None, :]
+        spread, variance = self._mass[:, None, :] * _SCALES[:, None], self.law.variance[:, None, :]
         together = math.sqrt(constants.COMMON_SIDE) * spread * self._pattern[:, None, :]
-        more = np.maximum(constants.LONG_SIDE / _SCALES, 1.0)[:, None]
-        more = np.where(self._pattern[:, None, :] > 0, more, 1.0) ** 2
-        own = more * ((1 - constants.COMMON_SIDE) * spread**2 + scale[:, None] ** 2 * self.law.variance[:, None, :])
-        noise = self.sides.sd**2 + self._mass[:, None, :] / self.sides.n
-        return own, together, np.broadcast_to(noise, spread.shape)
+        more = np.maximum(constants.LONG_SIDE / _SCALES, 1.0)[:, None] ** 2
+        own = (1 - constants.COMMON_SIDE) * spread**2 + _SCALES[:, None] ** 2 * variance
+        own *= np.where(self._pattern[:, None, :] > 0, more, 1.0)
+        return own, together, self.sides.sd**2 + self._mass[:, None, :] / self.sides.n
+
+    @cached_property
+    def _splits(self) -> list[_SplitSides]:
+        """For each coordinate, sizes as they are."""
+        return [] if self.sides is None else [self._split_sides(k, 1.0) for k in range(len(self.sides.excess))]
 
     @cached_property
     def _weights(self) -> tuple[list[Floats], Floats]:
@@ -148,7 +208,7 @@ class Asymmetry:
         alike = constants.ALIKE_ASYMMETRY
         if self.sides is None:
             return [], self.law.weights[:, None] * odds
-        logs = [self._evidence(k) for k in range(len(self.sides.excess))]
+        logs = [split.log_evidence for split in self._splits]
         likely = [np.exp(each - each.max(axis=1, keepdims=True)) for each in logs]
         mixed = [alike * each + (1 - alike) * _total(odds * each) + constants.TINY for each in likely]
         weights = odds * np.prod(mixed, axis=0)
@@ -158,33 +218,6 @@ class Asymmetry:
             for each, mix in zip(likely, mixed, strict=True)
         ]
         return own, alike * weights + (1 - alike) * odds * _total(weights)
-
-    def _evidence(self, k: int) -> Floats:
-        """Log likelihood of the sides along a coordinate, (laws, sizes)."""
-        assert self.sides is not None
-        own, together, noise = self._parts(k, 1.0)
-        plain = own + noise
-        seen = self.sides.excess[k]
-        spike = 1 + (together**2 / plain).sum(axis=2)
-        misfit = (seen**2 / plain).sum(axis=2) - ((together / plain) @ seen) ** 2 / spike
-        return np.asarray(-0.5 * (misfit + np.log(plain).sum(axis=2) + np.log(spike)))
-
-    def _along(self, k: int, radii: Floats, factor: float) -> tuple[Floats, Floats, Floats]:
-        """Mean and variance of T_k for every law, size and radius, and its variance before any side is seen."""
-        assert self.sides is not None
-        own, together, noise = self._parts(k, factor)
-        plain = own + noise
-        taken = self.typical[k] * self.law.excess_by_octave(radii)[:, None]  # (laws, 1, octaves, radii)
-        joint = (together[..., None] * taken).sum(axis=2)
-        moved = own[..., None] * taken + together[..., None] * joint[:, :, None]  # covariance of T with the octaves
-        before = (taken * moved).sum(axis=2)
-        spike = 1 + (together**2 / plain).sum(axis=2)
-        shared = ((together / plain)[..., None] * moved).sum(axis=2)
-        seen = self.sides.excess[k]
-        mean = ((seen / plain)[..., None] * moved).sum(axis=2)
-        mean -= shared * (((together / plain) @ seen) / spike)[..., None]
-        variance = before - (moved**2 / plain[..., None]).sum(axis=2) + shared**2 / spike[..., None]
-        return mean, np.maximum(variance, 0.0), before
 
     def find_biases(self, radii: Floats, sure: float, factor: float = 1.0) -> list[Bias]:
         """What is thought of T at each radius, over those laws, `sure` of the weight, where it is least.
@@ -199,7 +232,8 @@ class Asymmetry:
             sds = sizes * np.sqrt(self.shares)[:, None]
             means = np.zeros_like(sds)
         else:
-            found = [self._measured(k, radii, sure, factor, weights) for k, weights in enumerate(own)]
+            taken = self.law.excess_by_octave(radii)
+            found = [self._measured(k, taken, squares, sure, factor, weights) for k, weights in enumerate(own)]
             means, sds = (np.array(each) for each in zip(*found, strict=True))
         return [Bias(means[:, at], sds[:, at], float(sizes[at])) for at in range(radii.size)]
 
@@ -208,13 +242,18 @@ class Asymmetry:
         part = factor * self.part * _SCALES[None, :, None]
         return np.asarray((part * self.law.excess_by_law(radii)[:, None]) ** 2)
 
-    def _measured(self, k: int, radii: Floats, sure: float, factor: float, weights: Floats) -> tuple[Floats, Floats]:
-        """Mean and sd of T_k at each radius."""
-        each, variance, before = self._along(k, radii, 1.0)
-        mean = np.einsum("la,lar->r", weights, each)
-        usual = self.shares[k] * self._squares(radii, factor)
+    def _measured(
+        self, k: int, taken: Floats, squares: Floats, sure: float, factor: float, weights: Floats
+    ) -> tuple[Floats, Floats]:
+        """Mean and sd of T_k at each radius; `taken` is what is clipped of each octave's gradients."""
+        taken = self.typical[k] * taken
+        split = self._splits[k]
+        each, variance = split.find_taken(taken)
+        mean = weights.ravel() @ each.reshape(weights.size, -1)
+        usual = self.shares[k] * squares
         if factor > 1:
-            each, variance, before = self._along(k, radii, factor)
-            variance = variance * np.maximum(usual / np.maximum(before, constants.TINY), 1.0)
+            split = self._split_sides(k, factor)
+            each, variance = split.find_taken(taken)
+            variance *= np.maximum(usual / np.maximum(split.vary(taken), constants.TINY), 1.0)
         untold = constants.UNTOLD**2 * usual
         return mean, np.sqrt(take_least(variance + (each - mean) ** 2 + untold, weights, sure))

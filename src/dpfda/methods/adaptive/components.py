@@ -34,7 +34,8 @@ class Components:
         """Take in y = rows theta + N(0, I)."""
         columns = np.zeros((3, len(y)))
         columns[: min(2, rows.shape[1])], columns[2] = rows.T[:2], y
-        present, shape = np.unique(mixture.mixture.shape, return_inverse=True)
+        present, begins = mixture.mixture.runs
+        shape = np.repeat(np.arange(present.size), np.diff(begins, append=mixture.level.size))
         through = mixture.mixture.shapes[present] @ rows.T
         variances, directions = np.linalg.eigh(rows @ through)
         reach, level, slope = np.zeros((present[-1] + 1, *through.shape[1:])), mixture.level, mixture.slope
@@ -58,7 +59,7 @@ class Components:
     def average(self, keep: Integers, weights: Floats) -> tuple[Floats, Floats, Floats]:
         """Posterior mean and covariance over these components, and their prior covariance, under weights that add to 1."""
         mixture = self.mixture.keep(keep)
-        present, begins = np.unique(mixture.mixture.shape, return_index=True)  # components stand in the order of shapes
+        present, begins = mixture.mixture.runs
         prior, bend = mixture.average(weights), mixture.bend
         size, places = len(prior), [slice(*each) for each in zip(begins, [*begins[1:], keep.size], strict=True)]
         means, covariance = np.zeros((keep.size, size)), prior.copy()
@@ -67,18 +68,20 @@ class Components:
         on_first = (scaled * pieces.inner[0])[:, None] * first + (scaled * pieces.inner[1])[:, None] * second
         on_second = (scaled * pieces.inner[1])[:, None] * first + (scaled * pieces.inner[2])[:, None] * second
         widths = np.add.reduceat(scaled[:, None] * self.loose[keep], begins, axis=0)
+        reach = self.reach[present]
+        inner = np.zeros((present.size, first.shape[1], first.shape[1]))
         for k, here in enumerate(places):
-            reach = self.reach[present[k]]
-            means[here] = pulled[here] @ reach.T
-            inner = np.diag(widths[k]) - first[here].T @ on_first[here] - second[here].T @ on_second[here]
-            covariance -= reach @ inner @ reach.T
+            means[here] = pulled[here] @ reach[k].T
+            inner[k] = first[here].T @ on_first[here] + second[here].T @ on_second[here]
+        flat = reach.transpose(1, 0, 2).reshape(size, -1)
+        covariance -= (flat * widths.ravel() - (reach @ inner).transpose(1, 0, 2).reshape(size, -1)) @ flat.T
         for j in range(min(2, size)):
             means[:, j] += self.moved[j][keep]
             edge = (weights * bend)[:, None] * (
                 pieces.edges[j][0][:, None] * first + pieces.edges[j][1][:, None] * second
             )
             edge = np.add.reduceat(edge, begins, axis=0)
-            column = (self.reach[present] @ edge[..., None])[..., 0].sum(axis=0)
+            column = flat @ edge.ravel()
             covariance[j] -= column
             covariance[:, j] -= column
             for k in range(min(2, size)):

@@ -553,5 +553,8 @@ LEAST_LENGTH, LEAST_LENGTH_SQUARE = 1e-9, 1e-12
 # Cost: none but the last, which was not measured.
 SINGULAR, LEAST_FITTED, OTHER_FITTED = 1e-12, 1e-12, 1e-3
 
+# Triangular matrices up to this size are inverted as any other. Cost: none, it is a matter of speed.
+SMALL_TRIANGLE = 16
+
 # Least uniform mass before a division, and singular values (of the largest) that count as zero. Cost: none.
 LEAST_UNIFORM, NEGLIGIBLE_IMAGE = 1e-12, 1e-6

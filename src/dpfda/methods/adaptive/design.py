@@ -18,6 +18,7 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import uniform_moments
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.matrices import invert_lower
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.methods.adaptive.prior import normalise
 
@@ -113,7 +114,7 @@ def _average_sizes(nodes: Nodes, parts: _Parts, values: Floats, variance: Floats
     y = values - parts.features @ nodes.uniform
     sizes = np.array([(s, a) for s in constants.SMOOTH_SIZES for a in constants.ATOM_SIZES])
     factors = np.linalg.cholesky(np.tensordot(sizes**2, parts.moments, 1) + np.diag(variance))
-    whiten = np.linalg.inv(factors)
+    whiten = invert_lower(factors)
     white = whiten @ y
     odds = -0.5 * np.log(sizes[:, 0] / constants.TYPICAL_SMOOTH) ** 2
     odds -= np.where(sizes[:, 1] > 0, math.log(len(constants.ATOM_SIZES) - 1), 0.0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -62,53 +63,67 @@ class Measured:
         return np.asarray(posterior @ information.matrix.T @ inverse(self.covariance))
 
 
+@dataclass(frozen=True)
+class ReadRounds:
+    """What the rounds so far are read with, one row each; it does not depend on the silo.
+
+    `backs` take a clipped mean to the mean gradient in the functions of the basis; `pulls` are means of the bias, in the
+    coordinates of a round, and `spreads` roots of its covariance, in the functions of the basis.
+    """
+
+    iterates: Floats
+    backs: Floats
+    pulls: Floats
+    spreads: Floats
+
+    @classmethod
+    def of(cls, asked: Sequence[Asked], shares: Floats, *, for_band: bool = False) -> ReadRounds:
+        """`shares` as in `spread_bias`; a band believes in another bias."""
+        found = [(ask.band_bias if for_band else ask.bias).root(spread_bias(ask.coordinates, shares)) for ask in asked]
+        means, roots = (np.array(each) for each in zip(*found, strict=True))
+        jacobians = np.array([ask.jacobian for ask in asked])
+        values, vectors = np.linalg.eigh((jacobians + jacobians.swapaxes(1, 2)) / 2)
+        inverses = (vectors / np.maximum(values, constants.MIN_JACOBIAN)[:, None, :]) @ vectors.swapaxes(1, 2)
+        backs = np.array([ask.coordinates.inverse for ask in asked]) @ inverses
+        return cls(np.array([ask.iterate for ask in asked]), backs, means, backs @ roots)
+
+    def keep(self, which: Sequence[int]) -> ReadRounds:
+        """Some rounds only."""
+        if list(which) == list(range(len(self.backs))):
+            return self
+        rows = list(which)
+        return ReadRounds(self.iterates[rows], self.backs[rows], self.pulls[rows], self.spreads[rows])
+
+    @cached_property
+    def squares(self) -> tuple[Floats, Floats]:
+        """Covariances of noise of sd 1, and of the bias, in the functions of the basis."""
+        return self.backs @ self.backs.swapaxes(1, 2), self.spreads @ self.spreads.swapaxes(1, 2)
+
+
 def measure_silo(
-    asked: Sequence[Asked],
+    rounds: ReadRounds,
     answers: Sequence[Answer],
     information: Information,
     sampling: Floats,
     open_now: tuple[Floats, Floats],
-    shares: Floats,
-    *,
-    for_band: bool = False,
 ) -> Measured:
     """Weigh the rounds by their own variances; errors that rounds share stay as large as they are."""
     mean, covariance = open_now
-    size, asks = len(information.matrix), [asked[answer.round] for answer in answers]
-    noise_sds = np.array([answer.noise_sd for answer in answers])[:, None, None]
-    iterates = np.array([ask.iterate for ask in asks])
-    backs = _undo_clipping(asks)
-    pulls, bias_roots = _place_biases(asks, shares, for_band=for_band)
-    spreads = backs @ bias_roots
-    apart = mean - iterates
-    doubts = np.array([information.doubt(covariance + np.outer(each, each)) for each in apart])
-    totals = noise_sds**2 * (backs @ backs.swapaxes(1, 2)) + doubts + spreads @ spreads.swapaxes(1, 2)
-    traces = np.trace(totals, axis1=1, axis2=2)[:, None, None]
-    weights = inverse(totals + constants.LEAST_NOISE * traces / size * np.eye(size))
+    rounds, size = rounds.keep([answer.round for answer in answers]), len(information.matrix)
+    variances = np.array([answer.noise_sd**2 for answer in answers])[:, None, None]
+    noises, biases = rounds.squares
+    doubts = information.doubt_displaced(covariance, mean - rounds.iterates)
+    totals = variances * noises + doubts + biases
+    least = constants.LEAST_NOISE * np.trace(totals, axis1=1, axis2=2) / size
+    weights = inverse(totals + least[:, None, None] * np.eye(size))
     gains = inverse(weights.sum(axis=0)) @ weights
-    values = (backs @ (np.array([answer.value for answer in answers]) + pulls)[:, :, None])[:, :, 0]
-    value = (gains @ (values + iterates @ information.matrix.T)[:, :, None]).sum(axis=0)[:, 0]
-    carried, roots = gains @ backs, gains @ spreads
-    noise = (noise_sds**2 * (carried @ carried.swapaxes(1, 2))).sum(axis=0)
+    values = (rounds.backs @ (np.array([answer.value for answer in answers]) + rounds.pulls)[:, :, None])[:, :, 0]
+    value = (gains @ (values + rounds.iterates @ information.matrix.T)[:, :, None]).sum(axis=0)[:, 0]
+    noise = (gains @ (variances * noises) @ gains.swapaxes(1, 2)).sum(axis=0)
     doubt = (gains @ doubts @ gains.swapaxes(1, 2)).sum(axis=0)
-    together, common = roots.sum(axis=0), constants.COMMON_BIAS
-    bias = (1 - common) * (roots @ roots.swapaxes(1, 2)).sum(axis=0) + common * together @ together.T
+    together, common = (gains @ rounds.spreads).sum(axis=0), constants.COMMON_BIAS
+    bias = (1 - common) * (gains @ biases @ gains.swapaxes(1, 2)).sum(axis=0) + common * together @ together.T
     return Measured(value, noise, doubt, bias, sampling)
-
-
-def _undo_clipping(asks: Sequence[Asked]) -> Floats:
-    """For each round the matrix that takes a clipped mean to the mean gradient in the functions of the basis."""
-    jacobians = np.array([ask.jacobian for ask in asks])
-    values, vectors = np.linalg.eigh((jacobians + jacobians.swapaxes(1, 2)) / 2)
-    inverses = (vectors / np.maximum(values, constants.MIN_JACOBIAN)[:, None, :]) @ vectors.swapaxes(1, 2)
-    return np.asarray(np.array([ask.coordinates.inverse for ask in asks]) @ inverses)
-
-
-def _place_biases(asks: Sequence[Asked], shares: Floats, *, for_band: bool) -> tuple[Floats, Floats]:
-    """Mean and root of the covariance of each round's bias, in its coordinates; `shares` as in `spread_bias`."""
-    found = [(ask.band_bias if for_band else ask.bias).root(spread_bias(ask.coordinates, shares)) for ask in asks]
-    means, roots = zip(*found, strict=True)
-    return np.array(means), np.array(roots)
 
 
 def spread_bias(coordinates: Coordinates, shares: Floats) -> Floats:
@@ -119,16 +134,20 @@ def spread_bias(coordinates: Coordinates, shares: Floats) -> Floats:
 
 def pool_silos(
     measured: Mapping[str, Measured], informations: Mapping[str, Information], trust: Mapping[str, float] | None = None
-) -> tuple[Data, Floats]:
-    """One likelihood of theta from all silos; doubt and bias, which they share, do not average out. And its precision."""
+) -> Data:
+    """One likelihood of theta from all silos; doubt and bias, which they share, do not average out."""
     weights, _ = weigh_measurements(measured, trust)
-    size = next(iter(informations.values())).matrix.shape[1]
-    precision, score = np.zeros((size, size)), np.zeros(size)
-    for name, each in measured.items():
-        matrix = informations[name].matrix
-        precision += matrix.T @ weights[name] @ matrix
-        score += matrix.T @ weights[name] @ each.value
-    return Data.of_information(precision, score), precision
+    alike: dict[int, list[str]] = {}
+    for name in measured:
+        alike.setdefault(id(informations[name]), []).append(name)
+    parts = []
+    for names in alike.values():
+        weight = sum(weights[name] for name in names)
+        score = sum(weights[name] @ measured[name].value for name in names)
+        part = Data.of_information(np.asarray(weight), np.asarray(score))  # of B theta
+        parts.append((part.y, part.rows @ informations[names[0]].matrix))
+    y, rows = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Data.condense(y, rows)
 
 
 def weigh_measurements(

@@ -11,7 +11,7 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.evidence import pool_silos
-from dpfda.methods.adaptive.measurements import measure_all
+from dpfda.methods.adaptive.measurements import measure_all, read_rounds
 from dpfda.methods.adaptive.posterior import Data, Posterior, fit_weighted, fit_wider
 from dpfda.methods.adaptive.start import scale_mixtures
 from dpfda.methods.adaptive.state import Result, State
@@ -25,7 +25,8 @@ def finish(plan: Plan, state: State) -> Result:
     """
     posterior = state.posterior
     assert posterior is not None
-    data, _ = pool_silos(measure_all(plan, state, for_band=True), state.informations, state.oddness.trust)
+    measured = measure_all(plan, state, read_rounds(plan, state, for_band=True))
+    data = pool_silos(measured, state.informations, state.oddness.trust)
     mean, covariance = doubt_prior(plan, state, data, posterior)
     shift = mean - posterior.mean
     estimate = shorten(plan.basis, state.longer, posterior.mean.reshape(plan.n_coefficients, -1))

@@ -26,6 +26,7 @@ from dpfda.methods.adaptive.evidence import (
     Answer,
     Asked,
     Measured,
+    ReadRounds,
     measure_silo,
     pool_silos,
     spread_bias,
@@ -248,6 +249,7 @@ class _Setting:
         bias = release.asymmetry.find_biases(np.array([radius]), constants.SURE)[0]
         asked = (Asked(truth, coordinates, radius, jacobian, bias, bias),)  # rounds are near the truth at the end
         root = find_bias_root(self.law, column_parts(self.law), self.plan.basis.size)
+        rounds = ReadRounds.of(asked, root)
         value = jacobian @ (coordinates.whitener @ (self.information.matrix @ truth))
         measured: dict[str, Measured] = {}
         posterior, open_now = None, (truth, np.zeros((len(truth), len(truth))))
@@ -257,9 +259,9 @@ class _Setting:
                 own = _precision(self.plan, silo.name, ClippedGradient, slice(None))
                 noise = 2 * radius / own * (1 + (1 - share) * constants.EARLY_ROUNDS)
                 answers, covariances = (Answer(0, value, noise),), covariance / silo.n
-                fit = measure_silo(asked, answers, self.information, covariances, open_now, root)
+                fit = measure_silo(rounds, answers, self.information, covariances, open_now)
                 measured[silo.name] = replace(fit, value=self.information.matrix @ truth)
-            data, _ = pool_silos(measured, dict.fromkeys(measured, self.information))
+            data = pool_silos(measured, dict.fromkeys(measured, self.information))
             posterior = fit_posterior(data, np.zeros_like(truth), mixtures)
             open_now = (truth, posterior.covariance)
         assert posterior is not None

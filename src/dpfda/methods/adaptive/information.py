@@ -68,6 +68,15 @@ class Information:
             found = found + self._doubt_products(second.reshape(d, longer, d, longer)).reshape(d * r, d * r)
         return np.asarray(self.filled**2 * found)
 
+    def doubt_displaced(self, covariance: Floats, means: Floats) -> Floats:
+        """... for displacements with this covariance around each of the means (rows)."""
+        r, _ = self.shape
+        if self.law.columns > 1:
+            return np.array([self.doubt(covariance + np.outer(each, each)) for each in means])
+        _, tall = self._stacked
+        along = (means @ tall.T).reshape(len(means), r, -1)
+        return np.asarray(self.doubt(covariance) + self.filled**2 * (along @ along.swapaxes(1, 2)))
+
     def _doubt_products(self, second: Floats) -> Floats:
         """... of what may be wrong with products around their means: how they change along x, and their averages."""
         r, _ = self.shape

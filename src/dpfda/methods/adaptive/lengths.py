@@ -36,8 +36,8 @@ class Laws:
     median: Floats
     second: Floats
     share: Floats
-    log_size: Floats  # log prior weight of the size of its bulk
-    log_prior: Floats
+    size: Floats  # prior weight of the size of its bulk
+    prior: Floats  # ... of the law
     index: Integers  # where a law stands in the dense grid (median, bulk, place or none, share)
 
 
@@ -75,8 +75,8 @@ def list_laws() -> Laws:
         _MEDIANS[i],
         second,
         np.where(k < 0, 0.0, _SHARES[j]),
-        base[i, b],
-        log_prior,
+        np.exp(base[i, b]),
+        np.exp(log_prior),
         np.stack([i, b, k + 1, j]),
     )
 
@@ -123,9 +123,8 @@ def first_weights(at: AtBounds) -> Floats:
     distance = 2.0 ** (laws.second[near] - laws.median[near])
     extra = constants.AT_BOUND_ODDS / (1 + distance / constants.BOUND_REACH)
     extra = extra + constants.TWO_VALUED_ODDS * at.two_valued**4 * (laws.share[near] > constants.CLEAR_SHARE)
-    base = np.exp(laws.log_size[near])
-    weights = np.exp(laws.log_prior)
-    weights[near] += base * extra / (constants.BOUND_OCTAVES * _SHARES.size)
+    weights = laws.prior.copy()
+    weights[near] += laws.size[near] * extra / (constants.BOUND_OCTAVES * _SHARES.size)
     return np.asarray(weights / weights.sum())
 
 
@@ -170,7 +169,8 @@ def _log_likelihood(shares: Floats, sd: float, mass: Floats, variance: Floats, u
     misfit = shares - mass
     misfit *= misfit
     misfit /= wide
-    wide[:, used == 0] = 1.0
+    if not used.all():
+        wide[:, used == 0] = 1.0
     logs = np.log(wide[:, ::2] * wide[:, 1::2])  # there is an even number of cells
     return np.asarray(-0.5 * (misfit @ used + logs @ np.ones(LENGTH_CELLS // 2)))
 
@@ -195,14 +195,14 @@ class LengthLaw:
     def start(cls, weights: Floats, n: float, longest: float) -> LengthLaw:
         """Before any histogram of n curves; nothing is longer than `longest`."""
         keep = np.flatnonzero(weights > constants.NEGLIGIBLE_LAW * weights.max())
-        mass = _tabulate_mass(int(_find_possible(longest)[:, 0].sum()))[keep]
+        mass = _tabulate_mass(int(_find_possible(longest)[:, 0].sum())).take(keep, axis=0)
         variance = (mass + constants.LEAST_MASS) * (constants.LAW_ERROR + 1 / n)
         return cls(keep, np.log(weights[keep]), mass, variance, longest)
 
     @cached_property
     def cells(self) -> Floats:
         """Probabilities of the subcells (laws, cells, subcells) before any histogram; they keep proportions in a cell."""
-        cells = list_laws().cells[self.laws] * _find_possible(self.longest)
+        cells = list_laws().cells.take(self.laws, axis=0) * _find_possible(self.longest)
         return np.asarray(cells / (cells.reshape(len(cells), -1) @ np.ones(LENGTH_CELLS * _SUB))[:, None, None])
 
     @cached_property
@@ -277,11 +277,17 @@ class LengthLaw:
         squares = (beyond**2).reshape(LENGTH_CELLS, _SUB, -1).mean(axis=1)
         return np.asarray(np.sqrt((densities @ beyond) ** 2 + self.variance @ squares))
 
-    def excess_by_octave(self, radii: Floats) -> Floats:
-        """E[(L - C)+ | octave], (laws, octaves, radii)."""
-        beyond = np.maximum(np.minimum(_POINTS, self.longest)[:, None] - radii, 0.0).reshape(LENGTH_CELLS, _SUB, -1)
+    @cached_property
+    def _within_octaves(self) -> Floats:
+        """Proportions of the subcells in their octave, (octaves, laws, subcells)."""
         within = self.cells / np.maximum(self._of_cells, constants.LEAST_CELL)[..., None]
-        return np.asarray(np.einsum("lcs,csr->lcr", within, beyond))
+        return np.ascontiguousarray(within.transpose(1, 0, 2))
+
+    def excess_by_octave(self, radii: Floats) -> Floats:
+        """E[(L - C)+ | octave], (laws, octaves, radii), of the last octaves: lengths of those before are below all radii."""
+        beyond = np.maximum(np.minimum(_POINTS, self.longest)[:, None] - radii, 0.0).reshape(LENGTH_CELLS, _SUB, -1)
+        first = int(np.argmax(beyond.any(axis=(1, 2))))  # all of them if nothing is longer than a radius
+        return np.ascontiguousarray((self._within_octaves[first:] @ beyond[first:]).transpose(1, 0, 2))
 
     def attenuation(self, radii: Floats) -> Attenuation:
         """What clipping at each radius leaves of the gradients."""
@@ -314,11 +320,13 @@ class Attenuation:
 
 def take_least(values: Floats, weights: Floats, sure: float) -> Floats:
     """The mean of values over those laws, `sure` of the weight, where they are least; radii are along the last axis."""
-    flat, weight = values.reshape(-1, values.shape[-1]), weights.ravel()
-    order = flat.argsort(axis=0)
-    sorted_weights = weight[order]
-    part = np.clip(sure - (np.cumsum(sorted_weights, axis=0) - sorted_weights), 0.0, sorted_weights)
-    return np.asarray((part * np.take_along_axis(flat, order, 0)).sum(axis=0) / sure)
+    rows = np.ascontiguousarray(values.reshape(weights.size, -1).T)
+    order = rows.argsort(axis=1)
+    sorted_weights = weights.ravel()[order]
+    part = sure - (np.cumsum(sorted_weights, axis=1) - sorted_weights)
+    part = np.minimum(np.maximum(part, 0.0, out=part), sorted_weights, out=part)
+    part *= rows[np.arange(len(rows))[:, None], order]
+    return np.asarray(part.sum(axis=1) / sure)
 
 
 def free_counts(radius: float) -> Floats:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from dpfda._typing import Floats
-from dpfda.methods.adaptive.constants import LEAST_FITTED, MIN_EIGENVALUE_RATIO, OTHER_FITTED, SINGULAR
+from dpfda.methods.adaptive.constants import (
+    LEAST_FITTED,
+    MIN_EIGENVALUE_RATIO,
+    OTHER_FITTED,
+    SINGULAR,
+    SMALL_TRIANGLE,
+)
 
 
 def power(matrix: Floats, exponent: float) -> Floats:
@@ -33,6 +39,19 @@ def inverse(matrix: Floats) -> Floats:
     """The inverse of a symmetric matrix, symmetric again."""
     found = np.linalg.inv(matrix)
     return np.asarray((found + found.swapaxes(-1, -2)) / 2)
+
+
+def invert_lower(factors: Floats) -> Floats:
+    """Inverses of lower triangular matrices, by halves: most of what a general inverse computes is known to be zero."""
+    size = factors.shape[-1]
+    if size <= SMALL_TRIANGLE:
+        return np.asarray(np.linalg.inv(factors))
+    upper, lower = slice(0, size // 2), slice(size // 2, size)
+    found: Floats = np.zeros_like(factors)
+    found[..., upper, upper] = first = invert_lower(factors[..., upper, upper])
+    found[..., lower, lower] = second = invert_lower(factors[..., lower, lower])
+    found[..., lower, upper] = -second @ factors[..., lower, upper] @ first
+    return found
 
 
 def fit_two(matrix: Floats, first: Floats, second: Floats) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.asymmetry import Asymmetry, Sides
 from dpfda.methods.adaptive.covariates import CovariateLaw
-from dpfda.methods.adaptive.evidence import Measured, measure_silo, spread_bias
+from dpfda.methods.adaptive.evidence import Measured, ReadRounds, measure_silo, spread_bias
 from dpfda.methods.adaptive.lengths import LengthLaw
 from dpfda.methods.adaptive.matrices import kron, power
 from dpfda.methods.adaptive.shape import Coordinates
@@ -20,28 +20,25 @@ from dpfda.protocol.plan import Plan
 
 
 def measure_all(
-    plan: Plan,
-    state: State,
-    *,
-    for_band: bool = False,
-    own: Mapping[str, tuple[Floats, Floats]] | None = None,
+    plan: Plan, state: State, rounds: ReadRounds, own: Mapping[str, tuple[Floats, Floats]] | None = None
 ) -> dict[str, Measured]:
     """Every silo's measurement of B theta; `own` is what is thought of each silo's coefficients, if not the same of all."""
-    size = plan.basis.size
-    parts = column_parts(state.law, for_band=for_band)
-    root = find_bias_root(state.law, parts, size)
     return {
         name: measure_silo(
-            state.asked,
+            rounds,
             answers,
             state.informations[name],
             state.covariance / plan.silo(name).n,
             state.open_now if own is None else own[name],
-            root,
-            for_band=for_band,
         )
         for name, answers in state.answers.items()
     }
+
+
+def read_rounds(plan: Plan, state: State, *, for_band: bool = False) -> ReadRounds:
+    """What answers of the rounds so far are read with."""
+    parts = column_parts(state.law, for_band=for_band)
+    return ReadRounds.of(state.asked, find_bias_root(state.law, parts, plan.basis.size), for_band=for_band)
 
 
 def find_asymmetry(

@@ -45,6 +45,15 @@ class Data:
         roots = np.sqrt(values[keep])
         return cls((vectors[:, keep].T @ score) / roots, vectors[:, keep].T * roots[:, None])
 
+    @classmethod
+    def condense(cls, y: Floats, rows: Floats) -> Data:
+        """From any number of rows."""
+        if len(rows) > rows.shape[1]:
+            return cls.of_information(rows.T @ rows, rows.T @ y)
+        values, vectors = np.linalg.eigh(rows @ rows.T)
+        turn = vectors[:, values > constants.LEAST_INFORMATION * values[-1]].T
+        return cls(turn @ y, turn @ rows)
+
 
 def fit_posterior(
     data: Data, start: Floats, mixtures: Sequence[ScaledMixture], near: Posterior | None = None
@@ -53,19 +62,20 @@ def fit_posterior(
     if near is not None:
         return _refit(data, start, mixtures, near)
     y, count = data.y - data.rows @ start, len(mixtures)
+    if count == 1:
+        part = _fit_one(y, data.rows, mixtures[0])
+        return Posterior(start + part.mean, part.covariance, (part.weights,), (part.prior,))
     rows = np.split(data.rows, count, axis=1)
     weights = [mixture.odds() for mixture in mixtures]
     priors = [mixture.average(weight) for mixture, weight in zip(mixtures, weights, strict=True)]
     parts: list[_Part] = []
-    for _ in range(1 if count == 1 else constants.SWEEPS):
+    for _ in range(constants.SWEEPS):
         parts = []
         for k, mixture in enumerate(mixtures):
             own_y, own_rows = _hold_others(y, rows, priors, k)
             part = _fit_one(own_y, own_rows, mixture)
             weights[k], priors[k] = part.weights, part.prior
             parts.append(part)
-    if count == 1:
-        return Posterior(start + parts[0].mean, parts[0].covariance, (weights[0],), (priors[0],))
     _, covariance = _fit_all(y, data.rows, priors)
     mean = _solve_together(y, rows, [_average_gain(*each) for each in zip(rows, mixtures, weights, strict=True)])
     size = len(mean) // count
@@ -96,9 +106,9 @@ def fit_wider(data: Data, start: Floats, priors: Sequence[Floats]) -> tuple[Floa
 
 def fit_weighted(data: Data, start: Floats, mixture: ScaledMixture, weights: Floats) -> tuple[Floats, Floats]:
     """Posterior mean and covariance of one function when the components have these weights, whatever their evidence."""
-    found = Components.measure(data.y - data.rows @ start, data.rows, mixture)
     keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
-    mean, covariance, _ = found.average(keep, weights[keep] / weights[keep].sum())
+    found = Components.measure(data.y - data.rows @ start, data.rows, mixture.keep(keep))
+    mean, covariance, _ = found.average(np.arange(keep.size), weights[keep] / weights[keep].sum())
     return start + mean, covariance
 
 
@@ -112,8 +122,6 @@ class _Part:
 
 def _hold_others(y: Floats, rows: Sequence[Floats], priors: Sequence[Floats], k: int) -> tuple[Floats, Floats]:
     """What y measures of function k alone, whitened, in as few rows as it has coefficients."""
-    if len(rows) == 1:
-        return y, rows[0]
     others = np.eye(len(y))
     for j, (part, prior) in enumerate(zip(rows, priors, strict=True)):
         if j != k:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -32,6 +32,12 @@ class Mixture:
     bend: Floats  # ... sd of all bends together
     log_odds: Floats
     doubt: Floats  # ... by which factor a band takes its sds to be larger
+
+    @cached_property
+    def runs(self) -> tuple[Integers, Integers]:
+        """The shapes that occur, and the first component of each: components stand in the order of shapes."""
+        begins = np.flatnonzero(np.diff(self.shape, prepend=-1))
+        return self.shape[begins], begins
 
     def scaled(self, unit: float, level_sd: float, level_in_sizes: float = 0.0) -> ScaledMixture:
         """In the units of y; the level has sd `level_sd`, plus so many times the sizes of slope and bends."""

@@ -21,7 +21,7 @@ from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.judging import count_clipped, count_long, judge
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, carry_weights, first_weights, free_counts
 from dpfda.methods.adaptive.matrices import fit_two
-from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, measure_all
+from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, measure_all, read_rounds
 from dpfda.methods.adaptive.pooling import pool
 from dpfda.methods.adaptive.posterior import fit_posterior
 from dpfda.methods.adaptive.radius import choose_radius, find_octave_at_bounds, spare_two_valued, weigh_errors
@@ -138,6 +138,8 @@ def change_law(plan: Plan, state: State, law: CovariateLaw) -> State:
 def learn_lengths(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
     """The law of lengths, and the radius that it suggests; twice if the lengths show that a site is odd."""
     found = find_radius(plan, state, index, releases)
+    if state.first_traits is None:  # too few sites to compare
+        return found
     asked = found.question
     assert asked is not None
     assert asked.radius is not None
@@ -196,8 +198,9 @@ def learn_gradients(plan: Plan, state: State, index: int, releases: Mapping[str,
     asked = state.question
     assert asked is not None
     assert asked.radius is not None
-    state = dataclasses.replace(state, clipped=count_clipped(plan, state.clipped, index, releases, asked.radius))
-    state = dataclasses.replace(state, oddness=judge(plan, state))
+    if state.first_traits is not None:
+        state = dataclasses.replace(state, clipped=count_clipped(plan, state.clipped, index, releases, asked.radius))
+        state = dataclasses.replace(state, oddness=judge(plan, state))
     assert state.lengths is not None
     companions = read_companions(plan, index, releases, asked.radius, state)
     law = state.lengths.observe(companions.counts, companions.counts_sd, free_counts(asked.radius))
@@ -246,10 +249,10 @@ def recall_biases(
     whiteners = [each.coordinates.whitener for each in asked]
     longer = np.array([now / math.sqrt(float(np.trace(each @ covariance @ each.T))) for each in whiteners])
     radii = np.array([each.radius for each in asked]) * longer
-    biases = see_asymmetry(plan, state, law, state.sides, for_band=False).find_biases(radii, constants.SURE)
-    bands = see_asymmetry(plan, state, law, state.sides, for_band=True).find_biases(
-        radii, constants.BAND_SURE, constants.BAND_ASYMMETRY
-    )
+    usual = see_asymmetry(plan, state, law, state.sides, for_band=False)
+    band = usual if state.law.columns == 1 else see_asymmetry(plan, state, law, state.sides, for_band=True)
+    biases = usual.find_biases(radii, constants.SURE)
+    bands = band.find_biases(radii, constants.BAND_SURE, constants.BAND_ASYMMETRY)
     units = longer / state.filled
     return tuple(
         dataclasses.replace(each, bias=biases[k].divided(units[k]), band_bias=bands[k].divided(units[k]))
@@ -276,12 +279,12 @@ def read_companions(plan: Plan, index: int, releases: Mapping[str, Release], rad
 def estimate(plan: Plan, state: State) -> State:
     """The posterior, twice: what B's errors do depends on how far the iterates were from it."""
     mixtures = scale_mixtures(plan, state.longer, state.level, state.law, state.unit)
-    posterior = None
+    posterior, rounds = None, read_rounds(plan, state)
     for again in range(constants.ESTIMATE_PASSES):
-        measured = measure_all(plan, state)
+        measured = measure_all(plan, state, rounds)
         if again:
             state = dataclasses.replace(state, oddness=judge(plan, state))
-        data, _ = pool_silos(measured, state.informations, state.oddness.trust)
+        data = pool_silos(measured, state.informations, state.oddness.trust)
         posterior = fit_posterior(data, state.start, mixtures, posterior)
         state = dataclasses.replace(
             state,

@@ -19,7 +19,7 @@ from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.evidence import Measured
 from dpfda.methods.adaptive.matrices import inverse
-from dpfda.methods.adaptive.measurements import measure_all
+from dpfda.methods.adaptive.measurements import measure_all, read_rounds
 from dpfda.methods.adaptive.odd_sites import Oddness
 from dpfda.methods.adaptive.prior import normalise
 from dpfda.methods.adaptive.state import State
@@ -97,7 +97,7 @@ def learn_sites(plan: Plan, state: State, prior: Floats) -> SiteLaw:
     step = constants.ROUGH_STEP
     rough = fit_sites(Releases.of(state.measured, state, n, 0.0), state, prior, step)
     own = {name: (each.mean, each.covariance) for name, each in rough.each.items()}
-    measured = measure_all(plan, state, own=own)
+    measured = measure_all(plan, state, read_rounds(plan, state), own)
     return fit_sites(Releases.of(measured, state, n, constants.SHARED_ERROR), state, prior)
 
 
