@@ -129,12 +129,12 @@ class PrivateMean(CurveEstimator):
         mean: Floats = coefficients[0]
         return mean
 
-    def _check_curves(self, curves: Curves) -> None:
+    def check_curves(self, curves: Curves) -> None:
         if curves.p != 1 or not (curves.design == 1).all():
             raise InvalidInput(
                 "X has a design: use PrivateVaryingCoefficients, or build the curves without design= for a mean."
             )
-        super()._check_curves(curves)
+        super().check_curves(curves)
 
     def _column_bounds(self, columns: int) -> tuple[tuple[float, float], ...]:
         if columns != 1:
