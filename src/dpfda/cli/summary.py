@@ -83,7 +83,8 @@ def _promise(each: list[Document]) -> str:
     together = ", all outcomes together" if len(each) > 1 else ""
     lines = [f"\n{who}: {promise}{together}."]
     for document in each:
-        lines += _describe_precision(document)
+        of = f"{document['study']['y']}: " if len(each) > 1 else ""
+        lines += [of + line for line in _describe_precision(document)]
     if budget is not None:
         lines.append(
             f"Budget of {budget['ledger']}: epsilon {budget['epsilon_before']:.3g} -> {budget['epsilon_after']:.3g} of "

@@ -42,7 +42,9 @@ def test_bands_of_two_outcomes_hold_both() -> None:
     narrow = 0
     for seed in range(FITS):
         outcomes = draw(np.random.default_rng([6, 16, seed]))
-        estimator = PrivateMean(1.0, 1e-5, domain=(0, 1), y_bounds={"first": (-4, 4), "second": (-4, 4)}, random_state=seed)
+        estimator = PrivateMean(
+            1.0, 1e-5, domain=(0, 1), y_bounds={"first": (-4, 4), "second": (-4, 4)}, random_state=seed
+        )
         fit = estimator.fit(outcomes)
         joint = {name: bands[0] for name, bands in fit.simultaneous_bands(LEVEL, GRID).items()}
         for name, truth in TRUTHS.items():

@@ -27,6 +27,10 @@ def split_settings(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     for option in _ALONE:
         if settings[option]:
             raise InvalidInput(f"--{option} must be left out for several outcomes (--y given more than once).")
+    if settings["method"] != "adaptive":
+        raise InvalidInput(
+            "--method must be adaptive for several outcomes; fit one after the other with another method."
+        )
     complete = choose_visits(settings) == COMPLETE
     if complete and settings["duplicates"] == "drop":
         raise InvalidInput(
