@@ -21,7 +21,8 @@ class PrivateMean(CurveEstimator):
     domain : (low, high)
         PUBLIC range of x.
     y_bounds : (low, high)
-        PUBLIC range of y; values outside are clamped.
+        PUBLIC range of y; values outside are clamped. Of several outcomes a dict by name, as may be `outcome` and
+        `transform`.
     basis : {"free-ends", "cosine", "bspline", "fourier", "fourier-extension"}, optional
         Free ends unless you say otherwise (cosines for method="published"); Fourier for periodic curves.
     n_basis : int, optional
