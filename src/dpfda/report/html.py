@@ -62,7 +62,7 @@ def _render_outcomes(document: Document) -> str:
         {
             "name": name,
             "document": each,
-            "charts": _charts(each, small=True),
+            "charts": _charts(each, document["joint"].get(name, [])),
             "table": _table(each),
             "contributing": describe_contributing(each),
         }
@@ -119,13 +119,15 @@ def _trusted(text: str) -> Any:
     return Markup(text)  # our own files, and JSON escaped above
 
 
-def _charts(document: Document, *, small: bool = False) -> list[dict[str, Any]]:
+def _charts(document: Document, joint: list[Any] | None = None) -> list[dict[str, Any]]:
+    """The pictures of a result; of one of several outcomes, which are small, with its joint bands, where there are any."""
     functions = document["functions"]
-    alone = len(functions) == 1 and not small
+    alone = len(functions) == 1 and joint is None
     size = {"width": 880, "height": 400} if alone else {"width": 520, "height": 330}
+    outer = joint or [None] * len(functions)
     return [
         {
-            "svg": _trusted(draw_chart(document, index, **size)),
+            "svg": _trusted(draw_chart(document, index, **size, joint=outer[index])),
             "caption": _caption(index, document),
             "half_width": typical_half_width(function),
             "is_cut": leaves_the_picture(function),

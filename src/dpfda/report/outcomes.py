@@ -34,7 +34,7 @@ def make_outcomes_document(
     for one in each.values():
         one["created"], one["repeat"]["terms_digest"] = now, fitted.terms_.digest()
     common = next(iter(each.values()))
-    bands = fitted.simultaneous_bands(first.level) if has_bands(each) else {}
+    bands = fitted.simultaneous_bands(first.level, common["grid"]) if has_bands(each) else {}
     return {
         "schema": OUTCOMES_SCHEMA,
         "study": {

@@ -70,6 +70,7 @@ def test_the_report_shows_both_under_one_promise_and_holds_the_result(folder) ->
     page = (folder / "both.html").read_text(encoding="utf-8")
     assert page.count("<h1>Blood pressure</h1>") == 1
     assert len(re.findall(r'<svg class="chart', page)) == 2
+    assert len(re.findall(r"<path class=\"joint\"", page)) == 4
     assert "promised for all outcomes together" in page
     assert "with all outcomes" in page
     assert page.count('id="budget"') == 1
