@@ -40,7 +40,7 @@ def fit(
     source: options.Source,
     id_: options.Id = None,
     x: options.X = None,
-    y: options.Ys = None,
+    y: options.Y = None,
     visits: options.Visits = None,
     wide: options.Wide = None,
     query: options.Query = None,

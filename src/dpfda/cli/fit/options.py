@@ -17,8 +17,7 @@ _KINDS = "CSV (also .gz), Excel (.xlsx), Parquet file or folder, Arrow, database
 Source = Annotated[str, typer.Argument(help=_KINDS, show_default=False)]
 Id = Annotated[str | None, _option("--id", DATA, "Column that names the subject.")]
 X = Annotated[str | None, _option("--x", DATA, "Column of the argument (age, time, a date).")]
-Y = Annotated[str | None, _option("--y", DATA, "Column of the value; with --wide, how the names of its columns begin.")]
-Ys = Annotated[
+Y = Annotated[
     list[str] | None,
     _option(
         "--y",
