@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dpfda import Curves, Outcomes, Silo
 from dpfda.errors import InvalidInput
+from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.methods.adaptive.outcomes import OutcomesCoordinator, share_visits
 from dpfda.methods.run import make_coordinator, run_outcomes, run_study
 from dpfda.protocol.messages import Query
@@ -97,3 +100,37 @@ def test_a_study_of_several_outcomes_is_no_study_of_one() -> None:
     with pytest.raises(InvalidInput, match="several outcomes"):
         run_study(make_terms(silo), InProcessTransport([silo]), "run")
     assert not silo.ledger.log()
+
+
+def test_an_outcome_that_shares_visits_learns_what_it_would_have_learnt_by_itself() -> None:
+    """Given the same noise, bit for bit: the releases of the first outcome, without what is asked once, put to a later one.
+
+    Of a mean: with covariates the later outcome knows from the start what the first has learnt in its second round.
+    """
+    curves = make_silo(n=500)._curves["first"]
+    mean = Curves(curves.x, curves.y, curves.offsets, np.ones((500, 1)))
+    silo = Silo(Outcomes({"first": mean, "second": mean}), epsilon=2, delta=1e-5, name="clinic", random_state=1)
+    terms = StudyTerms(
+        "adaptive", (0, 1), (-3, 3), (silo.terms(),), y="first", further=(OutcomeTerms("second", (-3, 3)),)
+    )
+    plan = make_plan(terms)
+    first, transport = OutcomesCoordinator(plan), InProcessTransport([silo])
+    transport.open(terms, "run")
+    answers = []
+    for index in range(7):
+        answers.append(transport.gather(Query("run", index, first.question(index))))
+        first.learn(index, answers[-1])
+    leader, alone = first.each[0], plan.of_outcome(1)
+    later = AdaptiveCoordinator(alone, leader.state.visits)
+    for index, releases in enumerate(answers):
+        size = alone.release_width(index)
+        later.question(index)
+        later.learn(
+            index,
+            {
+                name: replace(each, values=each.values[:size], noise_sd=each.noise_sd[:size])
+                for name, each in releases.items()
+            },
+        )
+    np.testing.assert_array_equal(later.coefficients(), leader.coefficients())
+    np.testing.assert_array_equal(later.covariance, leader.covariance)
