@@ -203,11 +203,10 @@ class CurveEstimator(FittedFunctions, Parameters):
                 X = self._read_outcomes(X, {"id": id, "x": x, "y": y, "y_levels": y_levels, "visits": visits})
             return fit_outcomes(self, X, run, progress, (x or "x", tuple(y_levels or ())))
         self.check_parameters()
-        assert y is None or isinstance(y, str)
-        columns = {"id": id, "x": x, "y": y}
+        columns: dict[str, Any] = {"id": id, "x": x, "y": y}
         if any(column is not None for column in columns.values()):
             X = self._read_frame(X, columns, y_levels)
-        self.x_name, self.y_name = x or "x", y or "y"
+        self.x_name, self.y_name = x or "x", str(y or "y")
         declared = {"outcome": "binary"} if y_levels is not None and self.method == "adaptive" else {}
         if self.method == "nonprivate":
             return self._fit_reference(X)

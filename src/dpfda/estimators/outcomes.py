@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dpfda import _validate
 from dpfda._blas import one_blas_thread
-from dpfda.curves.outcomes import COMPLETE, Outcomes, check_outcome_names
+from dpfda.curves.curves import Curves
+from dpfda.curves.outcomes import COMPLETE, FEWEST, MOST, Outcomes, check_outcome_names
 from dpfda.errors import BudgetExceeded, InsufficientBudgetWarning, InvalidInput, NotPrivateWarning
 from dpfda.estimators.promises import explain_delta, warn_of_large_delta
 from dpfda.estimators.totals import state_totals
@@ -75,7 +76,7 @@ class FittedOutcomes(OutcomeAnswers[_Estimator], Generic[_Estimator]):
 
 def names_outcomes(data: Any, y: Any) -> bool:
     """Whether a call of `fit` is about several outcomes."""
-    if y is not None and not isinstance(y, str):
+    if isinstance(y, list | tuple):
         return True
     items = data if isinstance(data, list | tuple) else [data]
     return isinstance(data, Mapping) or any(
@@ -95,7 +96,7 @@ def fit_outcomes(
     `labels` are the name of x and the outcomes that are declared binary by how they were read.
     """
     x_name, binary = labels
-    given = Outcomes(data) if isinstance(data, Mapping) else data
+    given = _join_mapping(data) if isinstance(data, Mapping) else data
     names = _find_names(given)
     each = separate(estimator, names, binary)
     silos = _make_silos(each, given)
@@ -122,6 +123,12 @@ def fit_outcomes(
     fitted_outcomes = remember_outcomes(each, terms, found, spent, coding)
     _warn_if_found_insufficient(each, warned)
     return fitted_outcomes
+
+
+def _join_mapping(data: Mapping[str, Any]) -> Outcomes:
+    if not FEWEST <= len(data) <= MOST or not all(isinstance(each, Curves) for each in data.values()):
+        raise InvalidInput(f"X must map the names of {FEWEST} to {MOST} outcomes to Curves if it is a dict.")
+    return Outcomes(data)
 
 
 def remember_outcomes(
