@@ -109,6 +109,7 @@ bench: setup     ## all benchmarks; tables go to docs/
 	$(BIN)/python -m benchmarks.coverage
 	$(BIN)/python -m benchmarks.questions
 	$(BIN)/python -m benchmarks.utility --workers 2
+	$(BIN)/python -m benchmarks.outcomes
 	$(BIN)/python -m benchmarks.real_data
 	$(BIN)/python -m benchmarks.monte_carlo
 	$(BIN)/python -m benchmarks.versions

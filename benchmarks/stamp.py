@@ -68,6 +68,7 @@ PAGES = {
         "python -m dpfda.audit.reliability --runs 100", (*_SILO, "src/dpfda/transports/*.py", "src/dpfda/audit/*.py")
     ),
     "docs/utility-covariates.md": Made("python -m benchmarks.utility", (*_SIMULATED, "benchmarks/utility*.py")),
+    "docs/utility-outcomes.md": Made("python -m benchmarks.outcomes", (*_SIMULATED, "benchmarks/outcomes.py")),
     "docs/utility.md": Made("python -m benchmarks.utility", (*_SIMULATED, "benchmarks/utility*.py")),
     "results/RESULTS.md": Made("dpfda reproduce all", (*_SIMULATED, "src/dpfda/reproduce/*.py")),
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpfda.curves.curves import Curves
+    from dpfda.curves.outcomes import Outcomes
     from dpfda.errors import (
         BudgetExceeded,
         DpfdaError,
@@ -41,6 +42,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "NotPrivateWarning",
+    "Outcomes",
     "OwnerWarning",
     "PrivateMean",
     "PrivateVaryingCoefficients",
@@ -56,6 +58,7 @@ __all__ = [
 _HOMES = {
     "Curves": "dpfda.curves.curves",
     "Ledger": "dpfda.privacy.ledger.ledger",
+    "Outcomes": "dpfda.curves.outcomes",
     "PrivateMean": "dpfda.estimators",
     "PrivateVaryingCoefficients": "dpfda.estimators",
     "PublishedConstants": "dpfda.protocol.published_constants",

@@ -22,7 +22,7 @@ from dpfda.errors import InvalidInput, ProtocolError
 from dpfda.protocol import ranges
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.published_constants import PublishedConstants
-from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms, canonical_json
+from dpfda.protocol.terms import CovariateTerms, OutcomeTerms, SiloTerms, StudyTerms, canonical_json
 
 NAME, CURVES = "audited", 24
 EPSILON, DELTA, POINTS = 4.0, 1e-5, 3.0
@@ -62,6 +62,7 @@ def honest_terms() -> list[StudyTerms]:
     mine, other = SiloTerms(NAME, CURVES, EPSILON, DELTA, POINTS), SiloTerms("other", 40, 1.0, 1e-6)
     number, category = CovariateTerms("g", (-1.0, 1.0)), CovariateTerms("sex", None, ("f", "m"))
     domain, y_bounds, constants = (0.0, 1.0), (-2.0, 2.0), PublishedConstants(C_T=1.0)
+    second, third = OutcomeTerms("z", (0.0, 1.0), "binary"), OutcomeTerms("w", (0.1, 90.0), "positive", "log")
     given = PublishedConstants(T=5, weights=(1.0, 0.5), start=(0.5, 0.0, -0.1))
     return [
         StudyTerms("adaptive", domain, y_bounds, (mine,), n_basis=3, alpha=2.0),
@@ -87,12 +88,14 @@ def honest_terms() -> list[StudyTerms]:
         StudyTerms("adaptive", domain, (0.1, 90.0), (mine,), n_basis=3, transform="log"),
         StudyTerms("published", domain, (0.0, 9.0), (mine,), n_basis=3, constants=constants, transform="log1p"),
         StudyTerms("quantiles", domain, y_bounds, (mine,), levels=(0.1, 0.5)),
+        StudyTerms("adaptive", domain, y_bounds, (mine,), (number,), n_basis=3, further=(second, third)),
+        StudyTerms("adaptive", domain, y_bounds, (mine, other), n_basis=3, further=(second,), own_visits=True),
     ]
 
 
 def every_field() -> dict[str, ranges.Range]:
     """All fields of terms and of their parts, with the range of each."""
-    kinds = (StudyTerms, SiloTerms, CovariateTerms, PublishedConstants)
+    kinds = (StudyTerms, SiloTerms, CovariateTerms, OutcomeTerms, PublishedConstants)
     return {f"{kind.__name__}.{name}": allowed for kind in kinds for name, allowed in ranges.ranges_of(kind).items()}
 
 
@@ -119,7 +122,8 @@ def change_terms(encoded: bytes, rng: np.random.Generator) -> bytes:
 def hostile_object(rng: np.random.Generator) -> StudyTerms:
     """Terms as an object with a forbidden value in one field, built or forced; the constructor may refuse."""
     terms: StudyTerms = copy.deepcopy(_pick(rng, _HONEST))
-    parts: list[Any] = [terms, *terms.silos, *terms.covariates, *([terms.constants] if terms.constants else [])]
+    parts: list[Any] = [terms, *terms.silos, *terms.covariates, *terms.further]
+    parts += [terms.constants] if terms.constants else []
     part = _pick(rng, parts)
     name = _pick(rng, [field.name for field in dataclasses.fields(part)])
     value = _object_value(rng)

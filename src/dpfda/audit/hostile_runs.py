@@ -26,6 +26,7 @@ from dpfda.audit.hostile import (
 )
 from dpfda.audit.search import TOLERANCE, Subject, bounded, random_subject, replaced
 from dpfda.curves.curves import Curves
+from dpfda.curves.outcomes import COMPLETE, OWN, Outcomes
 from dpfda.errors import DpfdaError
 from dpfda.privacy.accounting import mu_for, mu_squared
 from dpfda.privacy.ledger.ledger import Ledger
@@ -143,7 +144,7 @@ def _run(terms: StudyTerms, rng: np.random.Generator, tally: HostileTally) -> No
         tally.note("sensitivity", f"one curve moves the sum {moved:.6g} times as far: {label}")
 
 
-def _data_sets(terms: StudyTerms, rng: np.random.Generator) -> list[Curves]:
+def _data_sets(terms: StudyTerms, rng: np.random.Generator) -> list[Curves | Outcomes]:
     """Three that differ in their first curve only, and one that has hardly any points; all of as many curves."""
     columns, (low, high), (bottom, top) = len(terms.design_bounds), terms.domain, terms.y_bounds
     counts = rng.integers(0, 4, CURVES)
@@ -154,10 +155,18 @@ def _data_sets(terms: StudyTerms, rng: np.random.Generator) -> list[Curves]:
     base = Curves(x, y, np.concatenate([[0], np.cumsum(counts)]), design)
     ends = Subject(np.array([low, high]), np.array([bottom, bottom]), np.full(columns, -1e300))
     subjects = [random_subject(columns, rng), ends, Subject(ends.x, np.array([top, top]), np.ones(columns))]
-    return [*(replaced(base, subject) for subject in subjects), Curves(x[:0], y[:0], np.zeros(CURVES + 1, int), design)]
+    empty = Curves(x[:0], y[:0], np.zeros(CURVES + 1, int), design)
+    return [_repeat_outcomes(each, terms) for each in (*(replaced(base, subject) for subject in subjects), empty)]
 
 
-def _outcome(curves: Curves, terms: StudyTerms, query: Query) -> str:
+def _repeat_outcomes(curves: Curves, terms: StudyTerms) -> Curves | Outcomes:
+    """As many outcomes as the terms have: the same curves in each, so that a subject who is replaced changes in all."""
+    if not terms.further:
+        return curves
+    return Outcomes({each.y: curves for each in terms.outcomes}, visits=OWN if terms.own_visits else COMPLETE)
+
+
+def _outcome(curves: Curves | Outcomes, terms: StudyTerms, query: Query) -> str:
     """What a coordinator learns apart from noisy numbers; the silo has promised what the terms state, to be asked at all."""
     mine = terms.silo(NAME)
     silo = Silo(
@@ -172,11 +181,11 @@ def _outcome(curves: Curves, terms: StudyTerms, query: Query) -> str:
     except DpfdaError as error:
         return f"{type(error).__name__}: {error}"
     except Exception as error:
-        return f"CRASH {type(error).__name__}: {error} ({curves.n_points} points)"
+        return f"CRASH {type(error).__name__}: {error} ({curves!r})"
     return "answered" if np.isfinite(release.values).all() else "answered, not finite"
 
 
-def _largest_change(plan: Plan, neighbours: list[Curves], query: Query) -> float:
+def _largest_change(plan: Plan, neighbours: list[Curves | Outcomes], query: Query) -> float:
     """Between any two of the neighbours, in units of the declared sensitivity."""
     if plan.silo(NAME).n != CURVES:
         return 0.0

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def check_result(ledger: Ledger, path: Path) -> None:
     """Raise if an earlier result shows a release that the ledger does not hold."""
-    from dpfda.report.document import read_document
+    from dpfda.report.document import read_any_document
 
     try:
-        repeat: dict[str, Any] = read_document(path)["repeat"]
+        repeat: dict[str, Any] = read_any_document(path)["repeat"]
         run, heads = str(repeat["run"]), list(repeat["heads"].values())
     except (KeyError, TypeError, AttributeError):
         raise InvalidInput(

@@ -16,6 +16,7 @@ DEFAULTS: dict[str, Any] = {
     "id": None,
     "x": None,
     "y": None,
+    "visits": None,
     "wide": False,
     "design": None,
     "bounds": None,

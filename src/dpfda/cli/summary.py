@@ -8,7 +8,7 @@ import numpy as np
 
 from dpfda.cli.terminal import Terminal
 from dpfda.report.chart import x_name
-from dpfda.report.document import Document
+from dpfda.report.document import Document, has_outcomes
 from dpfda.report.formatting import (
     count_subjects,
     describe_contributing,
@@ -22,7 +22,18 @@ _ROWS, _SIDE_BY_SIDE = 9, 3
 
 
 def print_summary(document: Document, terminal: Terminal) -> None:
-    """The table on stdout."""
+    """The table on stdout; of several outcomes one for each, and the promise once."""
+    each = list(document["outcomes"].values()) if has_outcomes(document) else [document]
+    for one in each:
+        _print_table(one, terminal)
+    for one in each:
+        of = f" ({one['study']['y']})" if len(each) > 1 else ""
+        for sentence in one["warnings"]:
+            terminal.out.print(f"Warning{of}: {write_for_the_command_line(sentence)}", markup=False)
+    terminal.out.print(_promise(each))
+
+
+def _print_table(document: Document, terminal: Terminal) -> None:
     from rich.table import Table
 
     study, functions, out = document["study"], document["functions"], terminal.out
@@ -38,9 +49,6 @@ def print_summary(document: Document, terminal: Terminal) -> None:
         for place in np.linspace(0, len(document["grid"]) - 1, _ROWS).round().astype(int):
             table.add_row(*_row(document, shown, int(place)))
         out.print(table)
-    for sentence in document["warnings"]:
-        out.print(f"Warning: {write_for_the_command_line(sentence)}", markup=False)
-    out.print(_promise(document))
 
 
 def write_for_the_command_line(sentence: str) -> str:
@@ -65,15 +73,28 @@ def _room(budget: Document) -> str:
     return "" if left is None else f", room for one more study of epsilon {left:.4g}"
 
 
-def _promise(document: Document) -> str:
-    privacy, budget = document["privacy"], document["budget"]
+def _promise(each: list[Document]) -> str:
+    """Who is protected at which price, how precise every outcome is, and the budget."""
+    first = each[0]
+    privacy, budget = first["privacy"], first["budget"]
     promise = f"epsilon = {privacy['epsilon']:g}, delta = {privacy['delta']:g}"
-    contributing = describe_contributing(document)
-    who = (
-        f"{count_subjects(document):,} subjects, {f'{contributing}, ' if contributing else ''}each protected as a whole"
-    )
-    lines = [f"\n{who}: {promise}."]
-    functions, achieved = document["functions"], document["error"]["achieved"]
+    contributing = describe_contributing(first)
+    who = f"{count_subjects(first):,} subjects, {f'{contributing}, ' if contributing else ''}each protected as a whole"
+    together = ", all outcomes together" if len(each) > 1 else ""
+    lines = [f"\n{who}: {promise}{together}."]
+    for document in each:
+        of = f"{document['study']['y']}: " if len(each) > 1 else ""
+        lines += [of + line for line in _describe_precision(document)]
+    if budget is not None:
+        lines.append(
+            f"Budget of {budget['ledger']}: epsilon {budget['epsilon_before']:.3g} -> {budget['epsilon_after']:.3g} of "
+            f"{budget['total_epsilon']:g} spent (at delta = {budget['delta']:g}){_room(budget)}."
+        )
+    return "\n".join(lines)
+
+
+def _describe_precision(document: Document) -> list[str]:
+    lines, functions, achieved = [], document["functions"], document["error"]["achieved"]
     if len(functions) > 1 and functions[0]["low"] is not None:
         typical = ", ".join(
             f"{function['name']} {format_number(typical_half_width(function), 2)}" for function in functions
@@ -81,9 +102,4 @@ def _promise(document: Document) -> str:
         lines.append(f"Half the width of each band, median over the domain: {typical}.")
     if achieved is not None:
         lines.append(describe_error(achieved, name_error_unit(document), len(functions)))
-    if budget is not None:
-        lines.append(
-            f"Budget of {budget['ledger']}: epsilon {budget['epsilon_before']:.3g} -> {budget['epsilon_after']:.3g} of "
-            f"{budget['total_epsilon']:g} spent (at delta = {budget['delta']:g}){_room(budget)}."
-        )
-    return "\n".join(lines)
+    return lines

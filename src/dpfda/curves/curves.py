@@ -184,6 +184,7 @@ class Curves:
         design: str | Sequence[str] | None = None,
         covariates: Mapping[str, Any] | None = None,
         y_levels: Sequence[str] | None = None,
+        measured: Sequence[tuple[str, Sequence[str] | None]] = (),
     ) -> Curves:
         """Columns of a pandas, polars or pyarrow table in long format (one row for each point).
 
@@ -191,7 +192,8 @@ class Curves:
         PUBLIC bounds ``(low, high)`` or to a list of PUBLIC levels, text columns become indicators, an intercept is put
         before them, and `design` may be a formula such as ``"male + C(arm) + male:bmi"`` (its grammar is that of
         `dpfda.curves.tables.formula`); left out, it has all covariates. `y_levels` are both values of a yes/no column, that
-        of 0 first.
+        of 0 first. `measured` are columns, with their levels if they have any, that must not be missing at a point: those of
+        other outcomes (see `Outcomes`).
         """
         frame = _narwhals_frame(df)
         columns = (
@@ -199,7 +201,8 @@ class Curves:
         )
         if design is not None and not columns and covariates is None:
             raise InvalidInput("design must name at least one column; leave it out for a mean.")
-        for role, column in (("id", id), ("x", x), ("y", y), *(("design", name) for name in columns)):
+        others = [("y", other) for other, _ in measured]
+        for role, column in (("id", id), ("x", x), ("y", y), *others, *(("design", name) for name in columns)):
             if column not in frame.columns:
                 raise InvalidInput(f"{role} names the column {column!r}, which is not among {list(frame.columns)}.")
         if not len(frame):
@@ -208,6 +211,8 @@ class Curves:
 
         ids, places = frame.get_column(id).to_numpy(), _numeric_column(frame, x)
         values = frames.take_values(frame, y, y_levels)
+        for other, levels in measured:
+            values = np.where(np.isfinite(frames.take_values(frame, other, levels)), values, np.nan)
         if covariates is not None:
             made = frames.make_design(design, covariates)
             return cls.from_long(ids, places, values, frames.take_design(frame, made)).with_names(made.names)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from dpfda import _validate
 from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
+from dpfda.curves.outcomes import COMPLETE, Outcomes, check_outcome_names
 from dpfda.curves.tables import frames
 from dpfda.curves.tables.checking import check_for_owner
 from dpfda.errors import (
@@ -24,6 +25,7 @@ from dpfda.errors import (
 )  # fmt: skip
 from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
+from dpfda.estimators.outcomes import FittedOutcomes, fit_outcomes, forecast_outcomes, names_outcomes, separate
 from dpfda.estimators.parameters import Parameters, refuse_searches
 from dpfda.estimators.promises import explain_delta, warn_of_large_delta, warn_of_smaller_promise
 from dpfda.estimators.totals import state_totals
@@ -62,7 +64,7 @@ OUTSIDE = ("drop", "refuse")  # what becomes of points with x outside the domain
 METHODS = ("adaptive", "published", "nonprivate")
 DEFAULT_REFERENCE_SIZE = 7
 
-Data = Curves | Silo | Sequence[Silo] | Sequence[Curves]
+Data = Curves | Outcomes | Silo | Sequence[Silo] | Sequence[Curves] | Sequence[Outcomes]
 
 # Forecasts are functions of public terms: fits that repeat the terms share them.
 _forecast_error = lru_cache(maxsize=64)(expected_error_of)
@@ -77,7 +79,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         delta: float | None = None,
         *,
         domain: tuple[float, float] | None = None,
-        y_bounds: tuple[float, float] | None = None,
+        y_bounds: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
         basis: str | None = None,
         n_basis: int | None = None,
         alpha: float | None = None,
@@ -88,8 +90,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         constants: PublishedConstants | None = None,
         projection: str = "ellipsoid",
         assume_symmetric: bool = False,
-        outcome: str | None = None,
-        transform: str | None = None,
+        outcome: str | Mapping[str, str] | None = None,
+        transform: str | Mapping[str, str] | None = None,
         visit_times: Sequence[float] = (),
         robust_sites: bool = True,
         outside: str = "drop",
@@ -118,6 +120,31 @@ class CurveEstimator(FittedFunctions, Parameters):
         self.variant = variant
         self.random_state = random_state
 
+    @overload
+    def fit(
+        self,
+        X: Outcomes | Mapping[str, Curves],
+        y: None = None,
+        *,
+        run: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> FittedOutcomes[Self]: ...
+
+    @overload
+    def fit(
+        self,
+        X: Any,
+        y: list[str] | tuple[str, ...],
+        *,
+        id: str | None = None,
+        x: str | None = None,
+        y_levels: Mapping[str, Sequence[str]] | None = None,
+        visits: str = COMPLETE,
+        run: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> FittedOutcomes[Self]: ...
+
+    @overload
     def fit(
         self,
         X: Any,
@@ -128,7 +155,20 @@ class CurveEstimator(FittedFunctions, Parameters):
         y_levels: Sequence[str] | None = None,
         run: str | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Self:
+    ) -> Self: ...
+
+    def fit(
+        self,
+        X: Any,
+        y: str | Sequence[str] | None = None,
+        *,
+        id: str | None = None,
+        x: str | None = None,
+        y_levels: Any = None,
+        visits: str = COMPLETE,
+        run: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Self | FittedOutcomes[Self]:
         """Estimate from curves, from silos that each bring their own promise, or from a table in memory.
 
         Parameters
@@ -137,10 +177,15 @@ class CurveEstimator(FittedFunctions, Parameters):
             Raw `Curves` become a silo with this estimator's epsilon and delta. A `Silo` brings its own, which are the most
             that a fit may spend there: of the two epsilons the smaller holds, and of the two deltas; `privacy_` states them.
             Of a pandas, polars or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
-            ``fit(df, id="pid", x="age", y="hdl")``.
+            ``fit(df, id="pid", x="age", y="hdl")``. Several outcomes of the same subjects are `Outcomes`, a dict of
+            `Curves`, silos that hold `Outcomes`, or a list of columns as `y`: they are fitted in one budget, each with its
+            own `y_bounds` (a dict by name, as may be `outcome` and `transform`).
         y_levels : sequence of str, optional
             Both values of a yes/no column of a table, that of 0 first; y is then 0 or 1, `y_bounds` must be (0, 1), and
-            method="adaptive" takes y for binary.
+            method="adaptive" takes y for binary. Of several outcomes, a dict by name.
+        visits : {"complete", "own"}
+            Of several outcomes in a table: those visits at which all of them were measured, or for each its own. See
+            `Outcomes`.
         run : str, optional
             Names the study in the ledgers. After a crash, fitting again under the same name to silos with durable ledgers
             replays the rounds that were answered, free of charge, and resumes. A fresh name is drawn when left out.
@@ -149,22 +194,26 @@ class CurveEstimator(FittedFunctions, Parameters):
 
         Returns
         -------
-        self
+        self, or FittedOutcomes for several outcomes
             Fitted. Nothing was spent if an error was raised before the first round; see `Silo.ledger` otherwise.
         """
         refuse_searches()
+        if names_outcomes(X, y):
+            if y is not None:
+                X = self._read_outcomes(X, {"id": id, "x": x, "y": y, "y_levels": y_levels, "visits": visits})
+            return fit_outcomes(self, X, run, progress, (x or "x", tuple(y_levels or ())))
         self.check_parameters()
-        columns = {"id": id, "x": x, "y": y}
+        columns: dict[str, Any] = {"id": id, "x": x, "y": y}
         if any(column is not None for column in columns.values()):
             X = self._read_frame(X, columns, y_levels)
-        self.x_name, self.y_name = x or "x", y or "y"
+        self.x_name, self.y_name = x or "x", str(y or "y")
         declared = {"outcome": "binary"} if y_levels is not None and self.method == "adaptive" else {}
         if self.method == "nonprivate":
             return self._fit_reference(X)
-        silos = self._as_silos(X)
+        silos = self.make_silos(X)
         terms = self.make_terms([silo.terms() for silo in silos], columns=silos[0].n_coefficients, **declared)
         plan = make_plan(terms)
-        coding = self._make_coding(plan.scaling.design_bounds, silos[0].names)
+        coding = self.make_coding(plan.scaling.design_bounds, silos[0].names)
         warn_of_large_delta(terms.silos)
         warned = self._warn_if_insufficient(plan)
         name = secrets.token_hex(8) if run is None else _validate.name("run", run)
@@ -212,6 +261,15 @@ class CurveEstimator(FittedFunctions, Parameters):
         terms = silo_terms(n, S, self.epsilon, self.delta)
         return expected_error_of(make_plan(self.make_terms(terms, columns=self._count_columns(d))), m, **guesses)
 
+    def forecast_outcomes(
+        self, *, n: int | Sequence[SiloTerms], m: float, S: int = 1, d: int | None = None, **guesses: Any
+    ) -> dict[str, ExpectedError]:
+        """The same for every outcome that `y_bounds` names, all in one budget and with the same visits.
+
+        Arguments are those of `forecast`; a guess may be a dict by outcome.
+        """
+        return forecast_outcomes(self, silo_terms(n, S, self.epsilon, self.delta), m, self._count_columns(d), guesses)
+
     def _count_columns(self, d: int | None) -> int:
         return 1 if d is None else 1 + _validate.integer("d", d, minimum=0)
 
@@ -219,16 +277,25 @@ class CurveEstimator(FittedFunctions, Parameters):
         """Warn before anything is spent, from public numbers alone, if the budget is too small for a plausible curve."""
         if plan.method != "adaptive":
             return False
-        expected = _forecast_error(plan, max(1.0, self.points_per_curve or TYPICAL_POINTS))
+        expected = _forecast_error(plan, self.assume_points())
         if expected.insufficient:
             warnings.warn(insufficient_text(expected), InsufficientBudgetWarning, 3)
         return expected.insufficient
+
+    def assume_points(self) -> float:
+        """Points per curve for a forecast: those that are public, or the typical number."""
+        return max(1.0, self.points_per_curve or TYPICAL_POINTS)
 
     def check_parameters(self) -> None:
         """Raise `InvalidInput` for the first parameter that cannot be used; no data are involved."""
         _validate.choice("method", self.method, METHODS)
         if self.basis is not None:
             _validate.choice("basis", self.basis, BASES)
+        for name in ("y_bounds", "outcome", "transform"):
+            if isinstance(getattr(self, name), Mapping):
+                raise InvalidInput(
+                    f"{name} is a dict by outcome: give fit several outcomes, or one value for one outcome."
+                )
         self._check_declarations()
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
         _validate.choice("projection", self.projection, PROJECTIONS)
@@ -237,6 +304,11 @@ class CurveEstimator(FittedFunctions, Parameters):
         if self.variant != "sample-splitting" and self.method != "published":
             raise InvalidInput(f"variant={self.variant!r} is for method='published'; leave it out, or change method.")
         _validate.interval("domain", self.domain)
+        for name in ("y_bounds", "outcome", "transform"):
+            if isinstance(getattr(self, name), Mapping):
+                raise InvalidInput(
+                    f"{name} is a dict by outcome: give fit several outcomes, or one value for one outcome."
+                )
         check_transform(self.choose_transform(), _validate.interval("y_bounds", self.y_bounds))
         if self.transform is not None and self.outcome == "binary":
             raise InvalidInput("transform must be left out with outcome='binary': a share is the mean of y as it is.")
@@ -262,7 +334,7 @@ class CurveEstimator(FittedFunctions, Parameters):
 
     def choose_transform(self) -> str:
         """The name of the transform of y: none, unless one is asked for."""
-        return NO_TRANSFORM if self.transform is None else self.transform
+        return NO_TRANSFORM if self.transform is None else str(self.transform)
 
     def choose_basis(self) -> str:
         """The name of the basis: free ends unless another one is asked for, cosines for the published method."""
@@ -280,17 +352,33 @@ class CurveEstimator(FittedFunctions, Parameters):
         frames.refuse_dates(table, str(columns["x"]))
         return Curves.from_frame(table, **columns, y_levels=y_levels, **self._design_options())  # type: ignore[arg-type]
 
+    def _read_outcomes(self, table: Any, columns: dict[str, Any]) -> Outcomes:
+        """The outcomes of a table in memory."""
+        names = check_outcome_names(columns["y"])
+        for role in ("id", "x"):
+            if not isinstance(columns[role], str):
+                raise InvalidInput(
+                    f"{role} must name a column of the table: fit(df, id='...', x='...', y=['...', '...'])."
+                )
+        if columns["y_levels"] is not None and not isinstance(columns["y_levels"], Mapping):
+            raise InvalidInput("y_levels must be a dict for several outcomes, such as {'smoker': ('no', 'yes')}.")
+        separate(self, names, tuple(columns["y_levels"] or ()))  # what is wrong with parameters, before the table
+        frames.refuse_dates(table, columns["x"])
+        return Outcomes.from_frame(table, **columns, **self._design_options())
+
     def _design_options(self) -> dict[str, Any]:
         return {}
 
-    def _as_silos(self, X: Data) -> list[Silo]:
-        items: list[Any] = [X] if isinstance(X, Curves | Silo) else list(X) if isinstance(X, Sequence) else []
-        if not items or not all(isinstance(item, Curves | Silo) for item in items):
+    def make_silos(self, X: Data) -> list[Silo]:
+        """Silos as this fit sees them: those given, or new ones for raw curves."""
+        alone = isinstance(X, Curves | Outcomes | Silo)
+        items: list[Any] = [X] if alone else list(X) if isinstance(X, Sequence) else []
+        if not items or not all(isinstance(item, Curves | Outcomes | Silo) for item in items):
             raise InvalidInput(
                 f"X must be Curves, a Silo, or a non-empty list of them, got {type(X).__name__}; "
                 "build Curves with Curves.from_long or Curves.from_frame, or name the columns of a table with id, x and y."
             )
-        if len(items) > 1 and all(isinstance(item, Curves) and item.n == 1 for item in items):
+        if len(items) > 1 and all(isinstance(item, Curves | Outcomes) and item.n == 1 for item in items):
             raise InvalidInput(
                 "X is a list of single curves, each of which would become a silo; give one Curves, or Silo objects if "
                 "every subject really answers for itself."
@@ -306,14 +394,16 @@ class CurveEstimator(FittedFunctions, Parameters):
             for number, silo in enumerate(silos, start=1)
         ]
 
-    def _make_silo(self, curves: Curves) -> Silo:
+    def _make_silo(self, curves: Curves | Outcomes) -> Silo:
         """A silo for raw curves; unusable input is reported to its owner, who calls fit, before anything is spent."""
         if self.epsilon is None or self.delta is None:
             raise InvalidInput("epsilon and delta must be given to fit raw curves, e.g. epsilon=1, delta=1e-5.")
-        self._check_curves(curves)
+        if isinstance(curves, Curves):  # those of several outcomes were checked one by one
+            self.check_curves(curves)
         return Silo(curves, epsilon=self.epsilon, delta=self.delta, points_per_curve=self.points_per_curve)
 
-    def _check_curves(self, curves: Curves) -> None:
+    def check_curves(self, curves: Curves) -> None:
+        """Refuse raw curves that leave nothing to fit, and warn their owner of bounds that look wrong."""
         check_for_owner(
             curves,
             _validate.interval("domain", self.domain),
@@ -365,7 +455,7 @@ class CurveEstimator(FittedFunctions, Parameters):
             **public,
         )
 
-    def _make_coding(self, bounds: Sequence[tuple[float, float]], names: Sequence[str]) -> Coding:
+    def make_coding(self, bounds: Sequence[tuple[float, float]], names: Sequence[str]) -> Coding:
         """What the design columns mean, from their public bounds and the names that the table gave."""
         return default_coding(bounds, names if len(names) == len(bounds) else ())
 
@@ -375,14 +465,14 @@ class CurveEstimator(FittedFunctions, Parameters):
     def _fit_reference(self, X: Data) -> Self:
         if not isinstance(X, Curves):
             raise InvalidInput("X must be Curves for method='nonprivate': silos never hand out raw data.")
-        self._check_curves(X)
+        self.check_curves(X)
         warnings.warn("method='nonprivate' protects nobody: do not release its result.", NotPrivateWarning, 3)
         size = DEFAULT_REFERENCE_SIZE if self.n_basis is None else self.n_basis
         basis = make_basis(self.choose_basis(), size, _validate.interval("domain", self.domain), factor=self.extension)
         bounds = _validate.interval("y_bounds", self.y_bounds)
         scaling = Scaling(bounds, self._column_bounds(X.p), transform=self.choose_transform())
         fitted = least_squares(X.restrict(basis.domain), basis, scaling)
-        coding = self._make_coding(scaling.design_bounds, X.names)
+        coding = self.make_coding(scaling.design_bounds, X.names)
         reason = not_private("least squares on the raw curves")
         return self.remember(basis, scaling, Outcome(fitted, None, False), reason, coding)
 

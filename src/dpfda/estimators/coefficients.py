@@ -101,7 +101,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         delta: float | None = None,
         *,
         domain: tuple[float, float] | None = None,
-        y_bounds: tuple[float, float] | None = None,
+        y_bounds: tuple[float, float] | Mapping[str, tuple[float, float]] | None = None,
         design_bounds: Sequence[tuple[float, float]] | tuple[float, float] | None = None,
         covariates: Mapping[str, Any] | None = None,
         design: str | Sequence[str] | None = None,
@@ -116,8 +116,8 @@ class PrivateVaryingCoefficients(CurveEstimator):
         constants: PublishedConstants | None = None,
         projection: str = "ellipsoid",
         assume_symmetric: bool = False,
-        outcome: str | None = None,
-        transform: str | None = None,
+        outcome: str | Mapping[str, str] | None = None,
+        transform: str | Mapping[str, str] | None = None,
         visit_times: Sequence[float] = (),
         robust_sites: bool = True,
         outside: str = "drop",
@@ -207,9 +207,9 @@ class PrivateVaryingCoefficients(CurveEstimator):
             raise InvalidInput("design and intercept contradict each other; leave 0 or 1 out of the design.")
         return design
 
-    def _make_coding(self, bounds: Sequence[tuple[float, float]], names: Sequence[str]) -> Coding:
+    def make_coding(self, bounds: Sequence[tuple[float, float]], names: Sequence[str]) -> Coding:
         if self.covariates is None:
-            return super()._make_coding(bounds, names)
+            return super().make_coding(bounds, names)
         design = self._make_design()
         coding = make_design_coding(design, self.covariates)
         free = [name for name in names if name != INTERCEPT]
@@ -220,14 +220,14 @@ class PrivateVaryingCoefficients(CurveEstimator):
             )
         return coding
 
-    def _check_curves(self, curves: Curves) -> None:
+    def check_curves(self, curves: Curves) -> None:
         steady = (curves.counts > 0) & ~curves.changes
         constant = (curves.design[steady, 0] == 1).all() and (curves.rows is None or (curves.rows[:, 0] == 1).all())
         if self.intercept and not constant:
             raise InvalidInput(
                 "design must have the constant 1 in column 0: add it with Curves.with_intercept(), or set intercept=False."
             )
-        super()._check_curves(curves)
+        super().check_curves(curves)
 
     def _column_bounds(self, columns: int) -> tuple[tuple[float, float], ...]:
         free = columns - 1 if self.intercept else columns

@@ -21,7 +21,8 @@ class PrivateMean(CurveEstimator):
     domain : (low, high)
         PUBLIC range of x.
     y_bounds : (low, high)
-        PUBLIC range of y; values outside are clamped.
+        PUBLIC range of y; values outside are clamped. Of several outcomes a dict by name, as may be `outcome` and
+        `transform`.
     basis : {"free-ends", "cosine", "bspline", "fourier", "fourier-extension"}, optional
         Free ends unless you say otherwise (cosines for method="published"); Fourier for periodic curves.
     n_basis : int, optional
@@ -129,12 +130,12 @@ class PrivateMean(CurveEstimator):
         mean: Floats = coefficients[0]
         return mean
 
-    def _check_curves(self, curves: Curves) -> None:
+    def check_curves(self, curves: Curves) -> None:
         if curves.p != 1 or not (curves.design == 1).all():
             raise InvalidInput(
                 "X has a design: use PrivateVaryingCoefficients, or build the curves without design= for a mean."
             )
-        super()._check_curves(curves)
+        super().check_curves(curves)
 
     def _column_bounds(self, columns: int) -> tuple[tuple[float, float], ...]:
         if columns != 1:

@@ -62,6 +62,8 @@ class Plausible:
         if n not in self._empty:
             offsets, design = np.zeros(n + 1, dtype=np.int64), np.zeros((n, self._plan.n_coefficients))
             curves = Curves(np.empty(0), np.empty(0), offsets, design)
-            self._empty[n] = Study(self._plan, silo, sums_of_curves(curves, self._plan.basis, self._plan.scaling))
+            scalings = [self._plan.of_outcome(place).scaling for place in range(self._plan.count_outcomes)]
+            sums = tuple(sums_of_curves(curves, self._plan.basis, scaling) for scaling in scalings)
+            self._empty[n] = Study(self._plan, silo, sums)
         known = self._empty[n]
-        return Study(known.plan, silo, known.curves)
+        return Study(known.plan, silo, known.outcomes)

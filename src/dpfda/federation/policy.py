@@ -145,6 +145,8 @@ class SitePolicy:
     def objections(self, terms: StudyTerms, site: str) -> list[str]:
         """Why these terms may not run here, in sentences; empty if they may."""
         found = [*_find_objections(self.allow, terms)]
+        if terms.further:
+            found.append("The study is of several outcomes, and a site reads one: propose a study for each outcome.")
         if site not in {silo.name for silo in terms.silos}:
             return [*found, f"The study has no site {site!r}."]
         stated = terms.silo(site)

@@ -68,6 +68,8 @@ def read_study(path: Path) -> StudyFile:
     fields = tables.refuse_unknown_names(path.name, tables.read_toml(path), _TOP)
     for name in ("consortium", "name", "model", "domain", "y_bounds", "sites"):
         tables.require(path.name, fields, name)
+    if isinstance(fields.get("y"), list):
+        raise InvalidInput("y must name one outcome in a study across sites: propose a study for each outcome.")
     consortium = path.parent.absolute() / str(fields.pop("consortium"))
     for name in ("domain", "y_bounds"):
         fields[name] = _validate.interval(name, tables.parse_pair(name, fields[name]))

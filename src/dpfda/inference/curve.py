@@ -391,8 +391,8 @@ def _join(ours: Sequence[Form], theirs: Sequence[Form], independent: bool) -> tu
     strange = [form for form in theirs if form.law not in laws]
     if strange and not independent:
         raise InvalidInput(
-            "the curves come from separate fits: if no subject is in both, say so with a.minus(b, independent=True); "
-            "otherwise fit them together."
+            "the curves come from separate fits, or are of two outcomes: if no subject is in both, say so with "
+            "a.minus(b, independent=True); else fit them together, or the outcomes' difference as an outcome of its own."
         )
     joined = list(ours)
     for form in theirs:

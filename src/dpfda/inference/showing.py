@@ -75,25 +75,45 @@ def show_dates(ax: Any) -> None:
 
 def draw_panels(curves: Sequence[ReleasedCurve], level: float) -> Any:
     """Small multiples: one panel of the same size for each curve under its name, three in a row; their axes."""
-    import matplotlib.pyplot as plt
-
-    columns = min(len(curves), 2 if len(curves) <= 4 else 3)
-    rows = math.ceil(len(curves) / columns)
-    figure, panels = plt.subplots(
-        rows, columns, squeeze=False, figsize=(3.6 * columns, 2.7 * rows), layout="constrained"
-    )
-    for panel in panels.ravel()[len(curves) :]:
-        panel.set_visible(False)
-    for number, (curve, panel) in enumerate(zip(curves, panels.ravel(), strict=False)):
-        draw_curve(curve, panel, level)
-        panel.get_legend().remove()
-        panel.set_title("\n".join(textwrap.wrap(curve.name, _TITLE_WIDTH)), fontsize="medium")
+    panels, columns = _make_panels(len(curves))
+    for number, (curve, panel) in enumerate(zip(curves, panels, strict=True)):
+        _fill_panel(panel, curve, level, curve.name)
         panel.set_ylabel(curve.y_name if number % columns == 0 else "")
-        panel.tick_params(labelsize="small")
         if number:  # effects are judged against zero
             panel.axhline(0.0, color="0.6", linewidth=0.8, zorder=0)
-    figure.suptitle(f"{level:.0%} bands" if curves[0].has_band else "")
-    return panels.ravel()[: len(curves)]
+    panels[0].figure.suptitle(f"{level:.0%} bands" if curves[0].has_band else "")
+    return panels
+
+
+def draw_outcomes(curves: Sequence[tuple[str, ReleasedCurve]], level: float) -> Any:
+    """The same for curves of several outcomes, each with the name of its outcome, of which the first curve comes first."""
+    panels, _ = _make_panels(len(curves))
+    drawn: set[str] = set()
+    for (name, curve), panel in zip(curves, panels, strict=True):
+        _fill_panel(panel, curve, level, f"{name}: {curve.name}")
+        if name in drawn:
+            panel.axhline(0.0, color="0.6", linewidth=0.8, zorder=0)
+        drawn.add(name)
+    panels[0].figure.suptitle(f"{level:.0%} bands, each for its own curve" if curves[0][1].has_band else "")
+    return panels
+
+
+def _make_panels(count: int) -> tuple[Any, int]:
+    import matplotlib.pyplot as plt
+
+    columns = min(count, 2 if count <= 4 else 3)
+    rows = math.ceil(count / columns)
+    _, panels = plt.subplots(rows, columns, squeeze=False, figsize=(3.6 * columns, 2.7 * rows), layout="constrained")
+    for panel in panels.ravel()[count:]:
+        panel.set_visible(False)
+    return panels.ravel()[:count], columns
+
+
+def _fill_panel(panel: Any, curve: ReleasedCurve, level: float, title: str) -> None:
+    draw_curve(curve, panel, level)
+    panel.get_legend().remove()
+    panel.set_title("\n".join(textwrap.wrap(title, _TITLE_WIDTH)), fontsize="medium")
+    panel.tick_params(labelsize="small")
 
 
 def write_curve_html(curve: ReleasedCurve, level: float = 0.95) -> str:

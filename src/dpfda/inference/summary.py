@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,21 @@ def write_summary(answers: Answers, level: float) -> str:
         *_wrap(answers.describe_privacy()),
     ]
     return "\n".join(parts)
+
+
+def write_outcomes_summary(each: Mapping[str, Answers], privacy: list[str], level: float) -> str:
+    """A table of the curves of all outcomes, what was warned of, and the promise that covers all of them."""
+    first = next(iter(each.values()))
+    low, high = map(first.list_curves()[0].write_place, first.list_curves()[0].domain)
+    parts = [f"{len(each)} outcomes over {first.x_name}: {', '.join(each)}", "=" * _WIDTH]
+    parts += _wrap([f"{name}: {answers.estimand_}" for name, answers in each.items() if answers.estimand_])
+    for name, answers in each.items():
+        parts += _wrap([f"{name}: {sentence}" for sentence in answers.describe_sites()])
+        parts += _wrap([f"Warning ({name}): {sentence}" for sentence in answers.warnings_])
+    parts += [f"Domain of {first.x_name}: {low} to {high}.", "-" * _WIDTH]
+    for name, answers in each.items():
+        parts += [f"{name}:", write_table(_table_of_curves(answers.list_curves(), level)), "-" * _WIDTH]
+    return "\n".join([*parts, *_wrap(privacy)])
 
 
 def write_summary_html(answers: Answers, level: float = 0.95) -> str:

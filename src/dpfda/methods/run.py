@@ -13,6 +13,7 @@ from dpfda._typing import Floats
 from dpfda.errors import InvalidInput, TransportError
 from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.methods.adaptive.error_parts import ErrorParts
+from dpfda.methods.adaptive.outcomes import OutcomesCoordinator
 from dpfda.methods.adaptive.sites import SiteLaw
 from dpfda.methods.published import PublishedCoordinator
 from dpfda.methods.quantiles import QuantileCoordinator
@@ -22,8 +23,16 @@ from dpfda.protocol.terms import StudyTerms
 from dpfda.protocol.transport import Transport
 
 
-class Coordinator(Protocol):
-    """What asks the questions of a method and learns from the answers."""
+class Asking(Protocol):
+    """What asks the questions of a plan and learns from the answers."""
+
+    def question(self, index: int) -> dict[str, Floats]: ...
+
+    def learn(self, index: int, releases: Mapping[str, Release]) -> None: ...
+
+
+class Coordinator(Asking, Protocol):
+    """One that ends with the coefficients of one outcome."""
 
     @property
     def covariance(self) -> Floats | None:
@@ -34,10 +43,6 @@ class Coordinator(Protocol):
     def error_parts(self) -> ErrorParts | None:
         """The error to expect by source, where the method knows it."""
         ...
-
-    def question(self, index: int) -> dict[str, Floats]: ...
-
-    def learn(self, index: int, releases: Mapping[str, Release]) -> None: ...
 
     def coefficients(self) -> Floats: ...
 
@@ -68,6 +73,8 @@ def make_coordinator(terms: StudyTerms) -> Coordinator:
     """Who asks the questions of these terms' method."""
     if terms.method not in COORDINATORS:
         raise InvalidInput(f"method {terms.method!r} has no coordinator here; give one to register_method.")
+    if terms.further:
+        raise InvalidInput("terms name several outcomes; `run_outcomes` runs such a study.")
     coordinator: Coordinator = COORDINATORS[terms.method](make_plan(terms))
     return coordinator
 
@@ -76,9 +83,30 @@ def run_study(
     terms: StudyTerms, transport: Transport, run: str, on_round: Callable[[int, int], None] | None = None
 ) -> Outcome:
     """Drive the study of these terms to its end (Algorithms 1-4 when its method is the published one)."""
+    coordinator = make_coordinator(terms)
+    return _conclude(coordinator, *_drive(terms, coordinator, transport, run, on_round))
+
+
+def run_outcomes(
+    terms: StudyTerms, transport: Transport, run: str, on_round: Callable[[int, int], None] | None = None
+) -> dict[str, Outcome]:
+    """The same for a study of several outcomes: what each of them ends with, by name."""
+    coordinator = OutcomesCoordinator(make_plan(terms))
+    private, heads = _drive(terms, coordinator, transport, run, on_round)
+    names = [outcome.y for outcome in terms.outcomes]
+    return {name: _conclude(each, private, heads) for name, each in zip(names, coordinator.each, strict=True)}
+
+
+def _drive(
+    terms: StudyTerms,
+    coordinator: Asking,
+    transport: Transport,
+    run: str,
+    on_round: Callable[[int, int], None] | None,
+) -> tuple[bool, dict[str, str]]:
+    """Ask every round; whether all answers were private, and the head that each silo's last one carries."""
     plan = make_plan(terms)
     transport.open(terms, run)
-    coordinator = make_coordinator(terms)
     private, heads = True, {}
     for index in range(len(plan.rounds)):
         releases = transport.gather(Query(run, index, coordinator.question(index)))
@@ -89,6 +117,10 @@ def run_study(
         private = private and all(release.private for release in releases.values())
         if on_round is not None:
             on_round(index + 1, len(plan.rounds))
+    return private, heads
+
+
+def _conclude(coordinator: Coordinator, private: bool, heads: Mapping[str, str]) -> Outcome:
     notices, sites = tuple(getattr(coordinator, "notices", ())), getattr(coordinator, "sites", None)
     known = coordinator.coefficients(), coordinator.covariance, private, coordinator.error_parts
     return Outcome(*known, heads, notices, sites, getattr(coordinator, "contributing", None))

@@ -33,12 +33,14 @@ Calibration = Literal["lemma1", "exact"]
 class Round:
     """One release of every silo: the statistics in it and the part of the curves that it touches.
 
-    `part` t of `parts` T means the disjoint batch of curves t*floor(n/T) ... (t+1)*floor(n/T)-1; None means all.
+    `part` t of `parts` T means the disjoint batch of curves t*floor(n/T) ... (t+1)*floor(n/T)-1; None means all. `outcome`
+    is the place of the outcome whose curves are measured.
     """
 
     statistics: tuple[Statistic, ...]
     part: int | None = None
     parts: int = 1
+    outcome: int = 0
 
     def batch(self, n: int) -> range:
         """Positions of the curves that this round touches in a silo of n curves."""
@@ -74,6 +76,15 @@ class Assumptions:
 
 
 @dataclass(frozen=True)
+class PlannedOutcome:
+    """One of several outcomes: its name, its public maps, and what is declared of it."""
+
+    name: str
+    scaling: Scaling
+    assumptions: Assumptions = Assumptions()
+
+
+@dataclass(frozen=True)
 class SiloPlan:
     """What the study makes of one silo's terms.
 
@@ -98,7 +109,11 @@ class SiloPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that the silos of one study will be asked, and what it costs each of them."""
+    """All that the silos of one study will be asked, and what it costs each of them.
+
+    `outcomes` is empty for one outcome. Of several, `scaling` and `assumptions` are those of the first, and all curves take
+    part in every round: batches would be disjoint within an outcome only.
+    """
 
     method: str
     algorithm: str
@@ -113,12 +128,14 @@ class Plan:
     alpha: float = 2.0
     assumptions: Assumptions = Assumptions()
     first: tuple[float, ...] = ()
+    outcomes: tuple[PlannedOutcome, ...] = ()
 
     def __post_init__(self) -> None:
         names = [silo.name for silo in self.silos]
         if len(set(names)) != len(names):
             raise InvalidInput("silos must have different names; give each Silo its own name=.")
         self._check_parts()
+        self._check_outcomes()
         if self.first and len(self.first) != self.n_coefficients * self.basis.size:
             raise InvalidInput(
                 f"start must hold {self.n_coefficients * self.basis.size} coefficients, {self.basis.size} for each function."
@@ -140,6 +157,18 @@ class Plan:
         if partitions and not max(partitions) <= smallest:
             raise InvalidInput(f"rounds ask for {max(partitions)} batches of a silo with {smallest} curves.")
 
+    def _check_outcomes(self) -> None:
+        """Every round measures an outcome that there is, and with several of them all curves."""
+        if not all(0 <= planned.outcome < self.count_outcomes for planned in self.rounds):
+            raise InvalidInput("rounds name an outcome that the plan does not have.")
+        if self.outcomes and any(planned.part is not None for planned in self.rounds):
+            raise InvalidInput("rounds must use all curves where there are several outcomes.")
+        if self.outcomes and (self.scaling, self.assumptions) != (
+            self.outcomes[0].scaling,
+            self.outcomes[0].assumptions,
+        ):
+            raise InvalidInput("scaling and assumptions must be those of the first outcome.")
+
     def _check_shares(self, silo: SiloPlan) -> None:
         """Shares match the rounds statistic by statistic, and are positive and at most one."""
         if not silo.shares:
@@ -149,6 +178,33 @@ class Plan:
             raise InvalidInput(f"shares of silo {silo.name!r} do not match the plan's rounds.")
         if not all(0 < share <= 1 for shares in silo.shares for share in shares):
             raise InvalidInput(f"shares of silo {silo.name!r} must lie in (0, 1].")
+
+    @property
+    def count_outcomes(self) -> int:
+        """How many outcomes are measured."""
+        return len(self.outcomes) or 1
+
+    def locate(self, index: int) -> tuple[int, int]:
+        """Which outcome round `index` measures, and which of that outcome's rounds it is."""
+        place = self.rounds[index].outcome
+        return place, sum(planned.outcome == place for planned in self.rounds[:index])
+
+    def of_outcome(self, place: int) -> Plan:
+        """The rounds of one outcome, at the prices that they have here; of one outcome, the plan itself."""
+        return self._by_outcome[place] if self.outcomes else self
+
+    @cached_property
+    def _by_outcome(self) -> list[Plan]:
+        return [self._keep_outcome(place) for place in range(self.count_outcomes)]
+
+    def _keep_outcome(self, place: int) -> Plan:
+        mine, chosen = [planned.outcome == place for planned in self.rounds], self.outcomes[place]
+        silos = tuple(
+            dataclasses.replace(silo, shares=tuple(itertools.compress(silo.shares, mine))) for silo in self.silos
+        )
+        rounds = tuple(dataclasses.replace(each, outcome=0) for each in itertools.compress(self.rounds, mine))
+        alone: dict[str, Any] = {"scaling": chosen.scaling, "assumptions": chosen.assumptions, "outcomes": ()}
+        return dataclasses.replace(self, rounds=rounds, silos=silos, **alone)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -205,7 +261,8 @@ class Plan:
 
     def _event(self, silo: str, index: int) -> GaussianEvent:
         planned = self.rounds[index]
-        label = f"round {index}: " + ", ".join(statistic.kind for statistic in planned.statistics)
+        of = f" of {self.outcomes[planned.outcome].name}" if self.outcomes else ""
+        label = f"round {index}: " + ", ".join(statistic.kind for statistic in planned.statistics) + of
         return GaussianEvent(math.hypot(*self.statistic_mus(silo, index)), part=planned.part, label=label)
 
     def query_sizes(self, index: int) -> dict[str, int]:
@@ -244,6 +301,9 @@ class Plan:
         for name in ("scaling", "projection", "assumptions"):
             fields[name] = dataclasses.asdict(fields[name])
         fields["silos"] = [dataclasses.asdict(silo) for silo in self.silos]
+        fields["outcomes"] = [dataclasses.asdict(outcome) for outcome in self.outcomes]
+        if not self.outcomes:
+            del fields["outcomes"]
         return fields
 
     def digest(self) -> str:
@@ -258,4 +318,5 @@ class Plan:
 
 def _round_to_dict(planned: Round) -> dict[str, Any]:
     statistics = [{"kind": statistic.kind, **dataclasses.asdict(statistic)} for statistic in planned.statistics]
-    return {"statistics": statistics, "part": planned.part, "parts": planned.parts}
+    fields = {"statistics": statistics, "part": planned.part, "parts": planned.parts}
+    return {**fields, "outcome": planned.outcome} if planned.outcome else fields

@@ -216,9 +216,9 @@ class Part(Range):
         return read_fields(self.kind, name, value)
 
 
-def limit(allowed: Range, **options: Any) -> Any:
-    """A dataclass field with its range."""
-    return dataclasses.field(metadata={"range": allowed}, **options)
+def limit(allowed: Range, *, omitted: bool = False, **options: Any) -> Any:
+    """A dataclass field with its range; one that is `omitted` is written only where it is not its default."""
+    return dataclasses.field(metadata={"range": allowed, "omitted": omitted}, **options)
 
 
 _RANGES: dict[type[Any], Mapping[str, Range]] = {}  # studies of hundreds of sites ask a hundred thousand times
@@ -231,6 +231,11 @@ def ranges_of(kind: type[Any]) -> Mapping[str, Range]:
     return _RANGES[kind]
 
 
+def _omitted(kind: type[Any]) -> dict[str, Any]:
+    """The fields that are not written where they have their default, with it."""
+    return {field.name: field.default for field in dataclasses.fields(kind) if field.metadata.get("omitted")}
+
+
 def check_fields(instance: Any) -> None:
     """Check and canonicalise every field of a frozen dataclass: the whole of its `__post_init__`, or the first line."""
     for name, allowed in ranges_of(type(instance)).items():
@@ -238,16 +243,20 @@ def check_fields(instance: Any) -> None:
 
 
 def write_fields(instance: Any) -> dict[str, Any]:
-    """All fields as JSON values."""
-    return {name: allowed.write(getattr(instance, name)) for name, allowed in ranges_of(type(instance)).items()}
+    """All fields as JSON values, without those that are omitted as defaults."""
+    kind = type(instance)
+    values = {name: getattr(instance, name) for name in ranges_of(kind)}
+    left_out = {name for name, default in _omitted(kind).items() if values[name] == default}
+    return {name: allowed.write(values[name]) for name, allowed in ranges_of(kind).items() if name not in left_out}
 
 
 def read_fields(kind: type[Any], name: str, value: Any) -> Any:
-    """An instance from JSON values: every field, and no other."""
-    allowed = ranges_of(kind)
-    if not isinstance(value, dict) or value.keys() != allowed.keys():
-        raise InvalidInput(f"{name} must hold exactly {', '.join(allowed)}.")
-    return kind(**{field: each.read(f"{name}.{field}", value[field]) for field, each in allowed.items()})
+    """An instance from JSON values: every field that is not omitted as a default, and no other."""
+    allowed, omitted = ranges_of(kind), _omitted(kind)
+    if not isinstance(value, dict) or (value.keys() | omitted.keys()) != allowed.keys():
+        raise InvalidInput(f"{name} must hold exactly {', '.join(each for each in allowed if each not in omitted)}.")
+    found = {field: each for field, each in allowed.items() if field in value}
+    return kind(**{field: each.read(f"{name}.{field}", value[field]) for field, each in found.items()})
 
 
 def _list(name: str, value: Any) -> list[Any]:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dpfda.privacy.accounting import gaussian_epsilon, mu_squared, price
-from dpfda.protocol.plan import Plan
+from dpfda.protocol.plan import Plan, PlannedOutcome
 from dpfda.protocol.terms import OUTCOMES
 from dpfda.protocol.transforms import NO_TRANSFORM
 
-UNIT = "curve"
+UNIT, SUBJECT = "curve", "subject with all outcomes"
 NEIGHBOURS = "replace-one"
 
 
@@ -45,7 +45,8 @@ class PrivacyStatement:
     private : bool
         False if a seed or a non-private method voids the guarantee.
     unit, neighbours : str
-        What is protected (one curve) and which data sets are compared (one curve replaced by any other).
+        What is protected (one curve, or one subject with all outcomes) and which data sets are compared (one unit replaced
+        by any other).
     mechanism : str
         The algorithm and its noise.
     silos : tuple of SiloPrivacy
@@ -92,8 +93,9 @@ class PrivacyStatement:
             f"Protected unit: one {self.unit} (all points of one subject); neighbours: {self.neighbours}.",
             f"Mechanism: {self.mechanism}.",
         ]
+        units = "curves" if self.unit == UNIT else "subjects"
         lines += [
-            f"{silo.name}: {silo.n} curves, (epsilon, delta) = ({silo.epsilon:g}, {silo.delta:g}) for everything released; "
+            f"{silo.name}: {silo.n} {units}, (epsilon, delta) = ({silo.epsilon:g}, {silo.delta:g}) for everything released; "
             f"exact cost epsilon = {silo.epsilon_spent:.4g} at delta = {silo.delta:g}." + _describe_total(silo)
             for silo in self.silos
         ]
@@ -117,31 +119,40 @@ def statement(plan: Plan, *, private: bool) -> PrivacyStatement:
         spent = price(events, terms.delta)
         mu = mu_squared(events) ** 0.5
         silos.append(SiloPrivacy(terms.name, terms.n, terms.epsilon, terms.delta, mu, spent))
-    mechanism = f"{plan.algorithm}, {len(plan.rounds)} rounds of Gaussian noise ({plan.calibration} calibration)"
+    of = f" of {plan.count_outcomes} outcomes" if plan.outcomes else ""
+    mechanism = f"{plan.algorithm}{of}, {len(plan.rounds)} rounds of Gaussian noise ({plan.calibration} calibration)"
     if not private:
         mechanism += "; noise from a seed, so the guarantee is void"
     public: dict[str, Any] = {
         "domain": plan.basis.domain,
-        "y_bounds": plan.scaling.y_bounds,
+        **_list_bounds(plan),
         "basis": f"{plan.basis.name} ({plan.basis.size})",
         "number of curves": sum(silo.n for silo in plan.silos),
     }
     if plan.n_coefficients > 1:
         public["design_bounds"] = plan.scaling.design_bounds
     public |= _list_declarations(plan)
-    return PrivacyStatement(private, UNIT, NEIGHBOURS, mechanism, tuple(silos), public)
+    return PrivacyStatement(private, SUBJECT if plan.outcomes else UNIT, NEIGHBOURS, mechanism, tuple(silos), public)
+
+
+def _list_bounds(plan: Plan) -> dict[str, Any]:
+    if not plan.outcomes:
+        return {"y_bounds": plan.scaling.y_bounds}
+    return {f"y_bounds of {each.name}": each.scaling.y_bounds for each in plan.outcomes}
 
 
 def _list_declarations(plan: Plan) -> dict[str, Any]:
     """What the study's users declared, visit times in the units of x; nothing that they did not."""
     said, (low, high) = plan.assumptions, plan.basis.domain
     declared: dict[str, Any] = {}
-    if plan.scaling.transform != NO_TRANSFORM:
-        declared["transform"] = plan.scaling.transform
-    if said.symmetric:
-        declared["assume_symmetric"] = True
-    if said.outcome != OUTCOMES[0]:
-        declared["outcome"] = said.outcome
+    for each in plan.outcomes or (PlannedOutcome("", plan.scaling, said),):
+        of = f" of {each.name}" if plan.outcomes else ""
+        if each.scaling.transform != NO_TRANSFORM:
+            declared[f"transform{of}"] = each.scaling.transform
+        if each.assumptions.symmetric:
+            declared["assume_symmetric"] = True
+        if each.assumptions.outcome != OUTCOMES[0]:
+            declared[f"outcome{of}"] = each.assumptions.outcome
     if said.visit_times:
         declared["visit_times"] = tuple(float(f"{low + time * (high - low):.12g}") for time in said.visit_times)
     if not said.robust_sites and len(plan.silos) > 1:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfda.errors import InvalidInput, ProtocolError
@@ -50,6 +50,7 @@ BASES = ("cosine", "fourier", "fourier-extension", "free-ends", "bspline")
 OUTCOMES = ("any", "binary", "count", "positive", "score")
 NEVER_NEGATIVE = ("count", "positive")
 MOST_VISITS = 64
+MOST_OUTCOMES = 16
 Y_SCALES, PROJECTIONS = ("bounds", "none"), ("ellipsoid", "cone", "none")
 VARIANTS = ("sample-splitting", "full-batch")
 INDICATOR: Pair = (0.0, 1.0)
@@ -104,6 +105,22 @@ class CovariateTerms:
 
 
 @dataclass(frozen=True)
+class OutcomeTerms:
+    """A variable that is measured at visits: its name, public bounds, what it is declared to be, and its transform."""
+
+    y: str = limit(Text(COLUMN, 63))
+    y_bounds: Pair = limit(Ends())
+    outcome: str = limit(Word(OUTCOMES), default="any")
+    transform: str = limit(Word(TRANSFORMS), default=NO_TRANSFORM)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_transform(self.transform, self.y_bounds)
+        if self.outcome in NEVER_NEGATIVE and self.y_bounds[0] < 0:
+            raise InvalidInput(f"y_bounds must not be negative with outcome={self.outcome!r}: give 0 as the lower one.")
+
+
+@dataclass(frozen=True)
 class StudyTerms:
     """What everybody may know of a study, and all that decides its plan.
 
@@ -114,6 +131,9 @@ class StudyTerms:
     and transforms it with its own code.
     `robust_sites` is its rule for a site that is unlike all others by its releases: such a site counts less (True), or is
     named only (False).
+    `further` are the outcomes after the first, which `y`, `y_bounds`, `outcome` and `transform` describe: curves of the same
+    subjects, in one budget. With `own_visits` each outcome is taken where it was measured, and its design is asked for by
+    itself; else a visit counts if all outcomes were measured at it, and the design of these visits is asked for once.
     A round closes `grace_seconds` after `min_silos` have answered, at the latest `round_seconds` after it was opened: with
     86400 sites may answer within a day.
     """
@@ -147,10 +167,15 @@ class StudyTerms:
     grace_seconds: float = limit(Real(0.0, LONGEST_ROUND), default=5.0)
     schema: int = limit(Fixed(SCHEMA), default=SCHEMA)
     builder: int = limit(Fixed(BUILDER), default=BUILDER)
+    further: tuple[OutcomeTerms, ...] = limit(
+        Several(Part(OutcomeTerms), 0, MOST_OUTCOMES - 1), omitted=True, default=()
+    )
+    own_visits: bool = limit(Flag(), omitted=True, default=False)
 
     def __post_init__(self) -> None:
         check_fields(self)
         for what, names in (
+            ("names of outcomes", [self.y, *(each.y for each in self.further)]),
             ("names of silos", [silo.name for silo in self.silos]),
             ("names of covariates", [each.name for each in self.covariates]),
             ("levels", list(self.levels)),
@@ -160,15 +185,33 @@ class StudyTerms:
                 raise InvalidInput(f"{what} must differ from each other; none may be given twice.")
         if not all(self.domain[0] <= time <= self.domain[1] for time in self.visit_times):
             raise InvalidInput("visit_times must lie in the domain; widen `domain` or leave out those beyond it.")
-        check_transform(self.transform, self.y_bounds)
-        if self.outcome in NEVER_NEGATIVE and self.y_bounds[0] < 0:
-            raise InvalidInput(f"y_bounds must not be negative with outcome={self.outcome!r}: give 0 as the lower one.")
+        _ = self.outcomes  # which check themselves
+        if self.own_visits and not self.further:
+            raise InvalidInput(
+                "own_visits must be False for one outcome: its visits are those at which it was measured."
+            )
         if self.min_silos > len(self.silos):
             raise InvalidInput(f"min_silos must be between 1 and the number of silos ({len(self.silos)}).")
         if not 1 <= len(self.design_bounds) <= MOST_COLUMNS:
             raise InvalidInput(f"covariates must make 1 to {MOST_COLUMNS} design columns, with the intercept.")
         if len(self.design_bounds) * (self.n_basis or 1) > MOST_COEFFICIENTS:
             raise InvalidInput(f"n_basis times the design columns must be at most {MOST_COEFFICIENTS}.")
+
+    @property
+    def outcomes(self) -> tuple[OutcomeTerms, ...]:
+        """All outcomes, the first one first."""
+        return OutcomeTerms(self.y, self.y_bounds, self.outcome, self.transform), *self.further
+
+    def of_outcome(self, place: int) -> StudyTerms:
+        """The terms as they would be for one of the outcomes alone."""
+        chosen = self.outcomes[place]
+        alone: dict[str, Any] = {
+            "y": chosen.y,
+            "y_bounds": chosen.y_bounds,
+            "outcome": chosen.outcome,
+            "transform": chosen.transform,
+        }
+        return replace(self, **alone, further=(), own_visits=False)
 
     @property
     def design_bounds(self) -> tuple[Pair, ...]:

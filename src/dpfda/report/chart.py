@@ -40,8 +40,15 @@ class Frame:
         return self.height - BOTTOM - (y - low) / (high - low) * (self.height - TOP - BOTTOM)
 
 
-def draw_chart(document: dict[str, Any], index: int, *, width: float = 880, height: float = 400) -> str:
-    """The SVG of function `index` of a result."""
+def draw_chart(
+    document: dict[str, Any],
+    index: int,
+    *,
+    width: float = 880,
+    height: float = 400,
+    joint: Sequence[Sequence[float]] | None = None,
+) -> str:
+    """The SVG of function `index` of a result; `joint` are the sides of a band that holds other curves as well."""
     function, grid, study = document["functions"][index], document["grid"], document["study"]
     neutral = find_neutral(document) if is_effect(document, index) else None
     frame = Frame(width, height, (grid[0], grid[-1]), choose_y_range(function, neutral))
@@ -56,6 +63,7 @@ def draw_chart(document: dict[str, Any], index: int, *, width: float = 880, heig
         _sparse(frame, grid, function),
         "" if neutral is None else _line_at(frame, neutral),
         _band(frame, grid, function),
+        *(f'<path class="joint" d="{_path(frame, grid, side)}"/>' for side in joint or ()),
         f'<path class="curve" d="{_path(frame, grid, function["values"])}"/>',
         f'<g class="pointer" visibility="hidden"><line class="cross" y1="{TOP:g}" y2="{height - BOTTOM:g}"/>'
         '<circle class="dot" r="4.5"/></g></svg>',

@@ -24,10 +24,11 @@ from dpfda.inference.coding import Coding, Covariate, default_coding
 from dpfda.inference.places import is_date, write_place
 from dpfda.inference.result_model import ModelAnswers, describe_model
 from dpfda.report.forest import describe_sites
-from dpfda.report.schema import check_document
+from dpfda.report.schema import check_document, check_outcomes_document
 
 SCHEMA = "dpfda-result/2"
 OLD_SCHEMA = "dpfda-result/1"
+OUTCOMES_SCHEMA = "dpfda-outcomes/1"  # several outcomes: `outcomes.py`
 GRID_POINTS = 201
 ERROR_PARTS = ("bias", "sampling", "privacy", "total")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?")
@@ -219,8 +220,28 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def read_document(path: str | Path) -> Document:
-    """A result from a JSON file, or from the JSON inside a report."""
+def read_document(path: str | Path, y: str | None = None) -> Document:
+    """A result from a JSON file, or from the JSON inside a report; of several outcomes, that of `y`."""
+    document = read_any_document(path)
+    if not has_outcomes(document):
+        return document
+    names = document["outcomes"]
+    if y not in names:
+        raise InvalidInput(
+            f"{Path(path).name} holds the outcomes {', '.join(names)}: name one of them with --y (in Python, "
+            f"dpfda.load(path)[{next(iter(names))!r}])."
+        )
+    chosen: Document = names[y]
+    return chosen
+
+
+def has_outcomes(document: Document) -> bool:
+    """Whether a document holds several outcomes."""
+    return bool(document["schema"] == OUTCOMES_SCHEMA)
+
+
+def read_any_document(path: str | Path) -> Document:
+    """The same, of one outcome or of several."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -239,6 +260,9 @@ def read_document(path: str | Path) -> Document:
             f"{path.name} was written by version 0.1 of dpfda, whose results cannot answer questions; fit again, or open "
             "it with version 0.1."
         )
+    if schema == OUTCOMES_SCHEMA:
+        check_outcomes_document(document, path.name)
+        return document
     if schema != SCHEMA:
         raise InvalidInput(
             f"{path.name} is not a result of this version of dpfda ({SCHEMA}); name its JSON or HTML file."

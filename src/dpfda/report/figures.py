@@ -13,6 +13,7 @@ from dpfda.inference.places import show_places
 from dpfda.inference.result_model import read_transform
 from dpfda.inference.showing import show_dates
 from dpfda.report.chart import choose_y_range, is_effect, name_change
+from dpfda.report.document import has_outcomes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,21 +59,26 @@ def draw_mean(
 
 
 def draw_document(document: dict[str, Any]) -> Figure:
-    """The functions of a result document, one panel each, with bands where there are any."""
+    """The functions of a result document, one panel each, with bands where there are any; of all outcomes."""
     from matplotlib.figure import Figure
 
-    study, functions, privacy = document["study"], document["functions"], document["privacy"]
-    columns = min(2, len(functions))
-    rows = -(-len(functions) // columns)
+    several = has_outcomes(document)
+    each = list(document["outcomes"].values()) if several else [document]
+    panels = [(one, index) for one in each for index in range(len(one["functions"]))]
+    columns = min(2, len(panels))
+    rows = -(-len(panels) // columns)
     figure = Figure(figsize=(8 if columns == 1 else 11, 1 + 3.8 * rows), dpi=150, layout="constrained")
-    for position, function in enumerate(functions, start=1):
+    for position, (one, index) in enumerate(panels, start=1):
         axes: Any = figure.add_subplot(rows, columns, position)
-        _draw_function(axes, document, function)
-        effect = is_effect(document, position - 1) and read_transform(document["model"]) != AS_IS.transform
-        label = f"{name_change(document)} {study['y_label']}" if effect else study["y_label"]
-        axes.set(xlabel=study["x_label"], ylabel=label, title=function["name"] if len(functions) > 1 else "")
+        study, name = one["study"], one["functions"][index]["name"]
+        _draw_function(axes, one, one["functions"][index])
+        effect = is_effect(one, index) and read_transform(one["model"]) != AS_IS.transform
+        label = f"{name_change(one)} {study['y_label']}" if effect else study["y_label"]
+        title = f"{study['y']}: {name}" if several else name if len(panels) > 1 else ""
+        axes.set(xlabel=study["x_label"], ylabel=label, title=title)
+    privacy = document["privacy"]
     promise = f"ε = {privacy['epsilon']:g}, δ = {privacy['delta']:g}" if privacy["private"] else "NOT PRIVATE"
-    figure.suptitle(f"{study['title']} ({promise})")
+    figure.suptitle(f"{document['study']['title']} ({promise})")
     return figure
 
 

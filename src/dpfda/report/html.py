@@ -11,7 +11,7 @@ from typing import Any
 from dpfda.inference.curve_scale import MEANS
 from dpfda.inference.result_model import read_transform
 from dpfda.report.chart import draw_chart, find_sparse, is_effect, leaves_the_picture, name_change, x_name
-from dpfda.report.document import Document
+from dpfda.report.document import Document, has_outcomes
 from dpfda.report.forest import draw_forest
 from dpfda.report.formatting import (
     SOURCES,
@@ -31,37 +31,80 @@ _SURPRISE = 4.0  # twice the distance
 
 
 def render_report(document: Document) -> str:
-    """The report of a result."""
-    import jinja2
-
-    assets = importlib.resources.files("dpfda.report") / "assets"
-    strict = jinja2.StrictUndefined
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict)
-    environment.filters.update(number=format_number, tiny=format_small)
-    template = environment.from_string((assets / "report.html.j2").read_text(encoding="utf-8"))
-    return template.render(
-        style=_trusted((assets / "report.css").read_text(encoding="utf-8")),
-        script=_trusted((assets / "report.js").read_text(encoding="utf-8")),
-        questions=_trusted((assets / "questions.js").read_text(encoding="utf-8")),
-        ask=_trusted((assets / "ask.js").read_text(encoding="utf-8")),
+    """The report of a result, of one outcome or of several."""
+    if has_outcomes(document):
+        return _render_outcomes(document)
+    read = _read_asset
+    return _render(
+        "report.html.j2",
+        document,
+        script=_trusted(read("report.js")),
+        questions=_trusted(read("questions.js")),
+        ask=_trusted(read("ask.js")),
         covariates=document["model"]["covariates"],
         mean=MEANS[read_transform(document["model"])],
         effects=[name for name in document["model"]["columns"] if name not in ("mean", "intercept")],
         levels=sorted({*_LEVELS, document["study"]["level"]}),
-        data=_trusted(embedded_json(document)),
-        document=document,
-        study=document["study"],
-        privacy=document["privacy"],
         subjects=count_subjects(document),
         contributing=describe_contributing(document),
-        made=datetime.fromisoformat(document["created"]).strftime("%d %B %Y, %H:%M UTC"),
         charts=_charts(document),
         forest=_trusted(draw_forest(document)) if "sites" in document else None,
         table=_table(document),
         card=write_privacy_card(document),
-        budget=_budget(document["budget"]),
         accuracy=_accuracy(document),
     )
+
+
+def _render_outcomes(document: Document) -> str:
+    """All outcomes on one page, under one promise."""
+    first = next(iter(document["outcomes"].values()))
+    parts = [
+        {
+            "name": name,
+            "document": each,
+            "charts": _charts(each, document["joint"].get(name, [])),
+            "table": _table(each),
+            "contributing": describe_contributing(each),
+        }
+        for name, each in document["outcomes"].items()
+    ]
+    return _render(
+        "outcomes.html.j2",
+        document,
+        parts=parts,
+        visits=_VISITS[document["study"]["visits"]],
+        subjects=count_subjects(first),
+        card=write_privacy_card(first),
+    )
+
+
+_VISITS = {
+    "complete": "A visit counts if all outcomes were measured at it; where the visits lie was asked for once, for all.",
+    "own": "Each outcome is taken at all visits at which it was measured; where these lie was asked for with each outcome.",
+}
+
+
+def _render(template: str, document: Document, **values: Any) -> str:
+    """A template of this package with a document, and what every page shows of it."""
+    import jinja2
+
+    strict = jinja2.StrictUndefined
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict)
+    environment.filters.update(number=format_number, tiny=format_small)
+    return environment.from_string(_read_asset(template)).render(
+        style=_trusted(_read_asset("report.css")),
+        data=_trusted(embedded_json(document)),
+        document=document,
+        study=document["study"],
+        privacy=document["privacy"],
+        made=datetime.fromisoformat(document["created"]).strftime("%d %B %Y, %H:%M UTC"),
+        budget=_budget(document["budget"]),
+        **values,
+    )
+
+
+def _read_asset(name: str) -> str:
+    return (importlib.resources.files("dpfda.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 def embedded_json(document: Document) -> str:
@@ -76,12 +119,15 @@ def _trusted(text: str) -> Any:
     return Markup(text)  # our own files, and JSON escaped above
 
 
-def _charts(document: Document) -> list[dict[str, Any]]:
+def _charts(document: Document, joint: list[Any] | None = None) -> list[dict[str, Any]]:
+    """The pictures of a result; of one of several outcomes, which are small, with its joint bands, where there are any."""
     functions = document["functions"]
-    size = {"width": 880, "height": 400} if len(functions) == 1 else {"width": 520, "height": 330}
+    alone = len(functions) == 1 and joint is None
+    size = {"width": 880, "height": 400} if alone else {"width": 520, "height": 330}
+    outer = joint or [None] * len(functions)
     return [
         {
-            "svg": _trusted(draw_chart(document, index, **size)),
+            "svg": _trusted(draw_chart(document, index, **size, joint=outer[index])),
             "caption": _caption(index, document),
             "half_width": typical_half_width(function),
             "is_cut": leaves_the_picture(function),

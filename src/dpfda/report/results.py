@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dpfda.errors import InvalidInput
+from dpfda.inference.outcomes import OutcomeAnswers
 from dpfda.inference.result_model import ModelAnswers
 from dpfda.inference.summary import write_differing_sites, write_summary_html
-from dpfda.report.document import Document, StudyDescription, make_result_document, read_document, to_json
+from dpfda.report.document import (
+    Document,
+    StudyDescription,
+    has_outcomes,
+    make_result_document,
+    read_any_document,
+    read_document,
+    to_json,
+)
+from dpfda.report.outcomes import make_outcomes_document
 from dpfda.report.privacy_card import write_privacy_card
+
+_Kind = TypeVar("_Kind")
 
 
 class Result(ModelAnswers):
@@ -68,7 +81,26 @@ class Result(ModelAnswers):
         return f"Result('{self.document['study']['model']} of {self.y_name} over {self.x_name}')"
 
 
-def load(path: str | Path) -> Result:
+class OutcomesResult(OutcomeAnswers[Result]):
+    """A result file of several outcomes: a mapping of their names to results, and what they say together.
+
+    Attributes
+    ----------
+    document : dict
+        All that the file holds; that of one outcome is ``result["sbp"].document``.
+    privacy_ : dict
+        The one privacy statement.
+    """
+
+    def __init__(self, document: Document) -> None:
+        super().__init__({name: Result(each) for name, each in document["outcomes"].items()})
+        self.document, self.privacy_ = document, document["privacy"]
+
+    def __repr__(self) -> str:
+        return f"OutcomesResult({', '.join(map(repr, self))})"
+
+
+def load(path: str | Path) -> Any:
     """Read the JSON (or HTML report) that `dpfda fit` or `dpfda.save` wrote.
 
     Parameters
@@ -78,7 +110,7 @@ def load(path: str | Path) -> Result:
 
     Returns
     -------
-    Result
+    Result, or OutcomesResult for several outcomes
         Answers every question without data; nothing is spent.
 
     Examples
@@ -89,9 +121,18 @@ def load(path: str | Path) -> Result:
         ...
     dpfda.errors.InvalidInput: There is no file nowhere.json; name the JSON or HTML that `dpfda fit` wrote.
     """
-    document = read_document(path)
+    document = read_any_document(path)
+    return _answer(path, document, OutcomesResult) if has_outcomes(document) else _answer(path, document, Result)
+
+
+def load_one(path: str | Path, y: str | None = None) -> Result:
+    """The result of one outcome, which `y` names if the file holds several."""
+    return _answer(path, read_document(path, y), Result)
+
+
+def _answer(path: str | Path, document: Document, kind: Callable[[Document], _Kind]) -> _Kind:
     try:
-        return Result(document)
+        return kind(document)
     except (InvalidInput, ValueError, TypeError, KeyError) as error:
         raise InvalidInput(f"{Path(path).name} is damaged: {error}") from None
 
@@ -103,7 +144,7 @@ def save(
 
     Parameters
     ----------
-    fitted : PrivateMean or PrivateVaryingCoefficients
+    fitted : PrivateMean, PrivateVaryingCoefficients or FittedOutcomes
         After `fit`.
     path : str or Path
         Of the JSON file; an existing one is replaced, and missing folders are made.
@@ -126,10 +167,25 @@ def save(
     ...     json.loads(dpfda.save(fit, f"{folder}/result.json").read_text())["schema"]
     'dpfda-result/2'
     """
+    path = Path(path)
+    document = (
+        _describe_outcomes(fitted, x, y, title, labels)
+        if isinstance(fitted, OutcomeAnswers)
+        else make_result_document(fitted, _describe(fitted, x, y, title, labels))
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(to_json(document), encoding="utf-8")
+    return path
+
+
+def _describe(fitted: Any, x: str | None, y: str | None, title: str, labels: dict[str, Any]) -> StudyDescription:
     x, y = x or fitted.x_name, y or fitted.y_name
     names = {"title": title or f"{y} over {x}", "x_label": x, "y_label": y, "source": "Python", **labels}
-    study = StudyDescription(x=x, y=y, functions=fitted.names_, **names)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(to_json(make_result_document(fitted, study)), encoding="utf-8")
-    return path
+    return StudyDescription(x=str(x), y=str(y), functions=fitted.names_, **names)
+
+
+def _describe_outcomes(fitted: Any, x: str | None, y: str | None, title: str, labels: dict[str, Any]) -> Document:
+    if y is not None:
+        raise InvalidInput("y must be left out for several outcomes: they have their names.")
+    studies = {name: _describe(each, x, None, "", labels) for name, each in fitted.items()}
+    return make_outcomes_document(fitted, studies, title=title)

@@ -21,6 +21,29 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "null": (type(None),),
 }
+_TEXT = {"type": "string"}
+_OUTCOMES: dict[str, Any] = {
+    "type": "object",
+    "required": ["schema", "created", "study", "privacy", "budget", "repeat", "joint", "outcomes"],
+    "properties": {
+        "created": _TEXT,
+        "study": {
+            "type": "object",
+            "required": ["title", "source", "x", "x_label", "x_origin", "level", "visits"],
+            "properties": {
+                **dict.fromkeys(("title", "source", "x", "x_label"), _TEXT),
+                "x_origin": {"anyOf": [{"type": "null"}, {"type": "string", "format": "date"}]},
+                "level": {"type": "number"},
+                "visits": {"enum": ["complete", "own"]},
+            },
+        },
+        "privacy": {"type": "object"},
+        "budget": {"type": ["object", "null"]},
+        "repeat": {"type": "object"},
+        "joint": {"type": "object"},
+        "outcomes": {"type": "object"},
+    },
+}
 
 
 @lru_cache(maxsize=1)
@@ -36,6 +59,17 @@ def check_document(document: Any, file: str) -> None:
     found = find_mistake(document, result_schema(), "the document")
     if found is not None:
         raise InvalidInput(f"{file} is damaged: {found}; use the file that `dpfda fit` wrote.")
+
+
+def check_outcomes_document(document: Any, file: str) -> None:
+    """The same for a document of several outcomes: its own fields, then those of each outcome."""
+    found = find_mistake(document, _OUTCOMES, "the document")
+    if found is None and len(document["outcomes"]) < 2:
+        found = "the document has fewer than two outcomes"
+    if found is not None:
+        raise InvalidInput(f"{file} is damaged: {found}; use the file that `dpfda fit` wrote.")
+    for name, each in document["outcomes"].items():
+        check_document(each, f"{file} (outcome {name})")
 
 
 def find_mistake(value: Any, schema: Mapping[str, Any], place: str) -> str | None:

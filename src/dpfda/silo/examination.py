@@ -8,18 +8,18 @@ exact numbers behind them, on curves that the auditor made up. Methods, transpor
 from __future__ import annotations
 
 from dpfda.curves.curves import Curves
+from dpfda.curves.outcomes import Outcomes
 from dpfda.privacy.clipping import BoundedSum
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plan import Plan
-from dpfda.silo.chunked_sums import sums_of_curves
-from dpfda.silo.study import Study
+from dpfda.silo.study import Study, sum_outcomes
 
 
 class Examiner:
     """What a silo with these curves computes in a study, before noise. It spends nothing."""
 
-    def __init__(self, curves: Curves, plan: Plan, *, name: str) -> None:
-        self._study = Study(plan, name, sums_of_curves(curves, plan.basis, plan.scaling))
+    def __init__(self, curves: Curves | Outcomes, plan: Plan, *, name: str) -> None:
+        self._study = Study(plan, name, sum_outcomes(curves, plan))
 
     def bounded_sum(self, query: Query) -> BoundedSum:
         """The sum over the round's bounded curves, and its sensitivity. NOT PRIVATE: for the owner's eyes."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dpfda import _validate
 from dpfda.curves.curves import Curves
+from dpfda.curves.outcomes import OWN, Outcomes
 from dpfda.errors import BudgetExceeded, InvalidInput, ProtocolError
 from dpfda.privacy.accounting import mu_for, mu_squared
 from dpfda.privacy.gaussian import prepare_release, refuse_below_grid
@@ -27,11 +28,10 @@ from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import EntrywiseGradient
 from dpfda.protocol.terms import SILO_NAME, SiloTerms, StudyTerms
-from dpfda.silo.chunked_sums import sums_of_curves
 from dpfda.silo.data_binding import DataBinding
 from dpfda.silo.release_statistics import MEASURES
-from dpfda.silo.study import Study
-from dpfda.silo.sums import CurveSource, CurveSums
+from dpfda.silo.study import Study, sum_outcomes
+from dpfda.silo.sums import CurveSource
 
 DEFAULT_NAME = "silo-1"
 LARGEST_ENTRY = 1e6  # of a query: iterates are of order 1 in the scaled units of a plan
@@ -44,8 +44,8 @@ class Silo:
 
     Parameters
     ----------
-    curves : Curves or CurveSource
-        The raw data. One curve is one protected subject.
+    curves : Curves, Outcomes or CurveSource
+        The raw data. One curve is one protected subject; of several outcomes, the curves of one subject together.
     epsilon, delta : float
         The most that one study may spend here, for the whole transcript. An estimator with a smaller epsilon or delta of
         its own spends no more than that; a larger one changes nothing.
@@ -102,7 +102,7 @@ class Silo:
 
     def __init__(
         self,
-        curves: Curves | CurveSource,
+        curves: Curves | Outcomes | CurveSource,
         *,
         epsilon: float,
         delta: float,
@@ -111,7 +111,7 @@ class Silo:
         ledger: Ledger | str | os.PathLike[str] | None = None,
         random_state: int | None = None,
     ) -> None:
-        if not isinstance(curves, Curves | CurveSource):
+        if not isinstance(curves, Curves | Outcomes | CurveSource):
             raise InvalidInput(f"curves must be a Curves object (see Curves.from_long), got {type(curves).__name__}.")
         self.epsilon, self.delta = _validate.privacy_pair(epsilon, delta)
         if points_per_curve is not None:
@@ -138,6 +138,16 @@ class Silo:
     def names(self) -> tuple[str, ...]:
         """The public names of the design columns, where a table gave them."""
         return getattr(self._curves, "names", ())
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        """The public names of the outcomes, if there are several."""
+        return self._curves.outcomes if isinstance(self._curves, Outcomes) else ()
+
+    @property
+    def own_visits(self) -> bool:
+        """Whether each of several outcomes has its own points: how the table was read, not what it holds."""
+        return isinstance(self._curves, Outcomes) and self._curves.visits == OWN
 
     def in_fit(
         self, name: str, random_state: int | None, epsilon: float | None = None, delta: float | None = None
@@ -189,6 +199,8 @@ class Silo:
             raise ProtocolError(
                 f"The plan's design has {plan.n_coefficients} columns, the curves have {self._curves.p}."
             )
+        if tuple(outcome.name for outcome in plan.outcomes) != self.outcomes or terms.own_visits != self.own_visits:
+            raise ProtocolError(f"The terms misstate the outcomes of silo {self.name!r}, or their visits.")
         refuse_changing_design(plan, self._curves)
         if run in self._studies and self._studies[run].plan.digest() != plan.digest():
             raise ProtocolError("The plan of a study cannot change once a silo has joined it.")
@@ -202,12 +214,7 @@ class Silo:
             self._binding.check(self.ledger, run)
         while len(self._studies) >= MOST_STUDIES and run not in self._studies:
             del self._studies[next(iter(self._studies))]  # it can be joined again; the ledger keeps its terms
-        self._studies[run] = Study(plan, self.name, self._sums(plan))
-
-    def _sums(self, plan: Plan) -> CurveSums:
-        if isinstance(self._curves, Curves):
-            return sums_of_curves(self._curves, plan.basis, plan.scaling)
-        return self._curves.sums(plan.basis, plan.scaling)
+        self._studies[run] = Study(plan, self.name, sum_outcomes(self._curves, plan))
 
     def release(self, query: Query) -> Release:
         """Answer one round of a joined study, once.
@@ -266,19 +273,24 @@ def refuse_absurd_plan(plan: Plan) -> None:
         raise ProtocolError(f"The plan asks for {unknown.kind!r}, which this silo cannot compute.")
     try:
         columns, size = plan.n_coefficients, plan.n_coefficients * plan.basis.size
-        limits, shifts, scales = _numbers(plan.scaling)
         widths = [plan.release_width(index) for index in range(len(plan.rounds))]
-        fits = limits.shape == (columns + 1, 2) and shifts.shape == scales.shape == (columns + 1,)
-        moderate = all((np.abs(numbers) <= LARGEST_SCALE).all() for numbers in (limits, shifts, scales))
         small = max([size, *widths]) <= MOST_NUMBERS
-        sane = fits and moderate and small and bool((scales >= SMALLEST_SCALE).all())
+        scalings = [plan.of_outcome(place).scaling for place in range(plan.count_outcomes)]
+        sane = small and all(_is_moderate(scaling, columns) for scaling in scalings)
     except (TypeError, ValueError, KeyError, OverflowError):
         sane = False
     if not sane:
         raise ProtocolError("The plan's scaling or size is malformed, not finite or absurd.")
 
 
-def refuse_changing_design(plan: Plan, curves: Curves | CurveSource) -> None:
+def _is_moderate(scaling: Scaling, columns: int) -> bool:
+    limits, shifts, scales = _numbers(scaling)
+    fits = limits.shape == (columns + 1, 2) and shifts.shape == scales.shape == (columns + 1,)
+    moderate = all((np.abs(numbers) <= LARGEST_SCALE).all() for numbers in (limits, shifts, scales))
+    return fits and moderate and bool((scales >= SMALLEST_SCALE).all())
+
+
+def refuse_changing_design(plan: Plan, curves: Curves | Outcomes | CurveSource) -> None:
     """The published algorithms have one design vector for each subject; the sentence is for the owner, who made the curves.
 
     A site reads its table for terms of this method in a way that no curve's design changes (`Reading.one_design`).

@@ -21,7 +21,7 @@ from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.statement import statement
-from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
+from dpfda.protocol.terms import CovariateTerms, OutcomeTerms, SiloTerms, StudyTerms
 from dpfda.transports.checkpoint import CheckpointTransport, ReplayTransport, Transcript
 from dpfda.transports.in_process import InProcessTransport
 
@@ -348,3 +348,16 @@ def test_a_checkpoint_of_another_question_or_a_damaged_one_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(TransportError, match="damaged"):
         Transcript(tmp_path).recorded(Query(run, 0, {"iterate": np.zeros(3)}))
+
+
+def test_several_outcomes_are_refused_across_sites(tmp_path):
+    """By the study's file with a sentence, and by a site whatever a coordinator proposes."""
+    policy = SitePolicy({}, 1.0, 1e-3, 1.0, 1e-3, "ledger", Allowed())
+    terms = make_terms(method="adaptive", constants=None, further=(OutcomeTerms("z", (0.0, 1.0)),))
+    assert "a site reads one: propose a study for each outcome" in " ".join(policy.objections(terms, "a"))
+    path = tmp_path / "study.toml"
+    path.write_text(
+        'consortium = "c"\nname = "s"\nmodel = "mean"\ndomain = [0, 1]\ny_bounds = [0, 1]\ny = ["a", "b"]\nsites = []\n'
+    )
+    with pytest.raises(InvalidInput, match="y must name one outcome in a study across sites"):
+        read_study(path)

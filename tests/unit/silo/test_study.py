@@ -60,7 +60,7 @@ def test_a_statistic_is_one_pass_over_the_curves(statistic) -> None:
     """The clipped gradient and all of its companions, too."""
     plan = make_plan(statistic)
     counting = Counting(plan)
-    found, n = Study(plan, "clinic", counting).bounded_sum(make_query(plan))
+    found, n = Study(plan, "clinic", (counting,)).bounded_sum(make_query(plan))
     assert (counting.passes, n) == (1, 30)
     assert found.total.size == statistic.width(plan.dimensions)
 
@@ -71,9 +71,9 @@ def test_statistics_of_a_round_are_those_of_each_alone() -> None:
     sums = sums_of_curves(CURVES, plan.basis, plan.scaling)
     for statistic in statistics:
         other = make_plan(statistic)
-        alone.append(Study(other, "clinic", sums).bounded_sum(make_query(other))[0].total)
+        alone.append(Study(other, "clinic", (sums,)).bounded_sum(make_query(other))[0].total)
     np.testing.assert_array_equal(
-        Study(plan, "clinic", sums).bounded_sum(make_query(plan))[0].total, np.concatenate(alone)
+        Study(plan, "clinic", (sums,)).bounded_sum(make_query(plan))[0].total, np.concatenate(alone)
     )
 
 

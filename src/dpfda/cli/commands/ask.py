@@ -23,6 +23,7 @@ _EXAMPLES = example(
     "dpfda ask result.json --curve male=1,bmi=25 --minus male=0,bmi=25 --level 0.9 --figure men-women.png",
     "dpfda ask result.json --effect bmi --derivative --csv slope.csv",
     "dpfda ask hdl.html --curve arm=B --minus arm=A --average 50:60",
+    "dpfda ask blood-pressure.json --y dbp --average 50:60",
 )
 
 _Result = Annotated[str, typer.Argument(help="The JSON or HTML file that dpfda fit wrote.", show_default=False)]
@@ -32,6 +33,7 @@ _Result = Annotated[str, typer.Argument(help="The JSON or HTML file that dpfda f
 def ask(
     ctx: typer.Context,
     result: _Result,
+    y: Annotated[str | None, typer.Option("--y", help="Which outcome, if the result holds several.")] = None,
     curve: Annotated[
         str | None, typer.Option("--curve", help="A profile: NAME=VALUE,... What is left out has its reference value.")
     ] = None,
@@ -62,7 +64,7 @@ def ask(
     from dpfda import _validate
     from dpfda.cli.outputs import FIGURE_ENDINGS, check_target
     from dpfda.errors import InvalidInput
-    from dpfda.report.results import load
+    from dpfda.report.results import load_one
 
     if figure is not None and not figure.lower().endswith(FIGURE_ENDINGS):
         raise InvalidInput(f"--figure {figure} must end in {', '.join(FIGURE_ENDINGS)}.")
@@ -70,7 +72,7 @@ def ask(
     for target in (figure, csv):
         if target is not None:
             check_target(target, overwrite)
-    loaded = load(result)
+    loaded = load_one(result, y)
     level = _validate.fraction("--level", loaded.document["study"]["level"] if level is None else level)
     asked = _choose_curve(loaded, curve, minus, effect)
     asked = asked.transformed() if transformed else asked

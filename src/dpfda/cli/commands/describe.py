@@ -36,6 +36,15 @@ _EXAMPLES = example(
     "dpfda describe visits.csv --id pid --x age --y crp --search 0:500 --epsilon 0.1 --delta 1e-6",
 )
 _What = Annotated[str | None, typer.Argument(help="A measure (hdl, bmi, ...) or your table.", show_default=False)]
+_Y = Annotated[
+    str | None,
+    typer.Option(
+        "--y",
+        rich_help_panel=options.DATA,
+        help="Column of the value; with --wide, how the names of its columns begin.",
+        show_default=False,
+    ),
+]
 _Search = Annotated[
     str | None, typer.Option("--search", help="PUBLIC range that certainly contains y: releases quantiles.")
 ]
@@ -48,7 +57,7 @@ def describe(
     query: options.Query = None,
     id_: options.Id = None,
     x: options.X = None,
-    y: options.Y = None,
+    y: _Y = None,
     domain: options.Domain = None,
     search: _Search = None,
     epsilon: options.Epsilon = None,

@@ -23,6 +23,7 @@ _EXAMPLES = example("dpfda export result.json --coefficients coef.csv --grid cur
 def export(
     ctx: typer.Context,
     result: Annotated[str, typer.Argument(help="The JSON or HTML file that dpfda fit wrote.", show_default=False)],
+    y: Annotated[str | None, typer.Option("--y", help="Which outcome, if the result holds several.")] = None,
     coefficients: Annotated[
         str | None, typer.Option("--coefficients", help="Basis coefficients: .csv or .json.")
     ] = None,
@@ -37,7 +38,7 @@ def export(
     from dpfda import _validate
     from dpfda.cli.outputs import check_target, write_whole
     from dpfda.errors import InvalidInput
-    from dpfda.report.results import load
+    from dpfda.report.results import load_one
 
     wanted = {"coefficients": coefficients, "grid": grid}
     targets = {name: path for name, path in wanted.items() if path is not None}
@@ -46,7 +47,7 @@ def export(
     _validate.integer("--points", points, minimum=2)
     for target in targets.values():
         check_target(target, overwrite)
-    loaded = load(result)
+    loaded = load_one(result, y)
     for name, target in targets.items():
         content = _coefficients(loaded, target) if name == "coefficients" else _grid(loaded, target, points)
         ctx.obj.say(f"Wrote {write_whole(target, content)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -28,6 +28,8 @@ _EXAMPLES = example(
     "--levels smoker=never,former,current --domain 20:90 --y-bounds 0:150 --epsilon 1 --delta 1e-5",
     "dpfda fit postgresql://me@server/clinic --query 'SELECT pid, age, hdl FROM visits' --id pid --x age --y hdl "
     "--domain 20:90 --y-bounds 0:150 --epsilon 1 --delta 1e-5",
+    "dpfda fit visits.csv --id pid --x age --y sbp --y dbp --domain 20:90 --y-bounds sbp=60:250 --y-bounds dbp=30:150 "
+    "--epsilon 1 --delta 1e-5 --report blood-pressure.html",
     "dpfda fit study.toml --dry-run",
 )
 
@@ -39,6 +41,7 @@ def fit(
     id_: options.Id = None,
     x: options.X = None,
     y: options.Y = None,
+    visits: options.Visits = None,
     wide: options.Wide = None,
     query: options.Query = None,
     separator: options.Separator = None,
@@ -90,11 +93,12 @@ def fit(
     before the data are read. The same command again is a new study and costs again, unless the first stopped before its
     result was written: then it resumes without spending budget twice.
     """
+    from dpfda.cli.fit.outcomes import take_single
     from dpfda.cli.fit.request import make_request
     from dpfda.cli.settings import merge_settings
 
     typed = {name.rstrip("_"): value for name, value in ctx.params.items() if name not in ("dry_run", "yes")}
-    settings = merge_settings(typed)
+    settings = merge_settings(take_single(typed))
     request = make_request(settings)
     if request.settings["outcome"] != settings["outcome"]:
         ctx.obj.say("--y-levels declares that y is one of two values: --y-bounds 0:1 --outcome binary.")
@@ -137,7 +141,8 @@ def run_fit(request: FitRequest, terminal: Terminal, *, yes: bool = False) -> Do
 
 def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, terminal: Terminal) -> Document:
     """The fit itself, with the library's warnings as sentences."""
-    from dpfda.cli.fit.forecast import forecast
+    from dpfda.cli.fit.forecast import forecast, forecast_outcomes
+    from dpfda.cli.fit.outcomes import list_warnings
     from dpfda.cli.fit.runs import compute_spent_before, explain_changed_terms, resume_run
     from dpfda.cli.fit.spending import make_budget_change
     from dpfda.cli.settings import write_toml
@@ -147,34 +152,38 @@ def _spend(request: FitRequest, loaded: Loaded, ledger: Ledger, run: Run, termin
     from dpfda.protocol.plans import make_plan
     from dpfda.protocol.terms import plain_name
     from dpfda.report.document import make_result_document
+    from dpfda.report.outcomes import make_outcomes_document
     from dpfda.silo.silo import Silo
 
-    study, estimator = request.study(loaded), request.estimator()
+    studies = {name: one.study(loaded) for name, one in (request.each or {"": request}).items()}
+    study, estimator = next(iter(studies.values())), request.estimator()
     silo = Silo(
         loaded.curves,
         epsilon=request.epsilon,
         delta=request.delta,
-        name=plain_name(f"{study.model} of {study.y} over {study.x}, {study.source}"),
+        name=plain_name(f"{study.model} of {request.name_outcomes()} over {study.x}, {study.source}"),
         points_per_curve=request.options.get("points_per_curve"),
         ledger=ledger,
     )
-    plan = make_plan(estimator.make_terms([silo.terms()], columns=silo.n_coefficients))
+    plan = make_plan(request.make_terms(silo))
     resume_run(run, ledger, plan, silo.name, loaded.curves, terminal)
     try:
         with warnings.catch_warnings(record=True) as caught, terminal.progress("Fitting") as advance:
             warnings.simplefilter("always")
-            estimator.fit(silo, run=run.name, progress=advance)
+            fitted = estimator.fit(silo, run=run.name, progress=advance)
     except ProtocolError as error:
         raise explain_changed_terms(run) from error
     said = [warning.message for warning in caught if warning.category is not LargeDeltaWarning]  # asked about before
-    for sentence in dict.fromkeys(str(each) for each in said if str(each) not in estimator.warnings_):
+    known = list_warnings(fitted)
+    for sentence in dict.fromkeys(str(each) for each in said if str(each) not in known):
         terminal.say(f"Note: {write_for_the_command_line(sentence)}")
-    return make_result_document(
-        estimator,
-        study,
-        budget=make_budget_change(request.ledger, compute_spent_before(ledger, run.name), ledger.spent()),
-        forecast=forecast(request, n=loaded.curves.n),
-        command=redact_password(terminal.command),
-        settings=redact_password(write_toml(request.settings)),
-        run=run.name,
-    )
+    circumstances: dict[str, Any] = {
+        "budget": make_budget_change(request.ledger, compute_spent_before(ledger, run.name), ledger.spent()),
+        "command": redact_password(terminal.command),
+        "settings": redact_password(write_toml(request.settings)),
+        "run": run.name,
+    }
+    if request.each:
+        title, expected = request.settings["title"] or "", forecast_outcomes(request, n=loaded.curves.n)
+        return make_outcomes_document(fitted, studies, title=title, forecasts=expected, **circumstances)
+    return make_result_document(fitted, study, forecast=forecast(request, n=loaded.curves.n), **circumstances)

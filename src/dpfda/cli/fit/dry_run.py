@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from dpfda.cli.fit.forecast import forecast, guess_points_per_curve
+from dpfda.cli.fit.engine import read_here
+from dpfda.cli.fit.forecast import forecast, forecast_outcomes, guess_points_per_curve
 from dpfda.cli.fit.request import FitRequest
 from dpfda.cli.fit.spending import describe_large_delta, refuse_overspending
 from dpfda.cli.settings import write_toml
 from dpfda.cli.terminal import Terminal
-from dpfda.curves.tables import load_curves
 from dpfda.errors import BudgetExceeded
 from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed
 from dpfda.report.formatting import describe_error
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def show_dry_run(request: FitRequest, terminal: Terminal) -> None:
     """Print what `dpfda fit` would do, as a TOML file that does it."""
     with terminal.waiting(f"Reading {request.source.shown}"):
-        loaded = load_curves(request.source, request.reading, scratch=request.settings["scratch"])
+        loaded = read_here(request)
     terminal.owner_notes([*loaded.owner_notes, *loaded.owner_doubts])
     wrong = describe_large_delta(request.delta, loaded.curves.n)
     if wrong is not None:
@@ -58,18 +58,25 @@ def _price(request: FitRequest, terminal: Terminal) -> list[str]:
 
 def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
     subjects = f"{loaded.curves.n:,} subjects (their number is public)."
+    if request.each:
+        found = forecast_outcomes(request, n=loaded.curves.n)
+        lines = [_describe_expected(one, loaded, found[name]) for name, one in request.each.items()]
+        return [subjects, *lines, _assumption(request)]
     expected = forecast(request, n=loaded.curves.n)
     if expected is None:
         return [subjects, f"Expected error: the method {request.options['method']!r} has no forecast."]
+    return [subjects, _describe_expected(request, loaded, expected), _assumption(request)]
+
+
+def _describe_expected(request: FitRequest, loaded: Loaded, expected: dict[str, float]) -> str:
     y = request.settings["y-label"] or request.reading.y or "y"
+    unit = name_transformed(request.settings["transform"] or NO_TRANSFORM, y)
+    return describe_error(expected, unit, len(loaded.functions))
+
+
+def _assumption(request: FitRequest) -> str:
     points = guess_points_per_curve(request)
-    return [
-        subjects,
-        describe_error(
-            expected, name_transformed(request.settings["transform"] or NO_TRANSFORM, y), len(loaded.functions)
-        ),
-        f"It assumes {points:g} points per subject (--points-per-curve), evenly over the domain, and {_typical(request)}.",
-    ]
+    return f"It assumes {points:g} points per subject (--points-per-curve), evenly over the domain, and {_typical(request)}."
 
 
 def _typical(request: FitRequest) -> str:

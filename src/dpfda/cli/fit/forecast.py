@@ -22,6 +22,12 @@ def forecast(request: FitRequest, *, n: int) -> dict[str, float] | None:
     return {name: float(getattr(parts, name)) for name in ERROR_PARTS}
 
 
+def forecast_outcomes(request: FitRequest, *, n: int) -> dict[str, dict[str, float]]:
+    """The same for each of several outcomes, in one budget."""
+    found = request.estimator().forecast_outcomes(n=n, m=max(1.0, guess_points_per_curve(request)))
+    return {name: {part: float(getattr(each, part)) for part in ERROR_PARTS} for name, each in found.items()}
+
+
 def guess_points_per_curve(request: FitRequest) -> float:
     """The public number of points of a subject that a forecast assumes."""
     return float(request.options.get("points_per_curve", TYPICAL_POINTS))

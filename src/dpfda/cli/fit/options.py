@@ -17,7 +17,23 @@ _KINDS = "CSV (also .gz), Excel (.xlsx), Parquet file or folder, Arrow, database
 Source = Annotated[str, typer.Argument(help=_KINDS, show_default=False)]
 Id = Annotated[str | None, _option("--id", DATA, "Column that names the subject.")]
 X = Annotated[str | None, _option("--x", DATA, "Column of the argument (age, time, a date).")]
-Y = Annotated[str | None, _option("--y", DATA, "Column of the value; with --wide, how the names of its columns begin.")]
+Y = Annotated[
+    list[str] | None,
+    _option(
+        "--y",
+        DATA,
+        "Column of the value; with --wide, how the names of its columns begin. Given more than once: several outcomes, "
+        "in one budget.",
+    ),
+]
+Visits = Annotated[
+    str | None,
+    _option(
+        "--visits",
+        DATA,
+        "Of several outcomes: 'complete' (default), visits at which all were measured; or 'own', those of each.",
+    ),
+]
 Wide = Annotated[bool | None, _option("--wide", DATA, "One row per subject (with --id) or one column (with --x).")]
 Query = Annotated[str | None, _option("--query", DATA, "SELECT statement, with a database URL.")]
 Separator = Annotated[str | None, _option("--separator", DATA, "Field separator of a CSV, if it is not recognised.")]
@@ -98,27 +114,33 @@ AssumeSymmetric = Annotated[
     ),
 ]
 Outcome = Annotated[
-    str | None,
+    list[str] | None,
     _option(
         "--outcome",
         MODEL,
-        "Declare what y is: 'binary' (all values at one of the bounds), 'count' or 'positive' (never negative) or 'score'.",
+        "Declare what y is: 'binary' (all values at one of the bounds), 'count' or 'positive' (never negative) or 'score'; "
+        "of several outcomes NAME=....",
     ),
 ]
 Transform = Annotated[
-    str | None,
+    list[str] | None,
     _option(
         "--transform",
         MODEL,
         "Of y, applied after clamping to --y-bounds: 'log' (the curve is a geometric mean, effects are ratios), 'log1p', "
-        "'sqrt'.",
+        "'sqrt'; of several outcomes NAME=....",
     ),
 ]
 VisitTimes = Annotated[
     str | None, _option("--visit-times", MODEL, "PUBLIC times of scheduled visits within the domain: 0,6,12,24.")
 ]
 Domain = Annotated[str | None, _option("--domain", PROMISE, "PUBLIC range of x: 46:63, or two dates.")]
-YBounds = Annotated[str | None, _option("--y-bounds", PROMISE, "PUBLIC range of y: 0:500; values outside are clamped.")]
+YBounds = Annotated[
+    list[str] | None,
+    _option(
+        "--y-bounds", PROMISE, "PUBLIC range of y: 0:500; values outside are clamped. Of several outcomes NAME=0:500."
+    ),
+]
 Epsilon = Annotated[float | None, _option("--epsilon", PROMISE, "Privacy loss that this study may spend.")]
 Delta = Annotated[float | None, _option("--delta", PROMISE, "Far below one over the number of subjects, e.g. 1e-5.")]
 Ledger = Annotated[

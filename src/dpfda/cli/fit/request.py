@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dpfda import _validate
 from dpfda.basis.basis import basis_names
 from dpfda.cli import parsing
+from dpfda.cli.fit.outcomes import choose_visits, split_settings
 from dpfda.cli.ledger_choice import LedgerChoice, choose_ledger
 from dpfda.cli.outputs import Outputs, free_name
+from dpfda.curves.outcomes import COMPLETE
 from dpfda.curves.tables import Reading, Source, find_source
 from dpfda.errors import InvalidInput
 from dpfda.inference.curve_scale import MEANS
@@ -22,6 +24,8 @@ from dpfda.report.document import StudyDescription
 if TYPE_CHECKING:
     from dpfda.curves.tables import Loaded
     from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
+    from dpfda.protocol.terms import StudyTerms
+    from dpfda.silo.silo import Silo
 
 METHODS = ("adaptive", "published")
 MOST_BASIS = 500
@@ -40,12 +44,30 @@ class FitRequest:
     options: Mapping[str, Any]
     settings: Mapping[str, Any]
     run: str | None = None
+    each: Mapping[str, FitRequest] = field(default_factory=dict)  # of several outcomes, that of every one alone
+
+    def name_outcomes(self) -> str:
+        """What is estimated, by its column or columns."""
+        return " and ".join(self.each) or self.reading.y or "y"
+
+    def make_terms(self, silo: Silo) -> StudyTerms:
+        """The terms of the study that a fit of this silo is."""
+        from dpfda.estimators.outcomes import make_outcome_terms, separate
+
+        if not self.each:
+            return self.estimator().make_terms([silo.terms()], columns=silo.n_coefficients)
+        alone = separate(self.estimator(), tuple(self.each))
+        return make_outcome_terms(alone, [silo.terms()], columns=silo.n_coefficients, own_visits=silo.own_visits)
 
     def estimator(self) -> PrivateMean | PrivateVaryingCoefficients:
         """The estimator of the library with these public parameters."""
         from dpfda.estimators import PrivateMean, PrivateVaryingCoefficients
 
         public = {"domain": self.reading.domain.interval, "y_bounds": self.reading.y_bounds, **self.options}
+        if self.each:
+            public["y_bounds"] = {name: one.reading.y_bounds for name, one in self.each.items()}
+            for key in ("outcome", "transform"):
+                public[key] = {name: one.options[key] for name, one in self.each.items() if key in one.options}
         if not self.reading.covariates:
             return PrivateMean(self.epsilon, self.delta, **public)
         if self.reading.design is None:
@@ -84,6 +106,8 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
     """Check the settings; every mistake is one sentence."""
     from dpfda.estimators.promises import refuse_absurd_delta
 
+    if isinstance(settings["y"], list | tuple):
+        return _join_requests(settings)
     settings = declare_two_values(settings)
     missing = [f"--{name}" for name in ("domain", "y-bounds", "epsilon", "delta") if settings[name] is None]
     if settings["source"] is None:
@@ -110,6 +134,19 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
         options=_options(settings),
         settings=settings,
         run=None if settings["run"] is None else _validate.name("--run", settings["run"]),
+    )
+
+
+def _join_requests(settings: Mapping[str, Any]) -> FitRequest:
+    """One request for several outcomes: what is theirs is that of each alone, the rest that of the first."""
+    split, visits = split_settings(settings), choose_visits(settings)
+    each = {name: make_request({**alone, "title": None}) for name, alone in split.items()}
+    if visits == COMPLETE:
+        measured = {name: tuple(other for other in each if other != name) for name in each}
+        each = {name: replace(one, reading=replace(one.reading, measured=measured[name])) for name, one in each.items()}
+    first = next(iter(each.values()))
+    return replace(
+        first, settings={**settings, "basis": first.settings["basis"]}, outputs=_outputs(settings), each=each
     )
 
 

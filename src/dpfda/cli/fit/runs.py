@@ -141,6 +141,8 @@ def _hash_settings(request: FitRequest) -> str:
     source = request.source
     place = redact_password(source.location) if source.path is None else str(source.path.resolve())
     settings = {name: value for name, value in request.settings.items() if name not in _NOT_OF_THE_STUDY}
+    if settings["visits"] is None:
+        del settings["visits"]  # as before there was such a setting: stopped runs go on
     return _hash([place, settings])
 
 

@@ -252,7 +252,7 @@ def choose_columns(columns: list[str], source: Source, reading: Reading) -> list
     """The columns to read; a wrong name is refused with the nearest right one."""
     named = [("id", reading.id), ("x", reading.x), *(("design", covariate.name) for covariate in reading.covariates)]
     if not reading.wide:
-        named.insert(2, ("y", reading.y))
+        named[2:2] = [("y", reading.y), *(("y", other) for other in reading.measured)]
     refuse_unknown_columns(columns, [(f"--{role}", column) for role, column in named if column is not None], source)
     if not reading.wide:
         return [column for _, column in named if column is not None]

@@ -68,7 +68,7 @@ class Reading:
     `decimal`, `missing`, `strip_units` and `date_format` say how cells are written (see `Cells`). With `y_levels`, y is one
     of two texts, and 0 or 1. `formula` is a design of these covariates with products or splines, or without an intercept;
     left out, each stands by itself behind an intercept. It never comes from terms. `outside` says what becomes of points
-    with x outside the domain.
+    with x outside the domain. `measured` are columns of other outcomes: a row without a number in one of them has no y.
     """
 
     domain: Domain
@@ -90,6 +90,7 @@ class Reading:
     date_format: str | None = None
     y_levels: tuple[str, ...] = ()
     outside: str = "drop"
+    measured: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "y_bounds", _validate.interval("y-bounds", self.y_bounds))
@@ -148,7 +149,7 @@ class Reading:
             raise InvalidInput(
                 f"{' and '.join(missing)} must name a column of the table (or use --wide for one row per subject)."
             )
-        used = [self.id, self.x, self.y, *(covariate.name for covariate in self.covariates)]
+        used = [self.id, self.x, self.y, *self.measured, *(covariate.name for covariate in self.covariates)]
         twice = {column for column in used if used.count(column) > 1}
         if twice:
             raise InvalidInput(f"The column {sorted(map(str, twice))[0]!r} is named for two roles; give each its own.")

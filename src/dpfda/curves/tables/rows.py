@@ -90,6 +90,8 @@ class RowReader:
         self._check_units(frame[reading.x])
         x = parse_positions(frame[reading.x], reading.domain, reading.cells, **how)
         y = self.values(frame[reading.y])
+        for other in reading.measured:
+            y = np.where(np.isfinite(self.values(frame[other])), y, np.nan)
         ids = write_ids(frame[reading.id]) if self.text_ids else simplify_ids(frame[reading.id])
         design = self.design(frame)
         self.rows += frame.height

@@ -14,19 +14,23 @@ from dpfda.methods.adaptive.matrices import kron
 from dpfda.methods.adaptive.notices import notice_unusable, write_notices
 from dpfda.methods.adaptive.sites import SiteLaw, learn_sites
 from dpfda.methods.adaptive.start import join_blocks
-from dpfda.methods.adaptive.state import Result, State
+from dpfda.methods.adaptive.state import Result, State, Visits
 from dpfda.methods.adaptive.unusable import learn_from_usable
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 
 
 class AdaptiveCoordinator:
-    """Learns from one round after the other; every number it holds is released or public."""
+    """Learns from one round after the other; every number it holds is released or public.
 
-    def __init__(self, plan: Plan) -> None:
+    `visits` come from another outcome of the same subjects, where the plan does not ask for them.
+    """
+
+    def __init__(self, plan: Plan, visits: Visits | None = None) -> None:
         self.plan = plan
         self.state: State | None = None
         self._unusable: dict[str, None] = {}  # silos of which an answer was left out, in order
+        self._visits = visits
 
     def question(self, index: int) -> dict[str, Floats]:
         """The arrays of round `index`."""
@@ -36,7 +40,7 @@ class AdaptiveCoordinator:
     def learn(self, index: int, releases: Mapping[str, Release]) -> None:
         """Take in the answers of round `index`."""
         with one_blas_thread():
-            self.state, unusable = learn_from_usable(self.plan, self.state, index, releases)
+            self.state, unusable = learn_from_usable(self.plan, self.state, index, releases, self._visits)
         self._unusable |= dict.fromkeys(unusable)
 
     def coefficients(self) -> Floats:

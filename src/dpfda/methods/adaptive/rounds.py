@@ -27,7 +27,7 @@ from dpfda.methods.adaptive.posterior import fit_posterior
 from dpfda.methods.adaptive.radius import choose_radius, find_octave_at_bounds, spare_two_valued, weigh_errors
 from dpfda.methods.adaptive.shape import Coordinates, Spread, choose_column_scales, choose_function_shape
 from dpfda.methods.adaptive.start import assume_covariance, covariance_parts, scale_mixtures, spread_information, start
-from dpfda.methods.adaptive.state import Question, State
+from dpfda.methods.adaptive.state import Question, State, Visits
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.statistics import LENGTH_CELLS, ClippedGradient, CovariateMoments, LengthHistogram
@@ -51,10 +51,15 @@ def question(plan: Plan, state: State | None, index: int) -> dict[str, Floats]:
     return {name: known[name] for name in plan.query_sizes(index)}
 
 
-def learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, Release]) -> State:
-    """What is known after the answers of round `index`, which were asked for with `question(plan, state, index)`."""
+def learn(
+    plan: Plan, state: State | None, index: int, releases: Mapping[str, Release], known: Visits | None = None
+) -> State:
+    """What is known after the answers of round `index`, which were asked for with `question(plan, state, index)`.
+
+    `known` are the visits, where another outcome that shares them has learnt of them before.
+    """
     if state is None:
-        return prepare_question(plan, start(plan, releases), 0)
+        return prepare_question(plan, start(plan, releases, known), 0)
     if plan.slice_of(index, CovariateMoments) is not None:
         state = learn_covariates(plan, state, index, releases)
     if plan.slice_of(index, LengthHistogram) is not None:
@@ -125,7 +130,8 @@ def learn_covariates(plan: Plan, state: State, index: int, releases: Mapping[str
         state.law, pool(plan, index, CovariateMoments, releases, state.oddness.trust), state.filled, state.design
     )
     state = change_law(plan, state, law)
-    return dataclasses.replace(state, covariance=assume_covariance(state.pooled, state.unit))
+    visits = dataclasses.replace(state.visits, law=law)
+    return dataclasses.replace(state, covariance=assume_covariance(state.pooled, state.unit), visits=visits)
 
 
 def change_law(plan: Plan, state: State, law: CovariateLaw) -> State:

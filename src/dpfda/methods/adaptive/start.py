@@ -20,19 +20,20 @@ from dpfda.methods.adaptive.pooling import Pooled, pool, pool_if_released
 from dpfda.methods.adaptive.prior import ScaledMixture, make_mixture
 from dpfda.methods.adaptive.shape import Spread
 from dpfda.methods.adaptive.silo_designs import shrink_moments
-from dpfda.methods.adaptive.state import State
+from dpfda.methods.adaptive.state import State, Visits
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.scaling import INTERCEPT
 from dpfda.protocol.statistics import CovariateHistograms, DesignMoments, LevelHistogram, SharesAtBounds
 
 
-def start(plan: Plan, releases: Mapping[str, Release]) -> State:
-    """What is known after round 0; the first iterate is the level."""
+def start(plan: Plan, releases: Mapping[str, Release], known: Visits | None = None) -> State:
+    """What is known after round 0; the first iterate is the level. `known` are visits that were learnt of before."""
     first, oddness = judge_first(plan, releases)
     trust = oddness.trust
     histogram = pool(plan, 0, LevelHistogram, releases, trust)
-    filled = fit_filled(histogram)
+    visits = learn_visits(plan, releases, trust) if known is None else known
+    filled, design, own_designs, law = visits.filled, visits.design, visits.own_designs, visits.law
     level = fit_level(histogram, filled)
     shares = pool(plan, 0, SharesAtBounds, releases, trust)
     inside = find_inside(shares, filled.share)
@@ -40,10 +41,6 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
     if two_valued > constants.TWO_VALUED:
         level = allow_for_unseen(level, histogram, filled)
     longer = lengthen(plan.basis, plan.n_coefficients)
-    histograms = pool_if_released(plan, 0, CovariateHistograms, releases, trust)
-    has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
-    law = fit_units(histograms, filled.share, plan.n_coefficients, intercept=has_intercept)
-    design, own_designs = learn_designs(plan, filled.share, releases, trust)
     pooled = build_information(plan.basis, longer, design, law, filled.share)
     prior_mean = np.zeros(plan.n_coefficients * longer.size)
     prior_mean[0] = level.value
@@ -60,7 +57,7 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         design=design,
         law=law,
         own_designs=own_designs,
-        left_out=find_left_out(plan, releases, own_designs),
+        left_out=visits.left_out,
         informations=spread_information(plan, longer, pooled, own_designs),
         pooled=pooled,
         start=prior_mean,
@@ -68,9 +65,20 @@ def start(plan: Plan, releases: Mapping[str, Release]) -> State:
         covariance=assume_covariance(pooled, unit),
         iterate=prior_mean.copy(),
         open_now=(prior_mean, join_blocks([mixture.average(mixture.odds()) for mixture in mixtures])),
+        visits=visits,
         first_traits=first,
         oddness=oddness,
     )
+
+
+def learn_visits(plan: Plan, releases: Mapping[str, Release], trust: Mapping[str, float]) -> Visits:
+    """How many curves have points, where these lie, and the units of the covariates."""
+    filled = fit_filled(pool(plan, 0, LevelHistogram, releases, trust))
+    histograms = pool_if_released(plan, 0, CovariateHistograms, releases, trust)
+    has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
+    law = fit_units(histograms, filled.share, plan.n_coefficients, intercept=has_intercept)
+    design, own_designs = learn_designs(plan, filled.share, releases, trust)
+    return Visits(filled, design, own_designs, find_left_out(plan, releases, own_designs), law)
 
 
 def lengthen(basis: Basis, columns: int = 1) -> Basis:

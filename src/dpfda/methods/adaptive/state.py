@@ -14,7 +14,7 @@ from dpfda.methods.adaptive.design import Design
 from dpfda.methods.adaptive.evidence import Answer, Asked, Measured
 from dpfda.methods.adaptive.information import Information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw
-from dpfda.methods.adaptive.level import Level
+from dpfda.methods.adaptive.level import Filled, Level
 from dpfda.methods.adaptive.odd_sites import FirstTraits, LongShares, Oddness
 from dpfda.methods.adaptive.posterior import Posterior
 from dpfda.methods.adaptive.radius import Weights
@@ -42,6 +42,17 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Visits:
+    """What is known of the visits whatever was measured there: outcomes that share them learn it once."""
+
+    filled: Filled
+    design: Design
+    own_designs: Mapping[str, Design]
+    left_out: frozenset[str]
+    law: CovariateLaw
+
+
+@dataclass(frozen=True)
 class State:
     """All that is known after a round; every number is released or public. Coefficients are centred (`covariates.py`)."""
 
@@ -63,6 +74,7 @@ class State:
     covariance: Floats  # of one curve's centred gradient
     iterate: Floats
     open_now: tuple[Floats, Floats]  # mean and covariance of what is thought of the coefficients
+    visits: Visits  # as they were released
     question: Question | None = None
     lengths: LengthLaw | None = None
     sides: Sides | None = None  # on which long gradients lie in the coordinates of the question

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dpfda.methods.adaptive import rounds
-from dpfda.methods.adaptive.state import State
+from dpfda.methods.adaptive.state import State, Visits
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 
@@ -20,12 +20,15 @@ _TRIED = 2  # silos, of those that are least like the others, that are left out 
 
 
 def learn_from_usable(
-    plan: Plan, state: State | None, index: int, releases: Mapping[str, Release]
+    plan: Plan, state: State | None, index: int, releases: Mapping[str, Release], known: Visits | None = None
 ) -> tuple[State, tuple[str, ...]]:
-    """What is known after round `index`, and the silos without which it had to be learnt: nearly always none."""
+    """What is known after round `index`, and the silos without which it had to be learnt: nearly always none.
+
+    `known` as in `rounds.learn`.
+    """
     kept, left_out = dict(releases), list[str]()
     try:
-        return _learn(plan, state, index, kept), ()
+        return _learn(plan, state, index, kept, known), ()
     except _FAILURES as error:
         failed = error
     while len(kept) > 1:
@@ -33,7 +36,7 @@ def learn_from_usable(
         for name in odd[:_TRIED]:
             rest = {other: release for other, release in kept.items() if other != name}
             try:
-                return _learn(plan, state, index, rest), (*left_out, name)
+                return _learn(plan, state, index, rest, known), (*left_out, name)
             except _FAILURES:
                 continue
         left_out.append(odd[0])
@@ -41,9 +44,9 @@ def learn_from_usable(
     raise failed
 
 
-def _learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, Release]) -> State:
+def _learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, Release], known: Visits | None) -> State:
     """As `rounds.learn`; fails too where the next question would be none, or the result no numbers."""
-    learnt = rounds.learn(plan, state, index, releases)
+    learnt = rounds.learn(plan, state, index, releases, known)
     if learnt.result is not None:
         numbers = [learnt.result.estimate, learnt.result.band_covariance]
     else:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from dpfda.errors import InvalidInput, ProtocolError
-from dpfda.protocol.plan import Assumptions, Plan
+from dpfda.protocol.plan import Assumptions, Plan, PlannedOutcome
 from dpfda.protocol.plans.adaptive import adaptive_plan
 from dpfda.protocol.plans.published import published_plan
 from dpfda.protocol.plans.quantiles import quantile_plan
@@ -39,7 +39,14 @@ def _adaptive(terms: StudyTerms) -> Plan:
         alpha=ADAPTIVE_ALPHA if terms.alpha is None else terms.alpha,
         extension=terms.extension,
         assumptions=_read_assumptions(terms),
+        outcomes=tuple(map(_plan_outcome, map(terms.of_outcome, range(len(terms.outcomes))))) if terms.further else (),
+        own_visits=terms.own_visits,
     )
+
+
+def _plan_outcome(terms: StudyTerms) -> PlannedOutcome:
+    scaling = symmetric_scaling(terms.y_bounds, terms.design_bounds, terms.transform)
+    return PlannedOutcome(terms.y, scaling, _read_assumptions(terms))
 
 
 def _read_assumptions(terms: StudyTerms) -> Assumptions:
@@ -128,6 +135,8 @@ def _read_method(data: bytes) -> str:
 def _make(data: bytes, builder: Builder) -> Plan:
     terms = StudyTerms.decode(data)
     plan = builder(terms)
+    if plan.count_outcomes != len(terms.outcomes):
+        raise InvalidInput(f"method {terms.method!r} is for one outcome; fit several with method='adaptive'.")
     if plan.n_coefficients * plan.basis.size > MOST_COEFFICIENTS:
         raise InvalidInput(f"n_basis comes out too large: a plan has at most {MOST_COEFFICIENTS} coefficients.")
     if len(plan.rounds) > min(terms.max_rounds, MOST_ROUNDS):

@@ -1,0 +1,85 @@
+"""Several outcomes on the command line: the settings of each alone, and their table read once for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dpfda.cli.parsing import parse_named
+from dpfda.curves.outcomes import COMPLETE, VISITS, Outcomes, check_outcome_names
+from dpfda.curves.tables.loading import Loaded
+from dpfda.errors import InvalidInput
+
+BY_OUTCOME = ("y", "y-bounds", "outcome", "transform")  # options that may be repeated
+_ALONE = ("wide", "y-levels", "engine", "y-label")
+
+
+def take_single(typed: Mapping[str, Any]) -> dict[str, Any]:
+    """What was typed once is one value, as it is for one outcome."""
+    lists = {name: value for name, value in typed.items() if isinstance(value, list | tuple)}
+    found = {name.replace("-", "_") for name in BY_OUTCOME} & lists.keys()
+    return {**typed, **{name: lists[name][0] for name in found if len(lists[name]) == 1}}
+
+
+def split_settings(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings of a fit of each outcome alone; --y-bounds and declarations are written NAME=..., or hold for all."""
+    names = check_outcome_names(settings["y"])
+    for option in _ALONE:
+        if settings[option]:
+            raise InvalidInput(f"--{option} must be left out for several outcomes (--y given more than once).")
+    if settings["method"] != "adaptive":
+        raise InvalidInput(
+            "--method must be adaptive for several outcomes; fit one after the other with another method."
+        )
+    complete = choose_visits(settings) == COMPLETE
+    if complete and settings["duplicates"] == "drop":
+        raise InvalidInput(
+            "--duplicates drop must be left out for several outcomes: rows that are copies in one of them need not be in "
+            "another; remove copies from the table, or add --visits own."
+        )
+    by_name = {option: _read_by_name(option, settings[option], names) for option in BY_OUTCOME[1:]}
+    return {
+        name: {**settings, "y": name, **{option: given.get(name) for option, given in by_name.items()}, "visits": None}
+        for name in names
+    }
+
+
+def choose_visits(settings: Mapping[str, Any]) -> str:
+    """Which visits count for several outcomes."""
+    visits = COMPLETE if settings["visits"] is None else settings["visits"]
+    if visits not in VISITS:
+        raise InvalidInput(f"--visits must be one of {', '.join(map(repr, VISITS))}, got {visits!r}.")
+    return str(visits)
+
+
+def _read_by_name(option: str, value: Any, names: Sequence[str]) -> dict[str, Any]:
+    """`sbp=60:250` from a repeated option or a TOML table; a value without a name is for all outcomes."""
+    if value is None or (isinstance(value, str) and "=" not in value):
+        return dict.fromkeys(names, value)
+    given = parse_named(option, value)
+    strange = next((name for name in given if name not in names), None)
+    if strange is not None:
+        raise InvalidInput(f"--{option} names {strange!r}, which is not among the outcomes {', '.join(names)}.")
+    return given
+
+
+def join_loaded(names: Sequence[str], load: Callable[[str], Loaded], visits: str) -> Loaded:
+    """The outcomes of a table; notes that are the same for all of them are said once."""
+    each = {name: load(name) for name in names}
+    notes, doubts = (_label_notes({name: getattr(one, kind) for name, one in each.items()})
+                     for kind in ("owner_notes", "owner_doubts"))  # fmt: skip
+    outcomes = Outcomes({name: one.curves for name, one in each.items()}, visits=visits)
+    return Loaded(outcomes, each[names[0]].functions, notes, doubts)
+
+
+def _label_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    common = [note for note in next(iter(notes.values())) if all(note in own for own in notes.values())]
+    own = [f"{name}: {note}" for name, listed in notes.items() for note in listed if note not in common]
+    return (*common, *own)
+
+
+def list_warnings(fitted: Any) -> set[str]:
+    """What a result says by itself: of one outcome as it is, of several with their names."""
+    if not isinstance(fitted, Mapping):
+        return set(fitted.warnings_)
+    return {f"{name}: {sentence}" for name, each in fitted.items() for sentence in each.warnings_}

@@ -1,0 +1,59 @@
+"""Several outcomes in settings: what is typed once is for one outcome, and what is typed more than once has names."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpfda import InvalidInput
+from dpfda.cli.fit.outcomes import choose_visits, join_loaded, list_warnings, split_settings, take_single
+from dpfda.cli.settings import DEFAULTS
+from dpfda.curves.curves import Curves
+from dpfda.curves.tables.loading import Loaded
+
+CURVES = Curves.from_long([1, 1, 2], [0.1, 0.5, 0.7], [1.0, 2.0, 3.0])
+
+
+def settings(**given):
+    return {**DEFAULTS, "y": ["sbp", "dbp"], **{name.replace("_", "-"): value for name, value in given.items()}}
+
+
+def test_an_option_that_was_typed_once_is_one_value() -> None:
+    typed = {"y": ["hdl"], "y_bounds": ["0:150"], "outcome": [], "transform": None, "bounds": ["bmi=10:70"]}
+    assert take_single(typed) == {**typed, "y": "hdl", "y_bounds": "0:150"}
+    assert take_single({"y": ["sbp", "dbp"]}) == {"y": ["sbp", "dbp"]}
+
+
+def test_each_outcome_has_its_own_facts_or_those_of_all() -> None:
+    split = split_settings(
+        settings(y_bounds=["sbp=60:250", "dbp=30:150"], transform="log", outcome={"dbp": "positive"})
+    )
+    assert [split[name]["y"] for name in split] == ["sbp", "dbp"]
+    assert [split[name]["y-bounds"] for name in split] == ["60:250", "30:150"]
+    assert [split[name]["transform"] for name in split] == ["log", "log"]
+    assert [split[name]["outcome"] for name in split] == [None, "positive"]
+
+
+def test_visits_are_complete_unless_they_are_said_to_be_own() -> None:
+    assert choose_visits(settings()) == "complete"
+    assert choose_visits(settings(visits="own")) == "own"
+    with pytest.raises(InvalidInput, match="--visits must be one of"):
+        choose_visits(settings(visits="both"))
+    assert split_settings(settings(visits="own", duplicates="drop", y_bounds="0:1"))["sbp"]["visits"] is None
+
+
+def test_notes_that_are_the_same_for_all_outcomes_are_said_once() -> None:
+    notes = {"sbp": ("3 rows have no id", "5 rows have no y"), "dbp": ("3 rows have no id", "9 rows have no y")}
+    loaded = join_loaded(tuple(notes), lambda name: Loaded(CURVES, ("mean",), notes[name]), "complete")
+    assert loaded.owner_notes == ("3 rows have no id", "sbp: 5 rows have no y", "dbp: 9 rows have no y")
+    assert loaded.curves.outcomes == ("sbp", "dbp")
+
+
+class Said:
+    """As much of a result as has warnings."""
+
+    warnings_ = ("few data",)
+
+
+def test_warnings_of_several_outcomes_have_their_names() -> None:
+    assert list_warnings(Said()) == {"few data"}
+    assert list_warnings({"sbp": Said()}) == {"sbp: few data"}
