@@ -87,9 +87,7 @@ def symmetric_scaling(
     if design_bounds[0] != INTERCEPT:
         sizes = tuple(max(abs(left), abs(right)) for left, right in design_bounds)
         size = max(abs(low), abs(high))
-        return Scaling(
-            y_bounds, design_bounds, 0.0, size, design_scale=sizes, transform=transform, visit_cap=visit_cap
-        )
+        return Scaling(y_bounds, design_bounds, 0.0, size, design_scale=sizes, transform=transform, visit_cap=visit_cap)
     middles = (0.0, *((left + right) / 2 for left, right in design_bounds[1:]))
     halves = (1.0, *((right - left) / 2 for left, right in design_bounds[1:]))
     return Scaling(y_bounds, design_bounds, (low + high) / 2, (high - low) / 2, middles, halves, transform, visit_cap)

@@ -161,9 +161,7 @@ class ChunkedSums:
         with np.errstate(all="ignore"):
             curves = self.prepared(chunk)
         arrays = curves.u, curves.y, curves.offsets, curves.design
-        packed = PackedCurves.pack(
-            *arrays, self._basis, rows=curves.rows, weights=curves.weights, folder=self._folder
-        )
+        packed = PackedCurves.pack(*arrays, self._basis, rows=curves.rows, weights=curves.weights, folder=self._folder)
         packed.drop_pages()
         self._forget(chunk)
         return packed

@@ -145,9 +145,7 @@ def level_histogram(statistic: LevelHistogram, measurement: Measurement) -> Boun
     if measurement.question.plan.scaling.visit_cap is None:
         return bound.total(measurement.words(LevelCounts(bound)), measurement.n)
     one = HistogramsBound(1, bound.bins)
-    return one.total(
-        measurement.words(PlaceCounts(partial(find_level_cells, bins=statistic.bins), one)), measurement.n
-    )
+    return one.total(measurement.words(PlaceCounts(partial(find_level_cells, bins=statistic.bins), one)), measurement.n)
 
 
 def find_level_cells(curves: PreparedCurves, bins: int) -> Integers:

@@ -35,13 +35,18 @@ def measure_all(
             state.asked,
             answers,
             state.informations[name],
-            state.covariance / plan.silo(name).n,
+            _find_covariance(state, name) / plan.silo(name).n,
             state.open_now if own is None else own[name],
             root,
             for_band=for_band,
         )
         for name, answers in state.answers.items()
     }
+
+
+def _find_covariance(state: State, silo: str) -> Floats:
+    """Of one curve's gradient at a silo: longer where curves weigh more."""
+    return np.asarray(state.covariance * (state.weights.of(silo).square / state.weights.pooled.square))
 
 
 def find_asymmetry(

@@ -66,7 +66,9 @@ def _published(terms: StudyTerms) -> Plan:
 
 def _refuse_visits(terms: StudyTerms) -> None:
     if terms.visit_cap is not None:
-        raise InvalidInput(f"weight='visit' is for method='adaptive': method {terms.method!r} weighs every subject alike.")
+        raise InvalidInput(
+            f"weight='visit' is for method='adaptive': method {terms.method!r} weighs every subject alike."
+        )
 
 
 def _quantiles(terms: StudyTerms) -> Plan:

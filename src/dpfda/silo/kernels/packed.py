@@ -50,7 +50,7 @@ class PackedCurves:
     A curve whose design changes within it is kept apart (`changing_curves`), again by a rule that looks at this curve alone.
 
     A curve of weight w is packed with sqrt(w) times its y and its design, so that its gradients are w times what they were.
-    Its moments are multiplied by w, and its level is not that of y: `release_statistics.level_histogram` counts levels itself.
+    Its moments are multiplied by w, and its level is not that of y: `release_statistics.level_histogram` does not ask here.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class PackedCurves:
         """Pack prepared curves: u in [0, 1], curve i's points offsets[i]..offsets[i+1]-1, one row of `design` each.
 
         With `rows`, each point has a design vector of its own, which is `design`'s where it does not change within a curve.
-        With `weights`, within [0, 1], curve i weighs weights[i]. With a folder, the packed curves live in nameless files there. `longest_direct` replaces the rules for what is kept
-        as points, for tests and benchmarks.
+        With `weights`, within [0, 1], curve i weighs weights[i]. With a folder, the packed curves live in nameless files
+        there. `longest_direct` replaces the rules for what is kept as points, for tests and benchmarks.
         """
         from dpfda.silo.kernels import store as stores
 
