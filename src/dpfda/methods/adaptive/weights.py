@@ -102,7 +102,8 @@ def fit_means(
     log_evidence = -0.5 * (apart**2 / total + np.log(total)).sum(axis=0)
     odds = normalise(log_evidence.ravel())
     own = spread**2 / total
-    means, variances = centre + own * apart, np.broadcast_to(own * sds[:, None, None] ** 2, apart.shape)
+    means = centre + own * apart
+    variances = np.broadcast_to(own * sds[:, None, None] ** 2, means.shape)
     found = [_average(odds, mean.ravel(), each.ravel()) for mean, each in zip(means, variances, strict=True)]
     shape = log_evidence.shape
     elsewhere = _average(odds, np.broadcast_to(centre, shape).ravel(), np.broadcast_to(spread**2, shape).ravel())
