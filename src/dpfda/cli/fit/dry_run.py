@@ -69,6 +69,15 @@ def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
             expected, name_transformed(request.settings["transform"] or NO_TRANSFORM, y), len(loaded.functions)
         ),
         f"It assumes {points:g} points per subject (--points-per-curve), evenly over the domain, and {_typical(request)}.",
+        *_describe_weight(request),
+    ]
+
+
+def _describe_weight(request: FitRequest) -> list[str]:
+    if "visit_cap" not in request.options:
+        return []
+    return [
+        f"Every visit weighs the same, up to {request.options['visit_cap']:,} of a subject; it assumes as many of each."
     ]
 
 

@@ -53,6 +53,9 @@ ALL_FILLED, MIN_FILLED, FILLED_POINTS = 0.9, 0.05, 191
 # of the largest possible. Cost: not measured.
 WEIGHT_POINTS, WEIGHT_SPREADS = 201, (0.0, 0.03, 0.1, 0.3)
 
+# From which relative sd of the mean weight on the result says that it is vague. Cost: none, a notice.
+VAGUE_WEIGHT = 0.25
+
 # The largest variance of a yes or no: p (1 - p) at p = 1/2. Cost: none, it is a bound.
 MAX_SHARE_VARIANCE = 0.25
 
