@@ -254,6 +254,7 @@ def longest_kept_as_points(basis: Basis) -> int:
     return max(math.ceil(_MOMENTS_FROM * max(basis.size, basis.harmonics + 1)) - 1, 0)
 
 
+@np.errstate(all="ignore")  # a warning would depend on the data
 def _weigh(
     y: Floats, offsets: Integers, design: Floats, rows: Floats | None, weights: Floats
 ) -> tuple[Floats, Floats, Floats | None]:
