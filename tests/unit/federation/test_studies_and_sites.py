@@ -182,6 +182,9 @@ SITE = '[[sites]]\nname = "a"\nn = 100\nepsilon = 1.0\ndelta = 1e-3\n'
         (STUDY + "visit_times = [0.5, 2]\n" + SITE, "visit_times must lie in the domain"),
         (STUDY + "visit_times = 0.5\n" + SITE, "visit_times must be a list"),
         (STUDY + 'assume_symmetric = "yes"\n' + SITE, "assume_symmetric"),
+        (STUDY + 'weight = "visit"\n' + SITE, "visit_cap must be given"),
+        (STUDY + 'weight = "visit"\nvisit_cap = 1001\n' + SITE, "visit_cap must be a whole number between 1 and 1000"),
+        (STUDY + 'method = "published"\nweight = "visit"\nvisit_cap = 9\n' + SITE, "is for method='adaptive'"),
         (STUDY + 'method = "published"\noutcome = "binary"\n' + SITE, "leave them out"),
     ],
 )
@@ -200,6 +203,18 @@ def test_a_study_file_gives_terms_and_the_place_of_the_consortium(tmp_path):
     assert file.consortium == tmp_path / "c"
     assert file.terms.functions == ("intercept", "bmi")
     assert file.terms.min_silos == 1
+
+
+def test_the_weight_of_a_study_file_reaches_terms_estimator_and_statement(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY + 'weight = "visit"\nvisit_cap = 9\n' + SITE)
+    terms = read_study(path).terms
+    assert (terms.weight, terms.visit_cap) == ("visit", 9)
+    estimator = make_estimator(terms)
+    estimator.check_parameters()
+    labels = {"name": terms.name, "min_silos": terms.min_silos}
+    assert estimator.make_terms(terms.silos, columns=1, **labels) == terms
+    assert statement(make_plan(terms), private=True).public_inputs["visit_cap"] == 9
 
 
 def test_declarations_of_a_study_file_reach_terms_estimator_and_statement(tmp_path):
