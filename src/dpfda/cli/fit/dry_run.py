@@ -76,9 +76,8 @@ def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
 def _describe_weight(request: FitRequest) -> list[str]:
     if "visit_cap" not in request.options:
         return []
-    return [
-        f"Every visit weighs the same, up to {request.options['visit_cap']:,} of a subject; it assumes as many of each."
-    ]
+    cap = request.options["visit_cap"]
+    return [f"Every visit weighs the same, up to {cap:,} of a subject; it also assumes that all have as many."]
 
 
 def _typical(request: FitRequest) -> str:
