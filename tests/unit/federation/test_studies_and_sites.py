@@ -14,6 +14,7 @@ from dpfda import Curves, Silo
 from dpfda.errors import InvalidInput, LedgerError, ProtocolError, TransportError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.policy import Allowed, SitePolicy, read_policy
+from dpfda.federation.promise import check_promise, describe_promise
 from dpfda.federation.site_ledger import create_ledger, open_ledger
 from dpfda.federation.study import make_estimator, name_study, read_study
 from dpfda.methods.run import run_study
@@ -363,3 +364,17 @@ def test_a_checkpoint_of_another_question_or_a_damaged_one_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(TransportError, match="damaged"):
         Transcript(tmp_path).recorded(Query(run, 0, {"iterate": np.zeros(3)}))
+
+
+def test_a_site_is_told_that_visits_weigh_the_same(tmp_path):
+    rows = "".join(f"{person},{(person * 7 + visit) % 20 / 20},{visit}\n" for person in range(40) for visit in range(3))
+    (tmp_path / "t.csv").write_text("i,x,y\n" + rows)
+    (tmp_path / "site.toml").write_text(POLICY + BUDGET)
+    policy = read_policy(tmp_path / "site.toml")
+    create_ledger(policy)
+    plain = {"method": "adaptive", "constants": None, "n_basis": 3}
+    said = "Every visit weighs the same, of a subject with more than 2 as much as 2."
+    told = describe_promise(check_promise(make_terms(**plain, weight="visit", visit_cap=2), policy, "a"))
+    assert said in "\n".join(told)
+    assert said not in "\n".join(describe_promise(check_promise(make_terms(**plain), policy, "a")))
+    assert open_ledger(policy).log() == [], "nothing was spent"
