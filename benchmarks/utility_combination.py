@@ -24,6 +24,7 @@ from dpfda.methods.adaptive.information import Information
 from dpfda.methods.adaptive.sites import Releases, fit_part, list_shapes
 from dpfda.methods.adaptive.start import join_blocks
 from dpfda.methods.adaptive.state import State
+from dpfda.methods.adaptive.weights import MeanWeight
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans.registry import COORDINATORS
 
@@ -106,6 +107,6 @@ def _measure(plan: Plan, state: State, sites: Sequence[Data], powers: Sequence[i
 
 def _measure_one(state: State, name: str, matrix: Floats, sampling: Floats) -> Measured:
     law: CovariateLaw = state.law
-    known = Information(matrix, matrix[None], np.zeros((1, *matrix.shape)), law, 1.0)
+    known = Information(matrix, matrix[None], np.zeros((1, *matrix.shape)), law, MeanWeight.of_share(1.0))
     certain = [replace(each, bias=replace(each.bias, sd=np.zeros_like(each.bias.sd), size=0.0)) for each in state.asked]
     return measure_silo(certain, state.answers[name], known, sampling, state.open_now, np.eye(len(matrix)))

@@ -409,8 +409,10 @@ def wrong_calls():
     def white(whitener=identity, ball=ball, polar=lanes):
         passes.whitened_pass(packed, frequencies, iterate, scales, whitener, ball, True, polar)
 
-    def moments(centre=four, bound=weights):
-        summary_passes.moment_pass(packed, frequencies, centre, bound)
+    ones = np.ones(8 * packed.groups)
+
+    def moments(centre=four, weights=ones, bound=weights):
+        summary_passes.moment_pass(packed, frequencies, centre, weights, bound)
 
     def sealed(**changed):
         store.SealedStore(packed.arrays._replace(**changed), packed.columns, packed.record)
@@ -459,6 +461,7 @@ def wrong_calls():
         "polar: size": lambda: white(polar=lanes[:-8]),
         "polar: type": lambda: white(polar=lanes.astype(np.float32)),
         "centre: size": lambda: moments(centre=np.zeros(3)),
+        "weights: size": lambda: moments(weights=np.ones(8 * packed.groups - 1)),
         "moments: weights": lambda: moments(bound=EllipsoidBound(np.ones(3), 1.0)),
         "start: negative": lambda: sealed(start=starts - 8),
         "start: beyond": lambda: sealed(start=starts + 8),

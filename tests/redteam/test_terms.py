@@ -201,8 +201,8 @@ def test_a_value_forced_into_an_object_does_not_reach_a_plan() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": 4},
-        {"schema": 6},
+        {"schema": 5},
+        {"schema": 7},
         {"builder": 2},
         {"builder": 4},
         {"schema": True},
@@ -229,12 +229,15 @@ def test_another_version_is_refused(change) -> None:
         {"visit_times": [place / 64 for place in range(65)]},
         {"outcome": "count"},  # the bounds of these terms are negative
         {"outcome": "positive"},
+        *({"weight": value} for value in ("", "visits", "Visit", None, 0, True, "visit")),  # the last without a cap
+        *({"visit_cap": value} for value in (0, 1, 5, 1001, 2.5, True, "5", [5])),  # a cap without weights by visits
+        *({"weight": "visit", "visit_cap": value} for value in (0, -1, 1001, 2.5, True, "5", None, [5])),
         *({"transform": value} for value in ("", "Log", "exp", "log(y)", None, 0, True, ["log"])),
         *({"transform": value} for value in ("log", "log1p", "sqrt")),  # the bounds of these terms are negative
     ],
 )
 def test_declarations_have_ranges(change) -> None:
-    """Guard: the ranges of the five fields, the domain that holds all times, and the bounds that a transform needs."""
+    """Guard: the ranges of the seven fields, the domain that holds all times, and the bounds that a transform needs."""
     fields = json.loads(honest_terms()[0].encode()) | change
     with pytest.raises(ProtocolError):
         StudyTerms.decode(ranges_json(fields))

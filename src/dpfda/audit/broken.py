@@ -25,7 +25,7 @@ from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.privacy.noise import GRID, OpenDPNoise
 from dpfda.protocol.statistics import ClippedGradient, EntrywiseGradient, LevelHistogram
 from dpfda.protocol.terms import SiloTerms
-from dpfda.silo import release_statistics, sums
+from dpfda.silo import prepared, release_statistics, sums
 from dpfda.silo import silo as silo_module
 from dpfda.silo import study as study_module
 from dpfda.silo.chunked_sums import ChunkedSums
@@ -120,10 +120,17 @@ def _clip_each_point() -> AbstractContextManager[Any]:
     right = PackedCurves.pack
 
     def wrong(u: Floats, y: Floats, offsets: Any, design: Floats, basis: Any, **options: Any) -> PackedCurves:
-        counts = np.diff(offsets)
-        return right(u, y, np.arange(int(offsets[-1]) + 1), np.repeat(design, counts, axis=0), basis, **options)
+        every = np.arange(int(offsets[-1]) + 1)
+        return right(u, y, every, *_repeat_for_points(np.diff(offsets), design, options), basis, **options)
 
     return patch.object(PackedCurves, "pack", wrong)
+
+
+def _repeat_for_points(counts: Any, design: Floats, options: dict[str, Any]) -> tuple[Floats]:
+    """The design of every point; in `options`, weights of every point."""
+    if options.get("weights") is not None:
+        options["weights"] = np.repeat(options["weights"], counts)
+    return (np.repeat(design, counts, axis=0),)
 
 
 @contextmanager
@@ -135,7 +142,7 @@ def _lengths_of_points() -> Iterator[None]:
     def pack(u: Floats, y: Floats, offsets: Any, design: Floats, basis: Any, **options: Any) -> PackedCurves:
         packed, counts = right(u, y, offsets, design, basis, **options), np.diff(offsets)
         every = np.arange(int(offsets[-1]) + 1)
-        packed_by_points[packed] = right(u, y, every, np.repeat(design, counts, axis=0), basis, **options)
+        packed_by_points[packed] = right(u, y, every, *_repeat_for_points(counts, design, options), basis, **options)
         return packed
 
     def wrong(self: PackedCurves, iterate: Floats, whitener: Floats) -> Floats:
@@ -173,6 +180,15 @@ def _unbounded_products() -> Iterator[None]:
 
     with patch.object(release_statistics, "weighted_products", wrong), patch.object(EllipsoidBound, "clip", unclipped):
         yield
+
+
+def _weights_from_data() -> AbstractContextManager[Any]:
+    """Curves weigh relative to the longest one, in the place of the public cap: one curve moves the weights of all."""
+
+    def wrong(counts: Any, visit_cap: int) -> Floats:
+        return np.asarray(counts / max(int(np.max(counts, initial=1)), 1))
+
+    return patch.object(prepared, "weigh_counts", wrong)
 
 
 def _part_twice() -> AbstractContextManager[Any]:
@@ -319,6 +335,7 @@ BROKEN: dict[str, Break] = {
     "companion counted without its weight": _counts_without_weight,
     "radius not charged": _radius_not_charged,
     "products of covariates unbounded": _unbounded_products,
+    "weights relative to the longest curve": _weights_from_data,
     "a thread's part added twice": _part_twice,
     "noise reused across rounds": _reused,
     "quantile without cost": _free_quantile,

@@ -18,7 +18,14 @@ from dpfda.protocol.plan import Plan, Round, SiloPlan
 from dpfda.protocol.plans.registry import BUILDERS, register_method
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import symmetric_scaling
-from dpfda.protocol.statistics import KINDS, ClippedGradient, EntrywiseGradient, Statistic
+from dpfda.protocol.statistics import (
+    KINDS,
+    ClippedGradient,
+    DesignMoments,
+    EntrywiseGradient,
+    Statistic,
+    VisitWeights,
+)
 from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
 
@@ -30,6 +37,7 @@ DOMAIN = (0.0, 1.0)
 COVARIATE = CovariateTerms("g", (-1.0, 1.0))
 CONSTANTS = PublishedConstants(C_T=1.0)
 _SIZE = 3
+_BY_VISITS: dict[str, Any] = {"weight": "visit", "visit_cap": 3}
 _LOG_OF_Y: dict[str, Any] = {"y_bounds": (0.05, 2.0), "transform": "log"}
 
 Proposer = Callable[[list[SiloTerms]], StudyTerms]
@@ -56,6 +64,10 @@ def single_cases() -> list[Case]:
     return [
         *cases,
         Case("clipped gradient, log of y", partial(terms_alone, ClippedGradient, **_LOG_OF_Y), columns=2, n=4),
+        *(
+            Case(f"{kind.kind}, by visits", partial(terms_alone, kind, **_BY_VISITS), columns=2, n=4)
+            for kind in (VisitWeights, DesignMoments, ClippedGradient)
+        ),
         Case("published mean", _published(), columns=1, n=24),
         Case("published VCM", _published(COVARIATE), columns=2, n=24),
     ]
@@ -69,6 +81,7 @@ def study_cases() -> list[Case]:
         Case("federated transcript, published full batch", _full_batch, columns=1, n=16, silos=2),
         Case("transcript, adaptive VCM", _adaptive(COVARIATE), columns=2, n=40),
         Case("transcript, adaptive, log of y", _adaptive(**_LOG_OF_Y), columns=1, n=40),
+        Case("transcript, adaptive, by visits", _adaptive(**_BY_VISITS), columns=1, n=40),
         Case("transcript, quantile", _quantile, columns=1, n=20),
     ]
 
@@ -119,7 +132,7 @@ def terms_of(statistic: Statistic, silos: list[SiloTerms], **options: Any) -> St
 
 
 def _plan_alone(statistic: Statistic, terms: StudyTerms) -> Plan:
-    scaling = symmetric_scaling(terms.y_bounds, terms.design_bounds, terms.transform)
+    scaling = symmetric_scaling(terms.y_bounds, terms.design_bounds, terms.transform, terms.visit_cap)
     members = tuple(SiloPlan(silo, shares=((1.0,),)) for silo in terms.silos)
     basis = make_basis(terms.basis, _SIZE, terms.domain)
     return Plan("audit", "audit", basis, len(terms.design_bounds), scaling, (Round((statistic,)),), members)

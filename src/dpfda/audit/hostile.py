@@ -86,6 +86,7 @@ def honest_terms() -> list[StudyTerms]:
         StudyTerms("published", domain, y_bounds, (mine, other), y_scale="none", constants=constants, basis="fourier"),
         StudyTerms("published", domain, y_bounds, (mine, other), n_basis=3, constants=given, variant="full-batch"),
         StudyTerms("adaptive", domain, (0.1, 90.0), (mine,), n_basis=3, transform="log"),
+        StudyTerms("adaptive", domain, y_bounds, (mine,), (number,), n_basis=3, weight="visit", visit_cap=2),
         StudyTerms("published", domain, (0.0, 9.0), (mine,), n_basis=3, constants=constants, transform="log1p"),
         StudyTerms("quantiles", domain, y_bounds, (mine,), levels=(0.1, 0.5)),
         StudyTerms("adaptive", domain, y_bounds, (mine,), (number,), n_basis=3, further=(second, third)),

@@ -37,6 +37,8 @@ DEFAULTS: dict[str, Any] = {
     "assume-symmetric": False,
     "outcome": None,
     "transform": None,
+    "weight": "subject",
+    "visit-cap": None,
     "visit-times": None,
     "level": 0.95,
     "report": None,

@@ -49,13 +49,15 @@ def _print_table(document: Document, terminal: Terminal) -> None:
         for place in np.linspace(0, len(document["grid"]) - 1, _ROWS).round().astype(int):
             table.add_row(*_row(document, shown, int(place)))
         out.print(table)
+    if "weight" in document["privacy"]["public_inputs"]:
+        out.print(document["estimand"], markup=False)
 
 
 def write_for_the_command_line(sentence: str) -> str:
     """A sentence of the library in the terms of the command line."""
     said = sentence.replace("estimator.forecast(n=..., m=...)", "dpfda plan")
     said = said.replace("assume_symmetric=True", "--assume-symmetric").replace("outcome='binary'", "--outcome binary")
-    said = said.replace("transform='log'", "--transform log")
+    said = said.replace("transform='log'", "--transform log").replace("visit_cap", "--visit-cap")
     return re.sub(r"points_per_curve=(\S+)", r"--points-per-curve \1", said)
 
 

@@ -43,7 +43,7 @@ from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans.published import DEFAULT_POINTS_PER_CURVE
 from dpfda.protocol.plans.registry import default_basis, make_plan
 from dpfda.protocol.published_constants import PublishedConstants
-from dpfda.protocol.scaling import INTERCEPT, Scaling
+from dpfda.protocol.scaling import INTERCEPT, VISIT_CAP, WEIGHTS, Scaling, check_weight
 from dpfda.protocol.statement import not_private, statement
 from dpfda.protocol.terms import (
     BASES,
@@ -92,6 +92,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         assume_symmetric: bool = False,
         outcome: str | Mapping[str, str] | None = None,
         transform: str | Mapping[str, str] | None = None,
+        weight: str = "subject",
+        visit_cap: int | None = None,
         visit_times: Sequence[float] = (),
         robust_sites: bool = True,
         outside: str = "drop",
@@ -114,6 +116,8 @@ class CurveEstimator(FittedFunctions, Parameters):
         self.assume_symmetric = assume_symmetric
         self.outcome = outcome
         self.transform = transform
+        self.weight = weight
+        self.visit_cap = visit_cap
         self.visit_times = visit_times
         self.robust_sites = robust_sites
         self.outside = outside
@@ -297,6 +301,7 @@ class CurveEstimator(FittedFunctions, Parameters):
                     f"{name} is a dict by outcome: give fit several outcomes, or one value for one outcome."
                 )
         self._check_declarations()
+        self._check_weight()
         _validate.choice("y_scale", self.y_scale, Y_SCALES)
         _validate.choice("projection", self.projection, PROJECTIONS)
         _validate.choice("outside", self.outside, OUTSIDE)
@@ -331,6 +336,14 @@ class CurveEstimator(FittedFunctions, Parameters):
         times = _validate.vector("visit_times", self.visit_times)
         if (self.assume_symmetric or self.outcome is not None or times.size) and self.method == "published":
             raise InvalidInput("assume_symmetric, outcome and visit_times are for method='adaptive'; leave them out.")
+
+    def _check_weight(self) -> None:
+        _validate.choice("weight", self.weight, WEIGHTS)
+        check_weight(self.weight, VISIT_CAP.check("visit_cap", self.visit_cap))
+        if self.weight == "visit" and self.method == "published":
+            raise InvalidInput(
+                "weight='visit' is for method='adaptive': the published method weighs every subject alike."
+            )
 
     def choose_transform(self) -> str:
         """The name of the transform of y: none, unless one is asked for."""
@@ -438,6 +451,8 @@ class CurveEstimator(FittedFunctions, Parameters):
             public |= {
                 "assume_symmetric": bool(self.assume_symmetric),
                 "outcome": labels.get("outcome") or self.outcome or OUTCOMES[0],
+                "weight": self.weight,
+                "visit_cap": self.visit_cap,
                 "visit_times": tuple(_validate.vector("visit_times", self.visit_times).tolist()),
                 "robust_sites": bool(self.robust_sites),
             }
@@ -470,10 +485,13 @@ class CurveEstimator(FittedFunctions, Parameters):
         size = DEFAULT_REFERENCE_SIZE if self.n_basis is None else self.n_basis
         basis = make_basis(self.choose_basis(), size, _validate.interval("domain", self.domain), factor=self.extension)
         bounds = _validate.interval("y_bounds", self.y_bounds)
-        scaling = Scaling(bounds, self._column_bounds(X.p), transform=self.choose_transform())
+        transform, columns = self.choose_transform(), self._column_bounds(X.p)
+        scaling = Scaling(bounds, columns, transform=transform, visit_cap=self.visit_cap)
         fitted = least_squares(X.restrict(basis.domain), basis, scaling)
         coding = self.make_coding(scaling.design_bounds, X.names)
-        reason = not_private("least squares on the raw curves")
+        reason = not_private(
+            "least squares on the raw curves" + ("" if self.visit_cap is None else ", every visit weighing the same")
+        )
         return self.remember(basis, scaling, Outcome(fitted, None, False), reason, coding)
 
 

@@ -26,7 +26,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
     ----------
     epsilon, delta, domain, y_bounds, basis, n_basis, alpha, method, random_state
         As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants, projection, variant,
-        assume_symmetric, outcome, transform, visit_times, robust_sites and outside.
+        assume_symmetric, outcome, transform, weight, visit_cap, visit_times, robust_sites and outside.
     design_bounds : sequence of (low, high)
         PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
         the pair of column 0 may be left out. A single pair holds for every column but the intercept.
@@ -118,6 +118,8 @@ class PrivateVaryingCoefficients(CurveEstimator):
         assume_symmetric: bool = False,
         outcome: str | Mapping[str, str] | None = None,
         transform: str | Mapping[str, str] | None = None,
+        weight: str = "subject",
+        visit_cap: int | None = None,
         visit_times: Sequence[float] = (),
         robust_sites: bool = True,
         outside: str = "drop",
@@ -141,6 +143,8 @@ class PrivateVaryingCoefficients(CurveEstimator):
             assume_symmetric=assume_symmetric,
             outcome=outcome,
             transform=transform,
+            weight=weight,
+            visit_cap=visit_cap,
             visit_times=visit_times,
             robust_sites=robust_sites,
             outside=outside,

@@ -46,12 +46,12 @@ class FittedFunctions(Answers):
         """What the curve is a mean of, with these names for y and x."""
         terms: StudyTerms | None = getattr(self, "terms_", None)
         binary = terms is not None and terms.outcome == "binary"
-        return write_estimand(y, x, self.limits_, self.transform_, binary=binary)
+        return write_estimand(y, x, self.limits_, self.transform_, binary=binary, visit_cap=self._visit_cap)
 
     def describe_sites(self) -> list[str]:
         """A sentence about sites that differ, with the mean that is shown; none for one site or sites that are alike."""
         sites = self.sites_
-        return [] if sites is None else write_differing_sites(sites.i_squared, sites.probability)
+        return [] if sites is None else write_differing_sites(sites.i_squared, sites.probability, sites.name_mean())
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "privacy_"):
@@ -138,7 +138,7 @@ class FittedFunctions(Answers):
         self.heads_ = dict(outcome.heads)
         self.contributing_ = self._count_contributing(outcome.contributing)
         self.coding_ = self._name_columns(scaling) if coding is None else coding
-        self.limits_, self.transform_ = scaling.y_bounds, scaling.transform
+        self.limits_, self.transform_, self._visit_cap = scaling.y_bounds, scaling.transform, scaling.visit_cap
         self.law_ = self._make_law()
         self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)
         self.estimand_ = self.name_estimand(self.y_name, self.x_name)

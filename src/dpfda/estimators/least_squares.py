@@ -22,7 +22,10 @@ _BLOCK = 1 << 14  # points whose waves are in the cache at once
 
 
 def least_squares(curves: Curves, basis: Basis, scaling: Scaling) -> NDArray[np.float64]:
-    """Minimise sum_i (1/m_i) sum_j {y_ij - G_ij' B Phi(x_ij)}^2 over B of shape (d+1, r). NOT PRIVATE."""
+    """Minimise sum_i (w_i/m_i) sum_j {y_ij - G_ij' B Phi(x_ij)}^2 over B of shape (d+1, r). NOT PRIVATE.
+
+    The weight w_i of a curve is 1 or, with a visit cap, min(m_i, cap) / cap.
+    """
     prepared = prepare(curves, basis, scaling)
     columns, r = prepared.design.shape[1], basis.size
     grams, scores = _sum_waves(prepared, basis) if basis.harmonics >= 0 else _sum_features(prepared, basis)
@@ -35,11 +38,13 @@ def least_squares(curves: Curves, basis: Basis, scaling: Scaling) -> NDArray[np.
 
 
 def _blocks(prepared: PreparedCurves) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Points u; G_a G_b / m for each pair a <= b; y G_a / m: one row for each point, some points at a time."""
+    """Points u; G_a G_b w/m for each pair a <= b; y G_a w/m: one row for each point, some points at a time."""
     counts = np.diff(prepared.offsets)
     owner = np.repeat(np.arange(prepared.n), counts)
     rows, others = np.triu_indices(prepared.design.shape[1])
     weights = 1 / np.maximum(counts, 1)[:, None]
+    if prepared.weights is not None:
+        weights = weights * prepared.weights[:, None]
     for start in range(0, prepared.u.size, _BLOCK):
         here = slice(start, start + _BLOCK)
         whose = owner[here]

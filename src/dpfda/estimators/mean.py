@@ -53,6 +53,14 @@ class PrivateMean(CurveEstimator):
         PUBLIC transform of y, applied to each value after it was clamped to `y_bounds` (which stay in the units of y). What
         is estimated is then the mean of the transformed y; `predict`, `band` and `curve_` take it back: with "log" they
         are a geometric mean, not the mean, and differences of curves are ratios.
+    weight : {"subject", "visit"}
+        What weighs the same in the mean: every subject (each curve counts once, however many points it has), or every visit
+        (method="adaptive" or "nonprivate"). Where sicker people come more often the two are different curves, and neither is
+        an estimate of the other. The protected unit is a subject's whole curve in both.
+    visit_cap : int, optional
+        With weight="visit", needed: the PUBLIC number of visits from which on a subject weighs no more, 1 to 1000. A subject
+        with m visits in the domain weighs min(m, visit_cap); 1 is weight="subject". A cap far above usual numbers of visits
+        costs precision.
     visit_times : sequence of float
         method="adaptive" only: PUBLIC times of scheduled visits, at which many points are expected.
     robust_sites : bool

@@ -20,8 +20,6 @@ from dpfda.inference.showing import make_frame
 from dpfda.methods.adaptive.sites import Gaussian, SiteLaw
 from dpfda.protocol.scaling import Scaling
 
-_MEANS = ("subjects", "sites")
-
 
 @dataclass(frozen=True, repr=False)
 class Sites:
@@ -45,7 +43,9 @@ class Sites:
         Sites that are more likely odd than not.
     weights : dict
         What each site counts for: 1, or less for flagged sites of a study with ``robust_sites`` and four sites or more.
-        The mean over subjects is that of subjects so weighted.
+        The mean over subjects, or over visits, is that of sites so weighted.
+    units : {"subjects", "visits"}
+        What weighs the same in the mean over all sites, as the study has it.
     """
 
     names: tuple[str, ...]
@@ -56,6 +56,7 @@ class Sites:
     oddness: dict[str, float]
     flagged: tuple[str, ...]
     weights: dict[str, float]
+    units: str
     _law: SiteLaw
     _basis: Basis
     _scaling: Scaling
@@ -71,7 +72,10 @@ class Sites:
         odd = law.oddness
         weights = {name: odd.trust.get(name, 1.0) for name in law.names}
         known = law.different, law.heterogeneity, dict(law.shrinkage), dict(odd.probability), odd.flagged, weights
-        return cls(law.names, spread, *known, law, longer, scaling, limit_means(scaling.transform, scaling.y_bounds))
+        units = "subjects" if scaling.visit_cap is None else "visits"
+        return cls(
+            law.names, spread, *known, units, law, longer, scaling, limit_means(scaling.transform, scaling.y_bounds)
+        )
 
     def __repr__(self) -> str:
         share, low, high = self.i_squared
@@ -80,7 +84,7 @@ class Sites:
         return (
             f"Sites({len(self.names)} sites{flagged}\n"
             f"      I^2 of the level {share:.0%} ({low:.0%} to {high:.0%}), between sites: sd {level:.3g} ± {error:.2g}\n"
-            "      .to_frame(), .curve(name), .mean('subjects' or 'sites'), .new_site())"
+            f"      .to_frame(), .curve(name), .mean('{self.units}' or 'sites'), .new_site())"
         )
 
     def curve(self, name: str) -> ReleasedCurve:
@@ -89,10 +93,17 @@ class Sites:
             raise InvalidInput(f"name must be one of the sites {', '.join(map(repr, self.names))}, got {name!r}.")
         return self._make(self._law.each[name], name)
 
-    def mean(self, over: str = "subjects") -> ReleasedCurve:
-        """The mean over all subjects of these sites (default), or over a population of sites, each weighing the same."""
-        _validate.choice("over", over, _MEANS)
-        return self._make(self._law.subjects if over == "subjects" else self._law.sites, f"mean over {over}")
+    def mean(self, over: str | None = None) -> ReleasedCurve:
+        """The mean over all subjects of these sites, or over "sites", a population of them, each weighing the same.
+
+        Left out, `over` is "subjects", or "visits" if the study weighs visits alike.
+        """
+        over = _validate.choice("over", self.units if over is None else over, (self.units, "sites"))
+        return self._make(self._law.sites if over == "sites" else self._law.subjects, self.name_mean(over))
+
+    def name_mean(self, over: str | None = None) -> str:
+        """What this mean is called."""
+        return f"mean over {over or self.units}"
 
     def new_site(self) -> ReleasedCurve:
         """The curve of a site that did not take part; its band is one for prediction."""
@@ -101,7 +112,7 @@ class Sites:
     def to_frame(self, x: Any = None, level: float = 0.95) -> Any:
         """A forest table: each site's average over the domain with its interval, what it keeps of its own, its weight."""
         rows = [(name, self.curve(name)) for name in self.names]
-        rows += [("mean over subjects", self.mean()), ("a new site", self.new_site())]
+        rows += [(self.name_mean(), self.mean()), ("a new site", self.new_site())]
         found = [curve.mean_over().interval(level) for _, curve in rows]
         return make_frame(
             {

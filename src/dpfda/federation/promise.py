@@ -110,6 +110,7 @@ def describe_promise(promise: Promise) -> list[str]:
         f"(at delta = {spent.delta:g}).",
         f"Taken as public: {terms.x} in {list(terms.domain)}, {terms.y} in {list(terms.y_bounds)}; values outside are left "
         "out or clamped." + _describe_transform(terms),
+        *_describe_weight(terms),
         *(f"  covariate {each.name}: {_describe_covariate(each)}" for each in terms.covariates),
         *(f"Declared by the coordinator: {said}." for said in _list_declarations(terms)),
         f"Columns that are read here, by your policy: {', '.join(promise.columns)}. {terms.y} and {terms.x} are the "
@@ -124,6 +125,15 @@ def _describe_transform(terms: StudyTerms) -> str:
     if terms.transform == NO_TRANSFORM:
         return ""
     return f" Your silo then takes {name_transformed(terms.transform, terms.y)}, by its own code, before anything else."
+
+
+def _describe_weight(terms: StudyTerms) -> list[str]:
+    if terms.visit_cap is None:
+        return []
+    return [
+        f"Every visit weighs the same, of a subject with more than {terms.visit_cap} as much as {terms.visit_cap}. What is "
+        "promised is the same: each subject is protected with all of its visits."
+    ]
 
 
 def _list_declarations(terms: StudyTerms) -> list[str]:

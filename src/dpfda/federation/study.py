@@ -24,8 +24,8 @@ from dpfda.protocol.transforms import NO_TRANSFORM
 DECLARATIONS = ("assume_symmetric", "outcome", "visit_times", "robust_sites")
 _TOP = (
     "consortium", "name", "model", "domain", "y_bounds", "x", "y", "basis", "n_basis", "alpha", "method", "constants",
-    "variant", "transform", "covariates", "min_sites", "max_rounds", "round_seconds", "grace_seconds", "sites",
-    *DECLARATIONS,
+    "variant", "transform", "weight", "visit_cap", "covariates", "min_sites", "max_rounds", "round_seconds",
+    "grace_seconds", "sites", *DECLARATIONS,
 )  # fmt: skip
 _SITE = ("name", "n", "epsilon", "delta", "points_per_curve")
 _COVARIATE = ("bounds", "levels")
@@ -55,6 +55,7 @@ def make_estimator(terms: StudyTerms) -> Any:
         "variant": terms.variant,
         "assume_symmetric": terms.assume_symmetric, "visit_times": terms.visit_times, "robust_sites": terms.robust_sites,
         "transform": None if terms.transform == NO_TRANSFORM else terms.transform,
+        "weight": terms.weight, "visit_cap": terms.visit_cap,
         "outcome": None if terms.outcome == OUTCOMES[0] else terms.outcome,
     }  # fmt: skip
     if terms.model == "mean":

@@ -30,31 +30,44 @@ _TAKEN_BACK = {
 
 
 def write_estimand(
-    y: str, x: str, limits: tuple[float, float], transform: str = NO_TRANSFORM, *, binary: bool = False
+    y: str,
+    x: str,
+    limits: tuple[float, float],
+    transform: str = NO_TRANSFORM,
+    *,
+    binary: bool = False,
+    visit_cap: int | None = None,
 ) -> str:
     """What the mean is a mean of, unless the method says otherwise; of a y that is declared binary, a share."""
     low, high = limits
+    weighing, units = "Every subject weighs the same", "subjects"
+    if visit_cap is not None:
+        units = "visits"
+        weighing = f"Every visit weighs the same, those of a subject with more than {visit_cap} as much as {visit_cap}"
     if binary:
         share = "the share" if limits == (0, 1) else f"{low:g} plus {high - low:g} times the share"
-        return f"Every subject weighs the same: {share} of subjects with {y} = {high:g} at each {x}."
+        return f"{weighing}: {share} of {units} with {y} = {high:g} at each {x}."
     clamped = f"a value outside {low:g} to {high:g} counting as the nearer of the two."
     if transform == NO_TRANSFORM:
-        return f"Every subject weighs the same: the mean over subjects of {y} at each {x}, {clamped}"
+        return f"{weighing}: the mean over {units} of {y} at each {x}, {clamped}"
     meaning = _TAKEN_BACK[transform].format(y=y)
     return (
-        f"Every subject weighs the same: the {MEANS[transform]} over subjects of {y} at each {x} ({meaning}), {clamped} "
+        f"{weighing}: the {MEANS[transform]} over {units} of {y} at each {x} ({meaning}), {clamped} "
         f"It is not the mean of {y}: where {y} varies it is smaller, and nearer to the median if {y} is skewed to the right."
     )
 
 
-def write_differing_sites(i_squared: tuple[float, float, float], probability: float) -> list[str]:
-    """That sites differ, by how much, and which mean is shown; nothing where they are more likely alike."""
+def write_differing_sites(i_squared: tuple[float, float, float], probability: float, mean: str) -> list[str]:
+    """That sites differ, by how much, and which mean is shown; nothing where they are more likely alike.
+
+    `mean` is the name of the mean of all sites together: over subjects, or over visits.
+    """
     if probability <= _MORE_LIKELY:
         return []
     share, low, high = (f"{value:.0%}" for value in i_squared)
     return [
         f"The sites differ: I^2 of the level is {share} (95% interval {low} to {high}). The curve and its band are those of "
-        "one mean common to all sites; the mean over subjects, whose band allows for sites that differ, is sites_.mean() of "
+        f"one mean common to all sites; the {mean}, whose band allows for sites that differ, is sites_.mean() of "
         "the fit (in the report: the sites)."
     ]
 

@@ -37,6 +37,7 @@ Function = Callable[[Floats], Floats]
 INSUFFICIENT_SHARE = 0.5  # an error beyond this share of the signal's variance leaves little of its shape
 TYPICAL_POINTS = 5.0  # per curve, where nobody says
 _MIN_EPSILON, _MAX_EPSILON = 1e-3, 100.0
+ASSUMED_VISITS = "every subject is taken to have the same number of visits"
 _MIN_SUBJECTS, _MAX_SUBJECTS = 16, 10**9  # where a search for the number of curves begins and gives up
 _LOG_PRECISION, _PRECISION = 1e-3, 1000  # a search ends within a thousandth
 
@@ -112,6 +113,8 @@ def expected_error(
     assume_symmetric: bool = False,
     outcome: str | None = None,
     transform: str | None = None,
+    weight: str = "subject",
+    visit_cap: int | None = None,
     visit_times: Sequence[float] = (),
     **guesses: Any,
 ) -> ExpectedError:
@@ -136,6 +139,9 @@ def expected_error(
     transform : {"log", "log1p", "sqrt"}, optional
         Of y, as for the estimators. The error and all guesses are then in units of the transformed y: a spread of 0.3 with
         "log" is about 30%.
+    weight, visit_cap : optional
+        As for the estimators. The forecast takes every subject to have `m` visits, and says so (`assumed`): where numbers of
+        visits differ, the error of a mean over visits is larger.
     spread, noise_sd : float, optional
         Guesses: sd of the curves around their mean at a point, and of the noise of one measurement.
     signal : float, function or list of functions, optional
@@ -172,6 +178,7 @@ def expected_error(
         tuple(CovariateTerms(f"column-{number}", (left, right)) for number in range(1, d + 1)),
         basis=basis, n_basis=n_basis, alpha=alpha, extension=extension, assume_symmetric=assume_symmetric,
         outcome=outcome or OUTCOMES[0], visit_times=tuple(visit_times), transform=transform or NO_TRANSFORM,
+        weight=weight, visit_cap=visit_cap,
     )  # fmt: skip
     return expected_error_of(make_plan(terms), m, **guesses)
 
@@ -223,6 +230,8 @@ def expected_error_of(
         assumed = "" if prevalence is not None else ASSUMED_SHARE
         prevalence = MIDDLE if prevalence is None else prevalence
         taken = scale_binary(plan.scaling.y_bounds, prevalence, correlation)
+    if plan.scaling.visit_cap is not None:
+        assumed = "; ".join([*([assumed] if assumed else []), ASSUMED_VISITS])
     moments = np.diag([1.0 if low == high else 1 / 3 for low, high in plan.scaling.design_bounds])
     if design_moments is not None:
         moments = np.asarray(_validate.numeric("design_moments", design_moments))

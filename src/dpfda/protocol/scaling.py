@@ -7,10 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpfda._typing import Floats
+from dpfda.errors import InvalidInput
+from dpfda.protocol.ranges import Maybe, Whole
 from dpfda.protocol.transforms import NO_TRANSFORM, check_transform, transform_bounds
 
 Pair = tuple[float, float]
 INTERCEPT: Pair = (1.0, 1.0)
+WEIGHTS = ("subject", "visit")  # what weighs the same in a mean
+VISIT_CAP = Maybe(Whole(1, 1000))  # visits from which on a subject weighs no more
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,7 @@ class Scaling:
     clamped to `design_bounds` and mapped alike, without a transform; points with x outside the basis's domain are dropped.
     All per curve, none of it seen from outside. Shifts other than zero need column 0 to be the constant 1, which its
     bounds (1, 1) enforce. What is called the user's units below is transformed y, if there is a transform.
+    With a `visit_cap`, a curve of m points weighs min(m, cap) / cap; without, every curve that has points weighs 1.
     """
 
     y_bounds: tuple[float, float]
@@ -30,8 +35,10 @@ class Scaling:
     design_shift: tuple[float, ...] = ()
     design_scale: tuple[float, ...] = ()
     transform: str = NO_TRANSFORM
+    visit_cap: int | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "visit_cap", VISIT_CAP.check("visit_cap", self.visit_cap))
         columns = len(self.design_bounds)
         if not self.design_shift:
             object.__setattr__(self, "design_shift", (0.0,) * columns)
@@ -63,16 +70,27 @@ class Scaling:
         return np.asarray(np.linalg.solve(self.mixing(), in_user_y))
 
 
-def symmetric_scaling(y_bounds: Pair, design_bounds: tuple[Pair, ...], transform: str = NO_TRANSFORM) -> Scaling:
+def check_weight(weight: str, visit_cap: int | None) -> None:
+    """Refuse a cap without weights by visits, and weights by visits without a cap."""
+    if (weight == "visit") != (visit_cap is not None):
+        raise InvalidInput(
+            "visit_cap must be given with weight='visit', and with it only: from how many visits on a subject weighs no "
+            "more, a public number such as 10."
+        )
+
+
+def symmetric_scaling(
+    y_bounds: Pair, design_bounds: tuple[Pair, ...], transform: str = NO_TRANSFORM, visit_cap: int | None = None
+) -> Scaling:
     """y and, where there is an intercept to take the shifts, design columns to [-1, 1] around the middle of their bounds."""
     low, high = transform_bounds(check_transform(transform, y_bounds), y_bounds)
     if design_bounds[0] != INTERCEPT:
         sizes = tuple(max(abs(left), abs(right)) for left, right in design_bounds)
         size = max(abs(low), abs(high))
-        return Scaling(y_bounds, design_bounds, 0.0, size, design_scale=sizes, transform=transform)
+        return Scaling(y_bounds, design_bounds, 0.0, size, design_scale=sizes, transform=transform, visit_cap=visit_cap)
     middles = (0.0, *((left + right) / 2 for left, right in design_bounds[1:]))
     halves = (1.0, *((right - left) / 2 for left, right in design_bounds[1:]))
-    return Scaling(y_bounds, design_bounds, (low + high) / 2, (high - low) / 2, middles, halves, transform)
+    return Scaling(y_bounds, design_bounds, (low + high) / 2, (high - low) / 2, middles, halves, transform, visit_cap)
 
 
 def unit_scaling(

@@ -52,8 +52,8 @@ class PrivacyStatement:
     silos : tuple of SiloPrivacy
         Promise and exact cost of every silo.
     public_inputs : mapping
-        What was taken as public, with its values; among it the transform of y, if there is one, and what was declared
-        (assume_symmetric, outcome, visit_times).
+        What was taken as public, with its values; among it the transform of y, if there is one, what weighs the same if not
+        each subject (weight, visit_cap), and what was declared (assume_symmetric, outcome, visit_times).
     epsilon, delta : float
         The largest that a silo promised.
 
@@ -145,6 +145,8 @@ def _list_declarations(plan: Plan) -> dict[str, Any]:
     """What the study's users declared, visit times in the units of x; nothing that they did not."""
     said, (low, high) = plan.assumptions, plan.basis.domain
     declared: dict[str, Any] = {}
+    if plan.scaling.visit_cap is not None:
+        declared |= {"weight": "visit", "visit_cap": plan.scaling.visit_cap}
     for each in plan.outcomes or (PlannedOutcome("", plan.scaling, said),):
         of = f" of {each.name}" if plan.outcomes else ""
         if each.scaling.transform != NO_TRANSFORM:

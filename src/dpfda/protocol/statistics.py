@@ -132,7 +132,7 @@ class LevelHistogram(Statistic):
 @register
 @dataclass(frozen=True)
 class DesignMoments(Statistic):
-    """Means over a curve's points of the basis's moment features, minus what a uniform design has."""
+    """Means over a curve's points of the basis's moment features, minus what a uniform design has, times its weight."""
 
     kind: ClassVar[str] = "design-moments"
 
@@ -238,6 +238,21 @@ class SharesAtBounds(Statistic):
 
 @register
 @dataclass(frozen=True)
+class VisitWeights(Statistic):
+    """What a curve of m points weighs, min(m, cap) / cap with the plan's cap, and the square of it, each minus 1/2."""
+
+    kind: ClassVar[str] = "visit-weights"
+
+    def width(self, dimensions: Dimensions) -> int:
+        return 2
+
+    def bound(self, dimensions: Dimensions) -> EntrywiseBound:
+        """Within 1/2 of zero."""
+        return EntrywiseBound(np.full(2, 0.5))
+
+
+@register
+@dataclass(frozen=True)
 class CovariateHistograms(Statistic):
     """For each covariate: how many curves have it at its lower bound, at its upper one, and in equal bins between."""
 
@@ -262,7 +277,8 @@ class CovariateHistograms(Statistic):
 @register
 @dataclass(frozen=True)
 class CovariateMoments(Statistic):
-    """Means over a curve's points of g_j g_k T_q(x), j <= k, q = 0..3, g the covariates in the query's public units.
+    """Means over a curve's points of g_j g_k T_q(x), j <= k, q = 0..3, g the covariates in the query's public units,
+    times the curve's weight.
 
     With an intercept, which is 1 in those units, without j = k = 0. Entries of g are cut off at `LARGEST_COVARIATE`.
     """

@@ -38,10 +38,10 @@ from dpfda.protocol.ranges import (
     read_fields,
     write_fields,
 )
-from dpfda.protocol.scaling import INTERCEPT, Pair
+from dpfda.protocol.scaling import INTERCEPT, VISIT_CAP, WEIGHTS, Pair, check_weight
 from dpfda.protocol.transforms import NO_TRANSFORM, TRANSFORMS, check_transform
 
-SCHEMA = 5  # of the fields below
+SCHEMA = 6  # of the fields below
 BUILDER = 3  # of the plan builders: terms of another one make another plan
 MOST_BYTES = 2**18
 MOST_CURVES, MOST_COLUMNS, MOST_LEVELS, MOST_BASIS = 2**30, 64, 32, 200
@@ -129,6 +129,8 @@ class StudyTerms:
     method: what it may take for granted. A wrong one costs accuracy, never privacy.
     With a `transform` the study is about the transformed y: each silo clamps y to `y_bounds`, which are in the units of y,
     and transforms it with its own code.
+    `weight` is what weighs the same in the mean, which is part of the estimand: a subject, or a visit. By visits a subject
+    weighs as much as its number of visits, from `visit_cap` on no more; the cap is public, never from data.
     `robust_sites` is its rule for a site that is unlike all others by its releases: such a site counts less (True), or is
     named only (False).
     `further` are the outcomes after the first, which `y`, `y_bounds`, `outcome` and `transform` describe: curves of the same
@@ -154,6 +156,8 @@ class StudyTerms:
     assume_symmetric: bool = limit(Flag(), default=False)
     outcome: str = limit(Word(OUTCOMES), default="any")
     transform: str = limit(Word(TRANSFORMS), default=NO_TRANSFORM)
+    weight: str = limit(Word(WEIGHTS), default=WEIGHTS[0])
+    visit_cap: int | None = limit(VISIT_CAP, default=None)
     visit_times: tuple[float, ...] = limit(Several(Real(-1e15, 1e15), 0, MOST_VISITS), default=())
     robust_sites: bool = limit(Flag(), default=True)
     variant: str = limit(Word(VARIANTS), default="sample-splitting")
@@ -190,6 +194,7 @@ class StudyTerms:
             raise InvalidInput(
                 "own_visits must be False for one outcome: its visits are those at which it was measured."
             )
+        check_weight(self.weight, self.visit_cap)
         if self.min_silos > len(self.silos):
             raise InvalidInput(f"min_silos must be between 1 and the number of silos ({len(self.silos)}).")
         if not 1 <= len(self.design_bounds) <= MOST_COLUMNS:

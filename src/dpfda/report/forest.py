@@ -11,7 +11,6 @@ from dpfda.report.formatting import format_number
 _WIDTH, _NAMES, _FIGURES, _ROW, _TOP, _BOTTOM = 880.0, 210.0, 190.0, 26.0, 12.0, 50.0
 _LONGEST_NAME = 28
 _ROOM = 0.04
-_SUMMARIES = ("mean over subjects", "mean over sites", "a new site")
 
 
 def describe_sites(fitted: Any, level: float) -> dict[str, Any] | None:
@@ -25,13 +24,15 @@ def describe_sites(fitted: Any, level: float) -> dict[str, Any] | None:
          "weight": sites.weights[name], "flagged": name in sites.flagged}
         for name in sites.names
     ]  # fmt: skip
-    curves = (sites.mean("subjects"), sites.mean("sites"), sites.new_site())
+    curves = {
+        sites.name_mean(): sites.mean(),
+        sites.name_mean("sites"): sites.mean("sites"),
+        "a new site": sites.new_site(),
+    }
     return {
         "level": level,
         "each": rows,
-        "summaries": [
-            {**_summarise(curve, level), "name": name} for name, curve in zip(_SUMMARIES, curves, strict=True)
-        ],
+        "summaries": [{**_summarise(curve, level), "name": name} for name, curve in curves.items()],
         "i_squared": {"value": share, "low": low, "high": high},
         "between_sd": {"value": sites.between_sd[0], "standard_error": sites.between_sd[1]},
         "probability": sites.probability,
@@ -45,7 +46,7 @@ def _summarise(curve: Any, level: float) -> dict[str, float]:
 
 
 def draw_forest(document: dict[str, Any]) -> str:
-    """One line for each site, then the means and a new site; the dashed line is the mean over subjects."""
+    """One line for each site, then the means and a new site; the dashed line is the mean over subjects, or visits."""
     sites, study = document["sites"], document["study"]
     rows = [*sites["each"], *sites["summaries"]]
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)

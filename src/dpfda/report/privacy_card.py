@@ -9,6 +9,13 @@ from typing import Any
 from dpfda.report.chart import x_name
 from dpfda.report.formatting import count_subjects, format_number, format_small
 
+_FACTS = {
+    "assume_symmetric": "declared: curves lie symmetrically around their mean",
+    "robust_sites": "declared: a site that is unlike all others counts like any other",
+    "transform": "y is transformed by {} before anything else",
+    "weight": "every {} weighs the same",
+    "visit_cap": "a subject with more than {0:,} visits weighs as much as one with {0:,}",
+}
 _OUTCOMES = {
     "binary": "one of two values",
     "count": "a count",
@@ -110,17 +117,13 @@ def _write_not_private(document: dict[str, Any]) -> Section:
 
 def _write_fact(name: str, value: Any) -> str:
     """A public input in words; declarations are marked as what they are."""
-    if name == "assume_symmetric":
-        return "declared: curves lie symmetrically around their mean"
-    if name == "robust_sites":
-        return "declared: a site that is unlike all others counts like any other"
-    if name == "transform":
-        return f"y is transformed by {value} before anything else"
-    if name == "outcome":
-        return f"declared: y is {_OUTCOMES.get(value, value)}"
     if name == "visit_times":
         times = [each if isinstance(each, str) else format_number(each) for each in value]
         return f"declared: visits are scheduled at {', '.join(times)}"
+    if name == "outcome":
+        return f"declared: y is {_OUTCOMES.get(value, value)}"
+    if name in _FACTS:
+        return _FACTS[name].format(value)
     return f"{name.replace('_', ' ')}: {_format_value(value)}"
 
 

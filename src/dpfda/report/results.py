@@ -72,7 +72,9 @@ class Result(ModelAnswers):
         if sites is None:
             return []
         share = sites["i_squared"]
-        return write_differing_sites((share["value"], share["low"], share["high"]), sites["probability"])
+        return write_differing_sites(
+            (share["value"], share["low"], share["high"]), sites["probability"], sites["summaries"][0]["name"]
+        )
 
     def _repr_html_(self) -> str:
         return write_summary_html(self)

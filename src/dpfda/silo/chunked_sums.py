@@ -23,7 +23,7 @@ from dpfda.privacy.exact import no_words
 from dpfda.protocol.scaling import Scaling
 from dpfda.silo.kernels.arena import drop_pages, file_of
 from dpfda.silo.kernels.packed import PackedCurves, Piece
-from dpfda.silo.prepared import PreparedCurves, prepare_batch, prepare_pieces
+from dpfda.silo.prepared import PreparedCurves, prepare_batch, prepare_pieces, weigh_long_curve
 from dpfda.silo.sums import PackedRequest, PreparedRequest, SumRequest
 
 _Item = TypeVar("_Item")
@@ -57,11 +57,18 @@ def sums_of_curves(curves: Curves, basis: Basis, scaling: Scaling, *, threads: i
                 for part in (curves.x, curves.y) if curves.rows is None else (curves.x, curves.y, curves.rows):
                     drop_pages(part[points])
 
+    def weigh(position: int) -> float:
+        weight = weigh_long_curve(curves, position, basis, scaling, LARGEST_CHUNK_POINTS)
+        if file is not None:
+            drop_pages(curves.x[int(curves.offsets[position]) : int(curves.offsets[position + 1])])
+        return weight
+
     return ChunkedSums(
         prepared,
         curves.offsets,
         basis,
         pieces=pieces,
+        weigh=weigh,
         folder=None if file is None else str(Path(file).parent),
         forget=None if file is None else forget,
         threads=threads,
@@ -76,9 +83,9 @@ def sums_of_prepared(curves: PreparedCurves, basis: Basis, *, threads: int | Non
 class ChunkedSums:
     """`sums.CurveSums` of curves that this process can read.
 
-    `prepared` gives the curves of a range, `pieces` the points of one very long curve bit by bit, `offsets` the curves'
-    places before points were dropped; with a folder, packs go to
-    nameless files in it; `forget` is told which curves were read.
+    `prepared` gives the curves of a range, `pieces` the points of one very long curve bit by bit and `weigh` its weight,
+    `offsets` the curves' places before points were dropped; with a folder, packs go to nameless files in it; `forget` is
+    told which curves were read.
     """
 
     def __init__(
@@ -88,6 +95,7 @@ class ChunkedSums:
         basis: Basis,
         *,
         pieces: Callable[[int], Iterable[Piece]] | None = None,
+        weigh: Callable[[int], float] | None = None,
         folder: str | None = None,
         forget: Callable[[range], None] | None = None,
         threads: int | None = None,
@@ -96,6 +104,7 @@ class ChunkedSums:
         self._offsets = offsets
         self._basis = basis
         self._pieces = pieces
+        self._weigh = weigh or (lambda position: 1.0)
         self._folder = folder
         self._forget = forget or (lambda positions: None)
         self._threads = threads
@@ -147,11 +156,12 @@ class ChunkedSums:
     def _pack(self, chunk: range) -> PackedCurves:
         if self._pieces is not None and self._points(chunk) > LARGEST_CHUNK_POINTS:  # a chunk of one curve
             with np.errstate(all="ignore"):
-                return PackedCurves.pack_pieces(self._pieces(chunk.start), self._basis, folder=self._folder)
+                weight = self._weigh(chunk.start)
+                return PackedCurves.pack_pieces(self._pieces(chunk.start), self._basis, weight, folder=self._folder)
         with np.errstate(all="ignore"):
             curves = self.prepared(chunk)
         arrays = curves.u, curves.y, curves.offsets, curves.design
-        packed = PackedCurves.pack(*arrays, self._basis, rows=curves.rows, folder=self._folder)
+        packed = PackedCurves.pack(*arrays, self._basis, rows=curves.rows, weights=curves.weights, folder=self._folder)
         packed.drop_pages()
         self._forget(chunk)
         return packed

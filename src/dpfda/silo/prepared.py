@@ -35,6 +35,7 @@ class PreparedCurves:
 
     With `rows`, each point has a design vector of its own. `design` then holds that of curves within which it does not
     change, and zeros for the others (`changes`); without `rows` it does not change within any.
+    `weights` are what curves weigh, within [0, 1], by the points that are left; without, each weighs 1.
     """
 
     u: Floats
@@ -42,6 +43,7 @@ class PreparedCurves:
     offsets: NDArray[np.int64]
     design: Floats
     rows: Floats | None = None
+    weights: Floats | None = None
 
     @property
     def n(self) -> int:
@@ -53,7 +55,8 @@ class PreparedCurves:
         points = slice(int(offsets[0]), int(offsets[-1]))
         design = self.design[positions.start : positions.stop]
         rows = None if self.rows is None else self.rows[points]
-        return PreparedCurves(self.u[points], self.y[points], offsets - offsets[0], design, rows)
+        weights = None if self.weights is None else self.weights[positions.start : positions.stop]
+        return PreparedCurves(self.u[points], self.y[points], offsets - offsets[0], design, rows, weights)
 
     @property
     def point_design(self) -> Floats:
@@ -96,12 +99,30 @@ def prepare_batch(curves: Curves, positions: range, basis: Basis, scaling: Scali
     y -= scaling.y_shift
     y /= scaling.y_scale
     design = _scale_design(curves.design[positions.start : positions.stop], scaling)
-    design[np.diff(offsets) == 0] = 0.0
+    counts = np.diff(offsets)
+    design[counts == 0] = 0.0
+    weights = None if scaling.visit_cap is None else weigh_counts(counts, scaling.visit_cap)
     if curves.rows is None:
-        return PreparedCurves(u, y, offsets, design)
+        return PreparedCurves(u, y, offsets, design, weights=weights)
     rows = np.asarray(curves.rows[points])
     scaled = _scale_design(rows if keep.all() else rows[keep], scaling)
-    return PreparedCurves(u, y, offsets, *settle_design(design, scaled, offsets))
+    return PreparedCurves(u, y, offsets, *settle_design(design, scaled, offsets), weights)
+
+
+def weigh_counts(counts: NDArray[np.int64], visit_cap: int) -> Floats:
+    """min(m, cap) / cap for curves of m points: between 0 and 1, one quotient for each curve."""
+    return np.minimum(counts, visit_cap) / float(visit_cap)
+
+
+def weigh_long_curve(curves: Curves, position: int, basis: Basis, scaling: Scaling, most: int) -> float:
+    """The weight of one curve, whose points in the domain are counted piece by piece."""
+    if scaling.visit_cap is None:
+        return 1.0
+    start, stop = int(curves.offsets[position]), int(curves.offsets[position + 1])
+    low, high = basis.domain
+    pieces = (np.asarray(curves.x[first : min(first + most, stop)]) for first in range(start, stop, most))
+    count = sum(int(((x >= low) & (x <= high)).sum()) for x in pieces)
+    return float(weigh_counts(np.array([count]), scaling.visit_cap)[0])
 
 
 def _scale_design(design: Floats, scaling: Scaling) -> Floats:
@@ -132,7 +153,12 @@ def prepare_pieces(
 
 @np.errstate(over="ignore", invalid="ignore")  # rows that overflow become zero; a warning would depend on the data
 def curve_gradients(curves: PreparedCurves, basis: Basis, iterate: Floats) -> Floats:
-    """Gradients g_i(B) = (1/m_i) sum_j (G_ij (x) Phi(x_ij)) {G_ij' B Phi(x_ij) - y_ij}, one row of (d+1) r per curve."""
+    """Gradients g_i(B) = (w_i/m_i) sum_j (G_ij (x) Phi(x_ij)) {G_ij' B Phi(x_ij) - y_ij}, one row of (d+1) r per curve."""
+    gradients = _plain_gradients(curves, basis, iterate)
+    return gradients if curves.weights is None else gradients * curves.weights[:, None]
+
+
+def _plain_gradients(curves: PreparedCurves, basis: Basis, iterate: Floats) -> Floats:
     features = basis.evaluate_unit(curves.u)
     if curves.rows is not None:
         fitted = np.einsum("jl,jl->j", features, rowwise_product(curves.rows, iterate))

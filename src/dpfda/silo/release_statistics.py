@@ -20,6 +20,7 @@ from dpfda._typing import Floats, Integers, Words
 from dpfda.basis.moments import uniform_moments
 from dpfda.errors import InvalidInput
 from dpfda.privacy.clipping import BoundedSum
+from dpfda.privacy.cones import HistogramsBound
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.statistics import (
     COVARIATE_CELLS,
@@ -38,6 +39,7 @@ from dpfda.protocol.statistics import (
     ShareBelow,
     SharesAtBounds,
     Statistic,
+    VisitWeights,
 )
 from dpfda.silo.prepared import PreparedCurves, mean_per_curve
 from dpfda.silo.sums import (
@@ -134,15 +136,29 @@ def entrywise_gradient(statistic: EntrywiseGradient, measurement: Measurement) -
 
 @measures(LevelHistogram)
 def level_histogram(statistic: LevelHistogram, measurement: Measurement) -> BoundedSum:
-    """In which of equal bins of [-1, 1], as y is, each curve's own mean of y lies; a last cell is for those without any."""
+    """In which of equal bins of [-1, 1], as y is, each curve's own mean of y lies; a last cell is for those without any.
+
+    Curves that weigh by visits are packed with their weights in y, so that means are taken before that. All count once.
+    """
     check_bins(statistic.bins)
     bound = statistic.bound(measurement.question.dimensions)
-    return bound.total(measurement.words(LevelCounts(bound)), measurement.n)
+    if measurement.question.plan.scaling.visit_cap is None:
+        return bound.total(measurement.words(LevelCounts(bound)), measurement.n)
+    one = HistogramsBound(1, bound.bins)
+    return one.total(measurement.words(PlaceCounts(partial(find_level_cells, bins=statistic.bins), one)), measurement.n)
+
+
+def find_level_cells(curves: PreparedCurves, bins: int) -> Integers:
+    """The bin of [-1, 1] that a curve's mean of y is in; the last cell for curves without points."""
+    means = mean_per_curve(curves.y[:, None], curves.offsets)
+    cells = np.clip(np.floor((means + 1) / 2 * bins), 0, bins - 1)
+    cells = np.where(np.isfinite(means), cells, -1).astype(np.int64)
+    return np.where((np.diff(curves.offsets) > 0)[:, None], cells, bins)
 
 
 @measures(DesignMoments)
 def design_moments(statistic: DesignMoments, measurement: Measurement) -> BoundedSum:
-    """Each curve's means of the basis's moment features, minus what a uniform design would give."""
+    """Each curve's means of the basis's moment features, minus what a uniform design would give, times its weight."""
     bound = statistic.bound(measurement.question.dimensions)
     centre = uniform_moments(measurement.question.plan.basis)
     return bound.total(measurement.words(DesignMomentSum(centre, bound)), measurement.n)
@@ -188,9 +204,22 @@ def shares_at_bounds(statistic: SharesAtBounds, measurement: Measurement) -> Bou
     return bound.total(measurement.words(RowSum(partial(shares_at, low=low, high=high), bound)), measurement.n)
 
 
+@measures(VisitWeights)
+def visit_weights(statistic: VisitWeights, measurement: Measurement) -> BoundedSum:
+    """What each curve weighs and the square of it, minus 1/2."""
+    bound = statistic.bound(measurement.question.dimensions)
+    return bound.total(measurement.words(RowSum(centred_weights, bound)), measurement.n)
+
+
+def centred_weights(curves: PreparedCurves) -> Floats:
+    """Each curve's weight and its square, minus 1/2; a curve without points weighs nothing."""
+    weights = (np.diff(curves.offsets) > 0).astype(np.float64) if curves.weights is None else curves.weights
+    return np.column_stack([weights, weights * weights]) - 0.5
+
+
 @measures(CovariateMoments)
 def covariate_moments(statistic: CovariateMoments, measurement: Measurement) -> BoundedSum:
-    """Means over a curve's points of products of covariates times polynomials in x."""
+    """Means over a curve's points of products of covariates times polynomials in x, times its weight."""
     bound = statistic.bound(measurement.question.dimensions)
     arrays = measurement.question.arrays
     centre, scale = arrays["covariate_centre"], arrays["covariate_scale"]
@@ -223,7 +252,8 @@ def weighted_products(curves: PreparedCurves, intercept: bool, centre: Floats, s
         products = _multiply_columns(_standardise(curves.point_design[inside], centre, scale), intercept)
         for number, product in enumerate(products.T):
             found[changes, number] = mean_per_curve(product[:, None] * degrees[inside], offsets)
-    return found.reshape(curves.n, -1)
+    rows = found.reshape(curves.n, -1)
+    return rows if curves.weights is None else rows * curves.weights[:, None]
 
 
 def _standardise(design: Floats, centre: Floats, scale: Floats) -> Floats:

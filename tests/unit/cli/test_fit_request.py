@@ -61,6 +61,14 @@ def test_a_transform_reaches_the_terms(request_: FitRequest) -> None:
     assert again(request_).estimator().make_terms(silos, columns=1).transform == "none"
 
 
+def test_what_weighs_the_same_reaches_the_terms(request_: FitRequest) -> None:
+    silos = [SiloTerms("a", 100, 1.0, 1e-5)]
+    terms = again(request_, weight="visit", **{"visit-cap": 10}).estimator().make_terms(silos, columns=1)
+    assert (terms.weight, terms.visit_cap) == ("visit", 10)
+    plain = again(request_, weight="subject").estimator().make_terms(silos, columns=1)
+    assert (plain.weight, plain.visit_cap) == ("subject", None)
+
+
 def test_two_values_declare_bounds_and_a_binary_outcome(request_: FitRequest) -> None:
     two = again(request_, **{"y-levels": "no,yes", "y-bounds": None})
     assert (two.settings["y-bounds"], two.settings["outcome"], two.options["outcome"]) == ("0:1", "binary", "binary")
@@ -89,6 +97,11 @@ def test_visit_times_may_be_dates_and_a_list(request_: FitRequest) -> None:
         ({"visit-times": ",".join(str(20 + i) for i in range(65))}, "1 to 64"),
         ({"visit-times": "20,soon"}, "--visit-times must hold numbers"),
         ({"visit-times": "20", "domain": "2019-01-01:2019-12-31"}, "--visit-times must hold dates"),
+        ({"weight": "visit"}, "--visit-cap must be given with --weight visit"),
+        ({"visit-cap": 10}, "--visit-cap must be given with --weight visit"),
+        ({"weight": "day", "visit-cap": 10}, "--weight must be one of"),
+        ({"weight": "visit", "visit-cap": 0}, "--visit-cap must be a whole number between 1 and 1000"),
+        ({"weight": "visit", "visit-cap": 10, "method": "published"}, "--weight visit must be left out"),
         ({"assume-symmetric": True, "method": "published"}, "--assume-symmetric must be left out"),
         ({"outcome": "binary", "method": "published"}, "--outcome must be left out"),
     ],

@@ -14,6 +14,7 @@ from dpfda import Curves, Silo
 from dpfda.errors import InvalidInput, LedgerError, ProtocolError, TransportError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.policy import Allowed, SitePolicy, read_policy
+from dpfda.federation.promise import check_promise, describe_promise
 from dpfda.federation.site_ledger import create_ledger, open_ledger
 from dpfda.federation.study import make_estimator, name_study, read_study
 from dpfda.methods.run import run_study
@@ -182,6 +183,9 @@ SITE = '[[sites]]\nname = "a"\nn = 100\nepsilon = 1.0\ndelta = 1e-3\n'
         (STUDY + "visit_times = [0.5, 2]\n" + SITE, "visit_times must lie in the domain"),
         (STUDY + "visit_times = 0.5\n" + SITE, "visit_times must be a list"),
         (STUDY + 'assume_symmetric = "yes"\n' + SITE, "assume_symmetric"),
+        (STUDY + 'weight = "visit"\n' + SITE, "visit_cap must be given"),
+        (STUDY + 'weight = "visit"\nvisit_cap = 1001\n' + SITE, "visit_cap must be a whole number between 1 and 1000"),
+        (STUDY + 'method = "published"\nweight = "visit"\nvisit_cap = 9\n' + SITE, "is for method='adaptive'"),
         (STUDY + 'method = "published"\noutcome = "binary"\n' + SITE, "leave them out"),
     ],
 )
@@ -200,6 +204,18 @@ def test_a_study_file_gives_terms_and_the_place_of_the_consortium(tmp_path):
     assert file.consortium == tmp_path / "c"
     assert file.terms.functions == ("intercept", "bmi")
     assert file.terms.min_silos == 1
+
+
+def test_the_weight_of_a_study_file_reaches_terms_estimator_and_statement(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(STUDY + 'weight = "visit"\nvisit_cap = 9\n' + SITE)
+    terms = read_study(path).terms
+    assert (terms.weight, terms.visit_cap) == ("visit", 9)
+    estimator = make_estimator(terms)
+    estimator.check_parameters()
+    labels = {"name": terms.name, "min_silos": terms.min_silos}
+    assert estimator.make_terms(terms.silos, columns=1, **labels) == terms
+    assert statement(make_plan(terms), private=True).public_inputs["visit_cap"] == 9
 
 
 def test_declarations_of_a_study_file_reach_terms_estimator_and_statement(tmp_path):
@@ -361,3 +377,17 @@ def test_several_outcomes_are_refused_across_sites(tmp_path):
     )
     with pytest.raises(InvalidInput, match="y must name one outcome in a study across sites"):
         read_study(path)
+
+
+def test_a_site_is_told_that_visits_weigh_the_same(tmp_path):
+    rows = "".join(f"{person},{(person * 7 + visit) % 20 / 20},{visit}\n" for person in range(40) for visit in range(3))
+    (tmp_path / "t.csv").write_text("i,x,y\n" + rows)
+    (tmp_path / "site.toml").write_text(POLICY + BUDGET)
+    policy = read_policy(tmp_path / "site.toml")
+    create_ledger(policy)
+    plain = {"method": "adaptive", "constants": None, "n_basis": 3}
+    said = "Every visit weighs the same, of a subject with more than 2 as much as 2."
+    told = describe_promise(check_promise(make_terms(**plain, weight="visit", visit_cap=2), policy, "a"))
+    assert said in "\n".join(told)
+    assert said not in "\n".join(describe_promise(check_promise(make_terms(**plain), policy, "a")))
+    assert open_ledger(policy).log() == [], "nothing was spent"

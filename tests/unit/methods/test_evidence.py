@@ -24,10 +24,13 @@ from dpfda.methods.adaptive.evidence import (
 )
 from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.shape import Coordinates
+from dpfda.methods.adaptive.weights import MeanWeight
 
 SIZE = 4
 BASIS = make_basis("free-ends", SIZE)
-INFORMATION = build_information(BASIS, BASIS, fit_design(make_basis("cosine", 1), None), assume_no_covariates(), 1.0)
+INFORMATION = build_information(
+    BASIS, BASIS, fit_design(make_basis("cosine", 1), None), assume_no_covariates(), MeanWeight.of_share(1.0)
+)
 SURE = np.zeros(SIZE), np.zeros((SIZE, SIZE))
 SHARES = np.eye(SIZE) / 2
 

@@ -14,6 +14,7 @@ from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covaria
 from dpfda.methods.adaptive.information import build_information
 from dpfda.methods.adaptive.lengths import Attenuation
 from dpfda.methods.adaptive.shape import Coordinates
+from dpfda.methods.adaptive.weights import MeanWeight
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def of_two_covariates():
     law = assume_uncorrelated(Units(np.zeros(3), np.ones(3), True), np.zeros(3))
     longer = state.longer.size
     plan_basis = state.longer.resize(4)
-    pooled = build_information(plan_basis, state.longer, state.design, law, 1.0)
+    pooled = build_information(plan_basis, state.longer, state.design, law, MeanWeight.of_share(1.0))
     assert pooled.shape == (4, longer)
     return replace(state, law=law, pooled=pooled), Coordinates(np.eye(12), np.eye(12))
 

@@ -13,6 +13,7 @@ from dpfda.methods.adaptive.covariate_units import Units
 from dpfda.methods.adaptive.covariates import assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import fit_design
 from dpfda.methods.adaptive.information import build_information
+from dpfda.methods.adaptive.weights import MeanWeight
 
 BASIS, LONGER = make_basis("free-ends", 4), make_basis("free-ends", 7)
 UNIFORM = fit_design(make_basis("cosine", 1), None)
@@ -29,7 +30,7 @@ def changing_law():
 def test_b_is_the_mean_of_products_of_functions() -> None:
     u = np.random.default_rng(0).beta(1.5, 1.5, 40_000)
     design = fit_design(BASIS, exact_moments(BASIS, u, 1e-3))
-    found = build_information(BASIS, LONGER, design, assume_no_covariates(), 0.8)
+    found = build_information(BASIS, LONGER, design, assume_no_covariates(), MeanWeight.of_share(0.8))
     expected = 0.8 * BASIS.evaluate_unit(u).T @ LONGER.evaluate_unit(u) / u.size
     np.testing.assert_allclose(found.matrix, expected, atol=0.12)
     np.testing.assert_allclose(found.gram(), found.matrix[:, :4])
@@ -38,7 +39,7 @@ def test_b_is_the_mean_of_products_of_functions() -> None:
 def test_covariates_that_change_along_x_weigh_the_points() -> None:
     """E[g | x] = 0.3 T_1, variance 1 around it: by hand on the nodes."""
     law = changing_law()
-    found = build_information(BASIS, LONGER, UNIFORM, law, 1.0).matrix.reshape(2, 4, 2, 7)
+    found = build_information(BASIS, LONGER, UNIFORM, law, MeanWeight.of_share(1.0)).matrix.reshape(2, 4, 2, 7)
     u, mass = UNIFORM.nodes.u, UNIFORM.mass
     phi, functions = BASIS.evaluate_unit(u), LONGER.evaluate_unit(u)
     np.testing.assert_allclose(found[0, :, 0], (phi * mass[:, None]).T @ functions, atol=1e-12)
@@ -57,7 +58,10 @@ def test_errors_of_means_and_products_are_doubted() -> None:
     open_law = replace(plain, loose=np.diag([0.0, 0.5]))
     u, mass = UNIFORM.nodes.u, UNIFORM.mass
     phi, level = BASIS.evaluate_unit(u), LONGER.evaluate_unit(u)[:, 0]
-    doubts = [build_information(BASIS, LONGER, UNIFORM, each, 1.0).doubt(second) for each in (plain, told, open_law)]
+    doubts = [
+        build_information(BASIS, LONGER, UNIFORM, each, MeanWeight.of_share(1.0)).doubt(second)
+        for each in (plain, told, open_law)
+    ]
     by_hand = np.concatenate([phi.T @ (mass * level * 0.2), phi.T @ (mass * level * 0.2 * 2 * 0.3 * (1 - 2 * u))])
     np.testing.assert_allclose(doubts[1] - doubts[0], np.outer(by_hand, by_hand), atol=1e-12)
     gained = doubts[2] - doubts[0]
@@ -66,7 +70,7 @@ def test_errors_of_means_and_products_are_doubted() -> None:
 
 
 def test_doubt_is_a_covariance_that_grows_with_the_displacement() -> None:
-    found = build_information(BASIS, LONGER, UNIFORM, assume_no_covariates(), 1.0)
+    found = build_information(BASIS, LONGER, UNIFORM, assume_no_covariates(), MeanWeight.of_share(1.0))
     displacement = np.random.default_rng(1).normal(size=7)
     one, two = (found.doubt(np.outer(d, d)) for d in (displacement, 2 * displacement))
     np.testing.assert_allclose(two, 4 * one, rtol=1e-9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpfda import Curves, Silo
+from dpfda.errors import InvalidInput
 from dpfda.privacy.accounting import mu_for, mu_squared
 from dpfda.protocol.plans.adaptive import adaptive_plan
 from dpfda.protocol.plans.published import inverse_variance_weights, published_plan
@@ -48,6 +49,13 @@ def test_a_statement_names_what_was_declared_among_the_public_inputs() -> None:
     assert "assume_symmetric = True, outcome = binary, visit_times = (46.0, 50.3, 63.0)." in str(said)
     nothing = statement(make_plan(StudyTerms("adaptive", **study)), private=True)
     assert not nothing.public_inputs.keys() & declared.keys()
+
+
+@pytest.mark.parametrize("method", ["published", "quantiles"])
+def test_other_methods_refuse_weights_that_they_would_ignore(method) -> None:
+    levels = {"levels": (0.5,)} if method == "quantiles" else {}
+    with pytest.raises(InvalidInput, match="weight='visit' is for method='adaptive'"):
+        make_plan(StudyTerms(method, (0.0, 1.0), (0.0, 1.0), (TERMS,), weight="visit", visit_cap=5, **levels))
 
 
 def test_quantiles_share_the_budget_equally_over_their_steps() -> None:

@@ -126,6 +126,15 @@ def test_the_card_and_the_report_state_what_was_declared(document) -> None:
         assert words not in render_report(document)
 
 
+def test_the_card_and_the_report_state_that_visits_weigh_the_same(document) -> None:
+    stated = json.loads(to_json(document))
+    stated["privacy"]["public_inputs"] |= {"weight": "visit", "visit_cap": 12, "robust_sites": False}
+    (public,) = (each for each in write_privacy_card(stated) if each.heading == "What was taken as public")
+    assert "every visit weighs the same" in public.sentences[0]
+    assert "a subject with more than 12 visits weighs as much as one with 12" in render_report(stated)
+    assert "declared: a site that is unlike all others counts like any other" in public.sentences[0]
+
+
 @pytest.mark.parametrize("covariates", [{}, {"covariates": {"old": (0, 1)}}])
 def test_a_transform_is_told_and_effects_are_ratios(covariates) -> None:
     rng = np.random.default_rng(1)

@@ -177,8 +177,9 @@ def _print_quantiles(found: PrivateQuantiles, column: str, search: Interval, ter
     low, high = found.values
     room = 0.1 * (high - low)
     terminal.out.print(
-        f"Private quantiles of {show_plainly(column)}: 1% at {format_number(low)}, 99% at {format_number(high)} (found to "
-        f"{format_number(found.resolution)}; the noise of one comparison is {100 * found.share_sd:.2g}% of the subjects).",
+        f"Private quantiles of {show_plainly(column)}, every subject weighing the same: 1% at {format_number(low)}, 99% at "
+        f"{format_number(high)} (found to {format_number(found.resolution)}; the noise of one comparison is "
+        f"{100 * found.share_sd:.2g}% of the subjects).",
         markup=False,
     )
     if found.share_sd > min(LEVELS):

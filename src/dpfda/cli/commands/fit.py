@@ -68,6 +68,8 @@ def fit(
     assume_symmetric: options.AssumeSymmetric = None,
     outcome: options.Outcome = None,
     transform: options.Transform = None,
+    weight: options.Weight = None,
+    visit_cap: options.VisitCap = None,
     visit_times: options.VisitTimes = None,
     domain: options.Domain = None,
     y_bounds: options.YBounds = None,

@@ -65,7 +65,7 @@ def _expectation(request: FitRequest, loaded: Loaded) -> list[str]:
     expected = forecast(request, n=loaded.curves.n)
     if expected is None:
         return [subjects, f"Expected error: the method {request.options['method']!r} has no forecast."]
-    return [subjects, _describe_expected(request, loaded, expected), _assumption(request)]
+    return [subjects, _describe_expected(request, loaded, expected), _assumption(request), *_describe_weight(request)]
 
 
 def _describe_expected(request: FitRequest, loaded: Loaded, expected: dict[str, float]) -> str:
@@ -77,6 +77,13 @@ def _describe_expected(request: FitRequest, loaded: Loaded, expected: dict[str, 
 def _assumption(request: FitRequest) -> str:
     points = guess_points_per_curve(request)
     return f"It assumes {points:g} points per subject (--points-per-curve), evenly over the domain, and {_typical(request)}."
+
+
+def _describe_weight(request: FitRequest) -> list[str]:
+    if "visit_cap" not in request.options:
+        return []
+    cap = request.options["visit_cap"]
+    return [f"Every visit weighs the same, up to {cap:,} of a subject; it also assumes that all have as many."]
 
 
 def _typical(request: FitRequest) -> str:

@@ -131,6 +131,21 @@ Transform = Annotated[
         "'sqrt'; of several outcomes NAME=....",
     ),
 ]
+Weight = Annotated[
+    str | None,
+    _option(
+        "--weight",
+        MODEL,
+        "What weighs the same in the mean: 'subject' (default) or 'visit' (with --visit-cap), where those seen more often "
+        "count more.",
+    ),
+]
+VisitCap = Annotated[
+    int | None,
+    _option(
+        "--visit-cap", MODEL, "PUBLIC number of visits from which on a subject weighs no more, with --weight visit."
+    ),
+]
 VisitTimes = Annotated[
     str | None, _option("--visit-times", MODEL, "PUBLIC times of scheduled visits within the domain: 0,6,12,24.")
 ]

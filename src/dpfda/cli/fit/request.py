@@ -17,6 +17,7 @@ from dpfda.curves.tables import Reading, Source, find_source
 from dpfda.errors import InvalidInput
 from dpfda.inference.curve_scale import MEANS
 from dpfda.protocol.plans.registry import default_basis
+from dpfda.protocol.scaling import VISIT_CAP, WEIGHTS
 from dpfda.protocol.terms import OUTCOMES, VARIANTS
 from dpfda.protocol.transforms import NO_TRANSFORM, TRANSFORMS, check_transform
 from dpfda.report.document import StudyDescription
@@ -204,7 +205,22 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
     if settings["transform"] is not None:
         bounds = parsing.parse_interval("y-bounds", settings["y-bounds"])
         options["transform"] = _choose_transform(settings["transform"], bounds, settings["outcome"])
-    return options | _declarations(settings)
+    return options | _choose_weight(settings) | _declarations(settings)
+
+
+def _choose_weight(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What weighs the same in the mean, if not every subject."""
+    weight, cap = _validate.choice("--weight", settings["weight"], WEIGHTS), settings["visit-cap"]
+    if (weight == "visit") != (cap is not None):
+        raise InvalidInput(
+            "--visit-cap must be given with --weight visit, and with it only: from how many visits on a subject weighs no "
+            "more, a public number such as 10."
+        )
+    if weight == WEIGHTS[0]:
+        return {}
+    if settings["method"] == "published":
+        raise InvalidInput("--weight visit must be left out with --method published, which weighs every subject alike.")
+    return {"weight": weight, "visit_cap": VISIT_CAP.check("--visit-cap", cap)}
 
 
 def _choose_transform(name: Any, y_bounds: tuple[float, float], outcome: Any) -> str:

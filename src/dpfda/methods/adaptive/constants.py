@@ -49,6 +49,13 @@ CELL_MARGIN = 0.02
 # 191 shares are steps of 0.005. Cost: not measured.
 ALL_FILLED, MIN_FILLED, FILLED_POINTS = 0.9, 0.05, 191
 
+# Where visits weigh the same: points of the grid of a curve's mean weight, and by how much silos may differ in it, in units
+# of the largest possible. Cost: not measured.
+WEIGHT_POINTS, WEIGHT_SPREADS = 201, (0.0, 0.03, 0.1, 0.3)
+
+# From which relative sd of the mean weight on the result says that it is vague. Cost: none, a notice.
+VAGUE_WEIGHT = 0.25
+
 # The largest variance of a yes or no: p (1 - p) at p = 1/2. Cost: none, it is a bound.
 MAX_SHARE_VARIANCE = 0.25
 

@@ -104,12 +104,15 @@ def fit_units(histograms: Pooled | None, filled: float, columns: int, *, interce
     return assume_uncorrelated(Units(centre, scale, intercept), longest)
 
 
-def fit_products(law: CovariateLaw, moments: Pooled, filled: float, design: Design) -> CovariateLaw:
-    """How covariates change along x and go together: first their means, then what is left of the products."""
+def fit_products(law: CovariateLaw, moments: Pooled, weight: float, design: Design) -> CovariateLaw:
+    """How covariates change along x and go together: first their means, then what is left of the products.
+
+    `weight` is what a curve weighs on average.
+    """
     d, first = law.columns, int(law.units.intercept)
     waves = _Waves.of(design)
     stretch = law.query_scale / law.units.scale
-    values, sds = moments.values.reshape(-1, DEGREES) / filled, moments.sd.reshape(-1, DEGREES) / filled
+    values, sds = moments.values.reshape(-1, DEGREES) / weight, moments.sd.reshape(-1, DEGREES) / weight
     pairs = [(j, k) for j in range(d) for k in range(j, d)][first:]
     means, mean_roots = law.means.copy(), law.mean_roots.copy()
     within, within_roots, even = law.within.copy(), law.within_roots.copy(), np.zeros((d, d))

@@ -48,6 +48,7 @@ from dpfda.methods.adaptive.shape import (
     smooth_variances,
 )
 from dpfda.methods.adaptive.start import lengthen, model_covariance, scale_mixtures
+from dpfda.methods.adaptive.weights import MeanWeight
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.scaling import INTERCEPT
 from dpfda.protocol.statistics import (
@@ -169,7 +170,7 @@ class _Setting:
         smooth = guesses.spread**2 * (1 - 1 / m) / float(np.trace(shares))
         unit = math.sqrt(alone + smooth)
         design = _guess_design(plan, guesses.density)
-        information = build_information(plan.basis, longer, design, law, 1.0)
+        information = build_information(plan.basis, longer, design, law, MeanWeight.of_share(1.0))
         level = Level(0.0, unit / 4, unit, constants.GUESSED_LOG_SD)
         return cls(plan, m, guesses, longer, level, unit, Spread(alone, smooth), law, design, information)
 

@@ -102,7 +102,7 @@ def learn_unit(state: State, covariance: Floats, found: Attenuation) -> float:
 
     Much of the covariance may be what clipping is thought to have taken: then it is hardly known.
     """
-    unit = math.sqrt(float(covariance[0, 0]) / state.filled)
+    unit = math.sqrt(float(covariance[0, 0]) / state.weights.pooled.square)
     if state.law.columns == 1:
         return unit
     taken = math.log(max(found.full_square / float(found.square[0]), 1.0))

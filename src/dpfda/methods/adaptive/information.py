@@ -19,6 +19,7 @@ from dpfda.methods.adaptive.covariates import CovariateLaw, evaluate_degrees
 from dpfda.methods.adaptive.design import Design
 from dpfda.methods.adaptive.matrices import kron
 from dpfda.methods.adaptive.shape import smooth_variances
+from dpfda.methods.adaptive.weights import MeanWeight
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Information:
     degrees: Floats  # (DEGREES, r, L)
     errors: Floats  # (ways, d r, d L)
     law: CovariateLaw
-    filled: float
+    weight: MeanWeight
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -43,8 +44,9 @@ class Information:
     def covariance_parts(self) -> tuple[Floats, Floats]:
         """Covariances of one curve's centred gradient: from independent noise of size 1, from a smooth curve of size 1."""
         r, _ = self.shape
-        gram, average = self.degrees[0][:, :r], self.filled * self.law.average
-        return self.gram(), kron(average, (gram * smooth_variances(r)) @ gram.T)
+        gram, average = self.degrees[0][:, :r], self.weight.square * self.law.average
+        ratio = self.weight.square / self.weight.mean  # B has E[w], the square of a gradient has E[w^2]
+        return ratio * self.gram(), kron(average, (gram * smooth_variances(r)) @ gram.T)
 
     @cached_property
     def _stacked(self) -> tuple[Floats, Floats]:
@@ -66,7 +68,7 @@ class Information:
         found = (tall @ second).reshape(d * r, -1) @ wide.T
         if d > 1:
             found = found + self._doubt_products(second.reshape(d, longer, d, longer)).reshape(d * r, d * r)
-        return np.asarray(self.filled**2 * found)
+        return np.asarray(self.weight.mean**2 * found)
 
     def doubt_displaced(self, covariance: Floats, means: Floats) -> Floats:
         """... for displacements with this covariance around each of the means (rows)."""
@@ -75,7 +77,7 @@ class Information:
             return np.array([self.doubt(covariance + np.outer(each, each)) for each in means])
         _, tall = self._stacked
         along = (means @ tall.T).reshape(len(means), r, -1)
-        return np.asarray(self.doubt(covariance) + self.filled**2 * (along @ along.swapaxes(1, 2)))
+        return np.asarray(self.doubt(covariance) + self.weight.mean**2 * (along @ along.swapaxes(1, 2)))
 
     def _doubt_products(self, second: Floats) -> Floats:
         """... of what may be wrong with products around their means: how they change along x, and their averages."""
@@ -92,22 +94,24 @@ class Information:
         return np.asarray(found + np.einsum("ja,abc,ka->jbkc", root, inner, root, optimize=True))
 
 
-def build_information(basis: Basis, longer: Basis, design: Design, law: CovariateLaw, filled: float) -> Information:
-    """B for a design, a law of the covariates and a share of curves that have points."""
+def build_information(
+    basis: Basis, longer: Basis, design: Design, law: CovariateLaw, weight: MeanWeight
+) -> Information:
+    """B for a design, a law of the covariates and the mean weight of a curve."""
     phi, functions, degrees, products = _evaluate(basis, longer, design.nodes.u.tobytes())
     weighted = phi * design.mass[:, None]
     by_degree = np.stack([(weighted * degrees[:, [q]]).T @ functions for q in range(degrees.shape[1])])
     d, r, size = law.columns, basis.size, longer.size
-    ways = np.concatenate([design.directions, _list_waves(design)])
+    ways = np.concatenate([design.directions, _list_waves(design, weight.doubt)])
     if d == 1 and law.units.intercept:
-        return Information(filled * by_degree[0], by_degree, (ways @ products).reshape(-1, r, size), law, filled)
+        return Information(weight.mean * by_degree[0], by_degree, (ways @ products).reshape(-1, r, size), law, weight)
     moments = law.moments_at(design.nodes.u)
     changes = _list_changes(design, law)  # (ways, nodes, d, d)
     changes = np.concatenate([ways[:, :, None, None] * moments, changes * design.mass[:, None, None]])
     moved = np.concatenate([(design.mass[:, None, None] * moments)[None], changes])
     found = moved.transpose(0, 2, 3, 1).reshape(-1, len(phi)) @ products
     found = found.reshape(-1, d, d, r, size).transpose(0, 1, 3, 2, 4).reshape(-1, d * r, d * size)
-    return Information(filled * found[0], by_degree, found[1:], law, filled)
+    return Information(weight.mean * found[0], by_degree, found[1:], law, weight)
 
 
 def _list_changes(design: Design, law: CovariateLaw) -> Floats:
@@ -131,8 +135,9 @@ def _evaluate(basis: Basis, longer: Basis, nodes: bytes) -> tuple[Floats, Floats
     return phi, functions, evaluate_degrees(u), (phi[:, :, None] * functions[:, None, :]).reshape(len(phi), -1)
 
 
-def _list_waves(design: Design) -> Floats:
-    """Clipping may weigh points differently along x: one sd of each wave, as masses."""
+def _list_waves(design: Design, doubt: float) -> Floats:
+    """Clipping may weigh points differently along x: one sd of each wave, as masses. `doubt` is of the first: of all B."""
     waves = np.arange(constants.CLIP_WAVES)
     size = constants.CLIP_ERROR * np.where(waves == 0, 1.0, math.sqrt(2)) * constants.CLIP_WAVE_DECAY**waves
+    size[0] = math.hypot(size[0], doubt)
     return np.asarray((np.cos(np.multiply.outer(waves, design.nodes.angle)) * size[:, None]) * design.mass)

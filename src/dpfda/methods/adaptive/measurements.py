@@ -28,7 +28,7 @@ def measure_all(
             rounds,
             answers,
             state.informations[name],
-            state.covariance / plan.silo(name).n,
+            _find_covariance(state, name) / plan.silo(name).n,
             state.open_now if own is None else own[name],
         )
         for name, answers in state.answers.items()
@@ -39,6 +39,11 @@ def read_rounds(plan: Plan, state: State, *, for_band: bool = False) -> ReadRoun
     """What answers of the rounds so far are read with."""
     parts = column_parts(state.law, for_band=for_band)
     return ReadRounds.of(state.asked, find_bias_root(state.law, parts, plan.basis.size), for_band=for_band)
+
+
+def _find_covariance(state: State, silo: str) -> Floats:
+    """Of one curve's gradient at a silo: longer where curves weigh more."""
+    return np.asarray(state.covariance * (state.weights.of(silo).square / state.weights.pooled.square))
 
 
 def find_asymmetry(

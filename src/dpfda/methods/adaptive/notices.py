@@ -20,6 +20,7 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
         _notice_hardly_filled(plan, state),
         _notice_odd_sites(plan, state),
         _notice_left_out(state),
+        _notice_weights(plan, state),
         _notice_skewness(plan, state),
         _notice_rare_events(plan, state),
         _notice_declarations(plan, state),
@@ -70,6 +71,16 @@ def _notice_left_out(state: State) -> str | None:
     return (
         f"Missed the first round, which asks when subjects are seen: {named}. Sites may differ in that, so the gradients of "
         "these sites do not enter the estimate if any others are there."
+    )
+
+
+def _notice_weights(plan: Plan, state: State) -> str | None:
+    doubt = state.weights.pooled.doubt
+    if doubt < constants.VAGUE_WEIGHT:
+        return None
+    return (
+        f"How many visits a subject has, of the {plan.scaling.visit_cap} that visit_cap lets count, is known to about "
+        f"{doubt:.0%} only: a visit_cap nearer to usual numbers of visits, more subjects or a larger epsilon would help."
     )
 
 

@@ -48,12 +48,27 @@ def pool(
     values = np.stack([release.values[place] for release in releases.values()])
     sd = np.stack([release.noise_sd[place] for release in releases.values()])
     n = np.array([plan.silo(name).n for name in releases], dtype=np.float64)
+    weights = np.array(list(find_shares(plan, index, kind, releases, trust).values()))
+    noise = np.sqrt((weights[:, None] ** 2 * sd**2).sum(axis=0))
+    return Pooled(weights @ values, noise, float(1 / (weights**2 / n).sum()))
+
+
+def find_shares(
+    plan: Plan,
+    index: int,
+    kind: type[Statistic],
+    releases: Mapping[str, Release],
+    trust: Mapping[str, float] | None = None,
+) -> dict[str, float]:
+    """What each silo counts for in the pooled statistic; they add up to 1."""
+    place = plan.slice_of(index, kind)
+    sd = np.stack([release.noise_sd[place] for release in releases.values()])
+    n = np.array([plan.silo(name).n for name in releases], dtype=np.float64)
     weights = weigh_silos((sd**2).mean(axis=1), n)
     if trust:
         weights *= [trust.get(name, 1.0) for name in releases]
         weights /= weights.sum()
-    noise = np.sqrt((weights[:, None] ** 2 * sd**2).sum(axis=0))
-    return Pooled(weights @ values, noise, float(1 / (weights**2 / n).sum()))
+    return dict(zip(releases, weights.tolist(), strict=True))
 
 
 def pool_if_released(

@@ -22,7 +22,7 @@ from dpfda.methods.adaptive.judging import count_clipped, count_long, judge
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, carry_weights, first_weights, free_counts
 from dpfda.methods.adaptive.matrices import fit_two
 from dpfda.methods.adaptive.measurements import bias_shares, find_asymmetry, measure_all, read_rounds
-from dpfda.methods.adaptive.pooling import pool
+from dpfda.methods.adaptive.pooling import find_shares, pool
 from dpfda.methods.adaptive.posterior import fit_posterior
 from dpfda.methods.adaptive.radius import choose_radius, find_octave_at_bounds, spare_two_valued, weigh_errors
 from dpfda.methods.adaptive.shape import Coordinates, Spread, choose_column_scales, choose_function_shape
@@ -126,9 +126,9 @@ def pooled_precision(plan: Plan, index: int) -> float:
 
 def learn_covariates(plan: Plan, state: State, index: int, releases: Mapping[str, Release]) -> State:
     """How covariates go together and change along x, and the information with it."""
-    law = fit_products(
-        state.law, pool(plan, index, CovariateMoments, releases, state.oddness.trust), state.filled, state.design
-    )
+    trust = state.oddness.trust
+    weight = state.weights.blend(find_shares(plan, index, CovariateMoments, releases, trust))
+    law = fit_products(state.law, pool(plan, index, CovariateMoments, releases, trust), weight, state.design)
     state = change_law(plan, state, law)
     visits = dataclasses.replace(state.visits, law=law)
     return dataclasses.replace(state, covariance=assume_covariance(state.pooled, state.unit), visits=visits)
@@ -136,8 +136,8 @@ def learn_covariates(plan: Plan, state: State, index: int, releases: Mapping[str
 
 def change_law(plan: Plan, state: State, law: CovariateLaw) -> State:
     """With another law of the covariates, and the information that follows from it."""
-    pooled = build_information(plan.basis, state.longer, state.design, law, state.filled)
-    informations = spread_information(plan, state.longer, pooled, state.own_designs)
+    pooled = build_information(plan.basis, state.longer, state.design, law, state.weights.pooled)
+    informations = spread_information(plan, state.longer, pooled, state.design, state.own_designs, state.weights)
     return dataclasses.replace(state, law=law, pooled=pooled, informations=informations)
 
 

@@ -3,7 +3,8 @@
 Silo s measures B_s theta_s with a known covariance, and theta_s = theta + N(0, Omega): levels, slopes and bends of sites
 differ by tau_0, tau_1 and tau_2. These sizes are averaged by evidence under half-Cauchy priors; a plug-in would make bands
 of few sites too narrow. From the same law follow three curves: the mean over subjects (every site as it is, weighted by its
-number of subjects), the mean over sites (theta), and the curve of a new site (theta with Omega in its band).
+number of subjects, or of visits where those weigh the same), the mean over sites (theta), and the curve of a new site
+(theta with Omega in its band).
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Releases:
     matrices: Sequence[Floats]
     values: Sequence[Floats]
     noises: Sequence[Floats]
-    shares: Floats  # of subjects; add up to 1
+    shares: Floats  # of subjects, or of what they weigh; add up to 1
     anywhere: Sequence[float]  # variance of an odd site's deviations, besides those of all sites
     shared: Floats  # covariance of errors that all sites have alike
 
@@ -77,7 +78,8 @@ class Releases:
         """Odd sites count for less among subjects, and may be anywhere."""
         names, trust = tuple(measured), state.oddness.trust
         matrices = [state.informations[name].matrix for name in names]
-        shares = np.array([n[name] * trust.get(name, 1.0) for name in names], dtype=np.float64)
+        counted = [n[name] * state.weights.relative(name) * trust.get(name, 1.0) for name in names]
+        shares = np.array(counted, dtype=np.float64)
         shares /= shares.sum()
         common = np.tensordot(shares, [state.measured[name].doubt + state.measured[name].bias for name in names], 1)
         return cls(

@@ -16,11 +16,12 @@ from dpfda.methods.adaptive.design import Design, fit_design
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.judging import judge_first
 from dpfda.methods.adaptive.level import Level, allow_for_unseen, fit_filled, fit_level
-from dpfda.methods.adaptive.pooling import Pooled, pool, pool_if_released
+from dpfda.methods.adaptive.pooling import Pooled, find_shares, pool, pool_each, pool_if_released
 from dpfda.methods.adaptive.prior import ScaledMixture, make_mixture
 from dpfda.methods.adaptive.shape import Spread
 from dpfda.methods.adaptive.silo_designs import shrink_moments
 from dpfda.methods.adaptive.state import State, Visits
+from dpfda.methods.adaptive.weights import CurveWeights, fit_weights
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.scaling import INTERCEPT
@@ -33,7 +34,8 @@ def start(plan: Plan, releases: Mapping[str, Release], known: Visits | None = No
     trust = oddness.trust
     histogram = pool(plan, 0, LevelHistogram, releases, trust)
     visits = learn_visits(plan, releases, trust) if known is None else known
-    filled, design, own_designs, law = visits.filled, visits.design, visits.own_designs, visits.law
+    filled, weights, law = visits.filled, visits.weights, visits.law
+    design, own_designs = visits.design, visits.own_designs
     level = fit_level(histogram, filled)
     shares = pool(plan, 0, SharesAtBounds, releases, trust)
     inside = find_inside(shares, filled.share)
@@ -41,7 +43,7 @@ def start(plan: Plan, releases: Mapping[str, Release], known: Visits | None = No
     if two_valued > constants.TWO_VALUED:
         level = allow_for_unseen(level, histogram, filled)
     longer = lengthen(plan.basis, plan.n_coefficients)
-    pooled = build_information(plan.basis, longer, design, law, filled.share)
+    pooled = build_information(plan.basis, longer, design, law, weights.pooled)
     prior_mean = np.zeros(plan.n_coefficients * longer.size)
     prior_mean[0] = level.value
     unit = math.hypot(level.sd_of_means, constants.LEAST_UNIT)
@@ -51,6 +53,7 @@ def start(plan: Plan, releases: Mapping[str, Release], known: Visits | None = No
         level=level,
         filled=filled.share,
         filled_sd=filled.sd,
+        weights=weights,
         two_valued=two_valued,
         inside=inside,
         at_lower=find_at_lower(shares, filled.share),
@@ -58,7 +61,7 @@ def start(plan: Plan, releases: Mapping[str, Release], known: Visits | None = No
         law=law,
         own_designs=own_designs,
         left_out=visits.left_out,
-        informations=spread_information(plan, longer, pooled, own_designs),
+        informations=spread_information(plan, longer, pooled, design, own_designs, weights),
         pooled=pooled,
         start=prior_mean,
         unit=unit,
@@ -72,13 +75,14 @@ def start(plan: Plan, releases: Mapping[str, Release], known: Visits | None = No
 
 
 def learn_visits(plan: Plan, releases: Mapping[str, Release], trust: Mapping[str, float]) -> Visits:
-    """How many curves have points, where these lie, and the units of the covariates."""
+    """How many curves have points, what they weigh, where points lie, and the units of the covariates."""
     filled = fit_filled(pool(plan, 0, LevelHistogram, releases, trust))
     histograms = pool_if_released(plan, 0, CovariateHistograms, releases, trust)
     has_intercept = plan.scaling.design_bounds[0] == INTERCEPT
     law = fit_units(histograms, filled.share, plan.n_coefficients, intercept=has_intercept)
-    design, own_designs = learn_designs(plan, filled.share, releases, trust)
-    return Visits(filled, design, own_designs, find_left_out(plan, releases, own_designs), law)
+    weights = fit_weights(plan, releases, trust, filled)
+    design, own_designs = learn_designs(plan, weights, releases, trust)
+    return Visits(filled, weights, design, own_designs, find_left_out(plan, releases, own_designs), law)
 
 
 def lengthen(basis: Basis, columns: int = 1) -> Basis:
@@ -127,18 +131,24 @@ def covariance_parts(information: Information) -> tuple[Floats, Floats]:
 
 
 def learn_designs(
-    plan: Plan, filled: float, releases: Mapping[str, Release], trust: Mapping[str, float]
+    plan: Plan, weights: CurveWeights, releases: Mapping[str, Release], trust: Mapping[str, float]
 ) -> tuple[Design, dict[str, Design]]:
-    """The pooled design, and those of silos where designs clearly differ; curves without points gave zero."""
+    """The pooled design, and those of silos where designs clearly differ; curves without points gave zero.
+
+    Where visits weigh the same, a curve's moments came with its weight: the design is that of visits.
+    """
     moments = pool_if_released(plan, 0, DesignMoments, releases, trust)
     if moments is None:
         return fit_design(plan.basis, None), {}
-    moments = moments.scaled(1 / filled)
+    moments = moments.scaled(1 / weights.blend(find_shares(plan, 0, DesignMoments, releases, trust)))
     visits = plan.assumptions.visit_times
     design = fit_design(plan.basis, moments, visits)
     if len(releases) == 1:
         return design, {}
-    by_silo = {name: pool(plan, 0, DesignMoments, {name: releases[name]}).scaled(1 / filled) for name in releases}
+    by_silo = {
+        name: moments.scaled(1 / weights.of(name).mean)
+        for name, moments in pool_each(plan, 0, DesignMoments, releases).items()
+    }
     return design, {name: fit_design(plan.basis, own, visits) for name, own in shrink_moments(moments, by_silo).items()}
 
 
@@ -153,12 +163,22 @@ def find_left_out(plan: Plan, releases: Mapping[str, Release], own_designs: Mapp
 
 
 def spread_information(
-    plan: Plan, longer: Basis, pooled: Information, own_designs: Mapping[str, Design]
+    plan: Plan,
+    longer: Basis,
+    pooled: Information,
+    design: Design,
+    own_designs: Mapping[str, Design],
+    weights: CurveWeights,
 ) -> dict[str, Information]:
-    """Every silo's information: the pooled one, or that of its own design. Of silos that miss round 0 too: they may come."""
+    """Every silo's information: the pooled one, or that of its own design and weights.
+
+    Of silos that miss round 0 too: they may come.
+    """
     return {
-        silo.name: build_information(plan.basis, longer, own_designs[silo.name], pooled.law, pooled.filled)
-        if silo.name in own_designs
+        silo.name: build_information(
+            plan.basis, longer, own_designs.get(silo.name, design), pooled.law, weights.of(silo.name)
+        )
+        if silo.name in own_designs or silo.name in weights.each
         else pooled
         for silo in plan.silos
     }

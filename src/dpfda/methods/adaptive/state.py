@@ -19,6 +19,7 @@ from dpfda.methods.adaptive.odd_sites import FirstTraits, LongShares, Oddness
 from dpfda.methods.adaptive.posterior import Posterior
 from dpfda.methods.adaptive.radius import Weights
 from dpfda.methods.adaptive.shape import Coordinates
+from dpfda.methods.adaptive.weights import CurveWeights
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Visits:
     """What is known of the visits whatever was measured there: outcomes that share them learn it once."""
 
     filled: Filled
+    weights: CurveWeights
     design: Design
     own_designs: Mapping[str, Design]
     left_out: frozenset[str]
@@ -60,6 +62,7 @@ class State:
     level: Level
     filled: float  # share of curves that have points in the domain
     filled_sd: float
+    weights: CurveWeights  # what a curve weighs on average; where subjects weigh the same, the share with points
     two_valued: float
     inside: tuple[float, float]  # share of values between the bounds, and its sd
     at_lower: tuple[float, float]  # share of values at the lower bound, and its sd

@@ -28,6 +28,7 @@ from dpfda.protocol.statistics import (
     LevelHistogram,
     SharesAtBounds,
     Statistic,
+    VisitWeights,
 )
 from dpfda.protocol.terms import SiloTerms
 
@@ -38,6 +39,7 @@ MIN_LOG_BINS, MAX_LOG_BINS, BIN_PRECISION = 3, 8, 4  # log2 of the histogram's b
 # A helper costs (needed / precision)^2 of the budget: just enough for noise of sd 1/needed, within a least and a most share.
 HISTOGRAM_NEEDED, MIN_HISTOGRAM_SHARE, MAX_HISTOGRAM_SHARE = 30, 0.005, 0.06
 BOUNDS_NEEDED, MIN_BOUNDS_SHARE, MAX_BOUNDS_SHARE = 18, 0.003, 0.03
+WEIGHTS_NEEDED, MIN_WEIGHTS_SHARE, MAX_WEIGHTS_SHARE = 60, 0.005, 0.03  # where visits weigh the same
 MOMENTS_NEEDED, MIN_MOMENTS_SHARE, MAX_MOMENTS_SHARE = 300, 0.01, 0.2
 MAX_MOMENTS_SHARE_WITH_COVARIATES = 0.06  # their products need budget, too
 UNITS_NEEDED, MIN_UNITS_SHARE, MAX_UNITS_SHARE = 60, 0.005, 0.04  # needed times the root of the number of columns
@@ -49,7 +51,7 @@ LENGTH_SHARES = (
 )  # of the histograms of lengths; the second sees far groups better than the last, by signs
 LENGTH_SIGNS = (0, 0, 2)  # of how many coordinates each of them tells the signs
 GRADIENT_SHARES = (0.08, 0.20)  # of all gradient rounds but the last, which gets the rest
-OF_VISITS = (DesignMoments, CovariateHistograms, CovariateMoments)  # these do not depend on y
+OF_VISITS = (VisitWeights, DesignMoments, CovariateHistograms, CovariateMoments)  # these do not depend on y
 
 # The number of basis functions.
 MEAN_BASIS, COVARIATE_BASIS, MIN_ADAPTIVE_BASIS = 16, 12, 6
@@ -75,7 +77,8 @@ def adaptive_plan(
     r = n_basis if n_basis is not None else adaptive_n_basis(basis, columns)
     functions = make_basis(basis, r, domain, factor=extension)
     has_intercept = scaling.design_bounds[0] == INTERCEPT
-    rounds = _rounds(precision, columns, has_moments=functions.moment_count > 0, has_intercept=has_intercept)
+    has_moments, weighs_visits = functions.moment_count > 0, scaling.visit_cap is not None
+    rounds = _rounds(precision, columns, has_moments, has_intercept, weighs_visits=weighs_visits)
     if outcomes:
         rounds = _repeat_rounds(rounds, len(outcomes), own_visits=own_visits)
         members = [_divide_shares(terms, rounds, columns, len(outcomes)) for terms in silos]
@@ -102,10 +105,14 @@ def adaptive_n_basis(basis: str, columns: int) -> int:
     return r + 1 - r % 2 if basis_has_sines(basis) else r
 
 
-def _rounds(precision: float, columns: int, *, has_moments: bool, has_intercept: bool) -> list[Round]:
+def _rounds(
+    precision: float, columns: int, has_moments: bool, has_intercept: bool, *, weighs_visits: bool
+) -> list[Round]:
     """The statistics of every round."""
     bins = 2 ** min(max(round(math.log2(max(precision, 1.0) / BIN_PRECISION)), MIN_LOG_BINS), MAX_LOG_BINS)
     first: list[Statistic] = [LevelHistogram(bins), SharesAtBounds()]
+    if weighs_visits:
+        first.append(VisitWeights())
     if has_moments:
         first.append(DesignMoments())
     lengths: list[Statistic] = [LengthHistogram()]
@@ -143,6 +150,7 @@ def _price_helpers(precision: float, columns: int) -> dict[type[Statistic], floa
     return {
         LevelHistogram: enough(MAX_HISTOGRAM_SHARE, HISTOGRAM_NEEDED, MIN_HISTOGRAM_SHARE),
         SharesAtBounds: enough(MAX_BOUNDS_SHARE, BOUNDS_NEEDED, MIN_BOUNDS_SHARE),
+        VisitWeights: enough(MAX_WEIGHTS_SHARE, WEIGHTS_NEEDED, MIN_WEIGHTS_SHARE),
         DesignMoments: enough(most_moments, MOMENTS_NEEDED, MIN_MOMENTS_SHARE),
         CovariateHistograms: enough(MAX_UNITS_SHARE, UNITS_NEEDED * columns**0.5, MIN_UNITS_SHARE),
         CovariateMoments: enough(MAX_PRODUCTS_SHARE, PRODUCTS_NEEDED * columns, MIN_PRODUCTS_SHARE),

@@ -32,7 +32,7 @@ def _adaptive(terms: StudyTerms) -> Plan:
         raise InvalidInput(f"n_basis times the design columns must be at most {MOST_ADAPTIVE} for method='adaptive'.")
     return adaptive_plan(
         terms.silos,
-        symmetric_scaling(terms.y_bounds, terms.design_bounds, terms.transform),
+        symmetric_scaling(terms.y_bounds, terms.design_bounds, terms.transform, terms.visit_cap),
         domain=terms.domain,
         basis=terms.basis,
         n_basis=terms.n_basis,
@@ -45,7 +45,7 @@ def _adaptive(terms: StudyTerms) -> Plan:
 
 
 def _plan_outcome(terms: StudyTerms) -> PlannedOutcome:
-    scaling = symmetric_scaling(terms.y_bounds, terms.design_bounds, terms.transform)
+    scaling = symmetric_scaling(terms.y_bounds, terms.design_bounds, terms.transform, terms.visit_cap)
     return PlannedOutcome(terms.y, scaling, _read_assumptions(terms))
 
 
@@ -56,6 +56,7 @@ def _read_assumptions(terms: StudyTerms) -> Assumptions:
 
 
 def _published(terms: StudyTerms) -> Plan:
+    _refuse_visits(terms)
     return published_plan(
         terms.silos,
         unit_scaling(terms.y_bounds, terms.design_bounds, scale_y=terms.y_scale == "bounds", transform=terms.transform),
@@ -70,7 +71,15 @@ def _published(terms: StudyTerms) -> Plan:
     )
 
 
+def _refuse_visits(terms: StudyTerms) -> None:
+    if terms.visit_cap is not None:
+        raise InvalidInput(
+            f"weight='visit' is for method='adaptive': method {terms.method!r} weighs every subject alike."
+        )
+
+
 def _quantiles(terms: StudyTerms) -> Plan:
+    _refuse_visits(terms)
     if len(terms.silos) != 1 or terms.covariates or not terms.levels:
         raise InvalidInput("method 'quantiles' is for one silo and at least one level, without covariates.")
     if terms.transform != NO_TRANSFORM:

@@ -82,6 +82,10 @@ class ChangingCurves:
         at_nodes = np.ascontiguousarray(np.asarray(iterate).reshape(self.store.columns, -1) @ functions.T)
         return Question(slopes, scales, mixture, at_nodes, functions)
 
+    def spread(self, values: Floats) -> Floats:
+        """One number of each curve at its lane."""
+        return self._layout.spread(values)
+
     @property
     def nbytes(self) -> int:
         """Memory of the packed curves."""

@@ -15,7 +15,7 @@ order or the chunking of curves.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +48,9 @@ class PackedCurves:
     is not made of waves all curves are kept as moments.
 
     A curve whose design changes within it is kept apart (`changing_curves`), again by a rule that looks at this curve alone.
+
+    A curve of weight w is packed with sqrt(w) times its y and its design, so that its gradients are w times what they were.
+    Its moments are multiplied by w, and its level is not that of y: `release_statistics.level_histogram` does not ask here.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class PackedCurves:
         layout: Layout,
         arena: Arena,
         changing: ChangingCurves | None = None,
+        weights: Sequence[Floats] | None = None,
     ) -> None:
         from dpfda.silo.kernels.store import SealedStore, store_in
 
@@ -66,6 +70,7 @@ class PackedCurves:
         self._store = SealedStore(store_in(arena), layout.columns, layout.record)
         self._frequencies = frequencies
         self._changing = changing
+        self._weights = weights  # of the lanes of every store
         self.n = layout.empty + int(self._store.arrays.fill.sum(dtype=np.int64)) + (changing.n if changing else 0)
 
     @classmethod
@@ -78,25 +83,28 @@ class PackedCurves:
         basis: Basis,
         *,
         rows: Floats | None = None,
+        weights: Floats | None = None,
         longest_direct: int | None = None,
         folder: str | None = None,
     ) -> PackedCurves:
         """Pack prepared curves: u in [0, 1], curve i's points offsets[i]..offsets[i+1]-1, one row of `design` each.
 
         With `rows`, each point has a design vector of its own, which is `design`'s where it does not change within a curve.
-        With a folder, the packed curves live in nameless files there. `longest_direct` replaces the rules for what is kept
-        as points, for tests and benchmarks.
+        With `weights`, within [0, 1], curve i weighs weights[i]. With a folder, the packed curves live in nameless files
+        there. `longest_direct` replaces the rules for what is kept as points, for tests and benchmarks.
         """
         from dpfda.silo.kernels import store as stores
 
         u, y, offsets, design = (
             _frozen(array, kind) for array, kind in ((u, "f8"), (y, "f8"), (offsets, "i8"), (design, "f8"))
         )
+        changes = np.zeros(offsets.size - 1, dtype=np.bool_) if rows is None else find_changes(rows, offsets)
+        if weights is not None:
+            y, design, rows = _weigh(y, offsets, design, rows, weights)
         changing = None
-        if rows is not None:
-            changing, kept = _pack_changing(u, y, offsets, _frozen(rows, "f8"), basis, longest_direct)
-            if changing is not None:
-                u, y, offsets, design = *_select(kept, offsets, u, y), _frozen(design[kept], "f8")
+        if rows is not None and changes.any():
+            changing = _pack_changing(u, y, offsets, _frozen(rows, "f8"), changes, basis, longest_direct)
+            u, y, offsets, design = *_select(~changes, offsets, u, y), _frozen(design[~changes], "f8")
         if longest_direct is None or basis.harmonics < 0:
             longest_direct = longest_kept_as_points(basis)
         frequencies = Frequencies.of(basis)
@@ -109,24 +117,33 @@ class PackedCurves:
             arena.move_to_file(folder)
             if changing is not None:
                 changing.move_to_file(folder)
-        return cls(basis, frequencies, layout, arena, changing)
+        if weights is None:
+            return cls(basis, frequencies, layout, arena, changing)
+        own = [layout.spread(weights[~changes])]
+        others = [] if changing is None else [changing.spread(weights[changes])]
+        return cls(basis, frequencies, layout, arena, changing, own + others)
 
     @classmethod
-    def pack_pieces(cls, pieces: Iterable[Piece], basis: Basis, *, folder: str | None = None) -> PackedCurves:
+    def pack_pieces(
+        cls, pieces: Iterable[Piece], basis: Basis, weight: float = 1.0, *, folder: str | None = None
+    ) -> PackedCurves:
         """Pack one curve with very many points, which come in pieces (u, y, design): as `pack` does, bit by bit."""
         from dpfda.silo.kernels.long_curves import CurveInPieces
         from dpfda.silo.kernels.store import lay_out
 
-        frequencies, curve = Frequencies.of(basis), CurveInPieces(basis)
-        for piece in pieces:
-            curve.add(*piece)
+        frequencies, curve, root = Frequencies.of(basis), CurveInPieces(basis), math.sqrt(weight)
+        for u, y, design in pieces:
+            curve.add(u, y * root, design * root)
         if not curve.is_long:
             u, y, rows = curve.points
             offsets, design = np.array([0, u.size]), curve.design[None]
-            return cls.pack(u, y, offsets, design, basis, rows=rows if curve.changes else None, folder=folder)
-        one, none = np.array([0, curve.count]), np.zeros(1, dtype=np.int64)
-        layout = lay_out(none if curve.changes else one, 0, curve.design.size, frequencies.record)
-        return cls(basis, frequencies, layout, *curve.finish(layout))
+            packed = cls.pack(u, y, offsets, design, basis, rows=rows if curve.changes else None, folder=folder)
+        else:
+            one, none = np.array([0, curve.count]), np.zeros(1, dtype=np.int64)
+            layout = lay_out(none if curve.changes else one, 0, curve.design.size, frequencies.record)
+            packed = cls(basis, frequencies, layout, *curve.finish(layout))
+        packed._weights = [np.full(8 * store.groups, weight) for store in packed._stores]
+        return packed
 
     def truncated_words(self, iterate: Floats, bound: EntrywiseBound) -> Integers:
         """The sum of gradients at `iterate` (p rows of r), each entry truncated to the bound; p r entries."""
@@ -161,15 +178,17 @@ class PackedCurves:
         return np.concatenate([*found, np.zeros((POLAR, self._empty))], axis=1)
 
     def moment_words(self, centre: Floats, bound: EllipsoidBound) -> Integers:
-        """The sum of each curve's means of the basis's moment features, minus `centre`.
+        """The sum of each curve's means of the basis's moment features, minus `centre`, times its weight.
 
-        Each vector is first scaled into the ellipsoid.
+        Each vector is then scaled into the ellipsoid.
         """
         from dpfda.silo.kernels.summary_passes import moment_pass
 
         centre = np.array(centre, dtype=np.float64)
+        weights = self._weights or [np.ones(8 * store.groups) for store in self._stores]
+        asked = zip(self._stores, weights, strict=True)
         return sum(
-            (moment_pass(store, self._frequencies, centre, bound) for store in self._stores), no_words(bound.width)
+            (moment_pass(store, self._frequencies, centre, own, bound) for store, own in asked), no_words(bound.width)
         )
 
     def level_words(self, bins: int) -> Integers:
@@ -235,17 +254,32 @@ def longest_kept_as_points(basis: Basis) -> int:
     return max(math.ceil(_MOMENTS_FROM * max(basis.size, basis.harmonics + 1)) - 1, 0)
 
 
+@np.errstate(all="ignore")  # a warning would depend on the data
+def _weigh(
+    y: Floats, offsets: Integers, design: Floats, rows: Floats | None, weights: Floats
+) -> tuple[Floats, Floats, Floats | None]:
+    """y and designs of curves times the roots of their weights: products of two of them have the weights."""
+    roots, within = np.sqrt(weights), slice(int(offsets[0]), int(offsets[-1]))
+    by_point = np.ones(y.size)
+    by_point[within] = np.repeat(roots, np.diff(offsets))
+    weighed = None if rows is None else rows * by_point[:, None]
+    return _frozen(y * by_point, "f8"), _frozen(design * roots[:, None], "f8"), weighed
+
+
 def _pack_changing(
-    u: Floats, y: Floats, offsets: Integers, rows: Floats, basis: Basis, longest_direct: int | None
-) -> tuple[ChangingCurves | None, NDArray[np.bool_]]:
-    """The curves whose design changes, packed, and which ones are left."""
+    u: Floats,
+    y: Floats,
+    offsets: Integers,
+    rows: Floats,
+    changes: NDArray[np.bool_],
+    basis: Basis,
+    longest_direct: int | None,
+) -> ChangingCurves:
+    """The curves whose design changes, packed."""
     from dpfda.silo.kernels.changing_curves import ChangingCurves
 
-    changes = find_changes(rows, offsets)
-    if not changes.any():
-        return None, ~changes
     some_u, some_y, places, some_rows = *_select(changes, offsets, u, y), rows[np.repeat(changes, np.diff(offsets))]
-    return ChangingCurves.pack(some_u, some_y, places, _frozen(some_rows, "f8"), basis, longest_direct), ~changes
+    return ChangingCurves.pack(some_u, some_y, places, _frozen(some_rows, "f8"), basis, longest_direct)
 
 
 def _select(which: NDArray[np.bool_], offsets: Integers, u: Floats, y: Floats) -> tuple[Floats, Floats, Integers]:

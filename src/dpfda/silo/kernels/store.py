@@ -85,6 +85,11 @@ class Layout:
         table = 8 * self.record * (self.groups - self.points.size)
         return short, short, table, self.groups, self.points.size, 8 * self.groups * self.columns, self.groups
 
+    def spread(self, values: Floats) -> Floats:
+        """One number of each curve at its lane; lanes without a curve have zero."""
+        require_array("values", values, DOUBLES, self.offsets.size - 1)
+        return np.where(self.order >= 0, values[np.maximum(self.order, 0)], 0.0) if values.size else np.zeros(0)
+
 
 def lay_out(offsets: Integers, longest: int, columns: int, record: int) -> Layout:
     """Groups of curves of one length up to `longest`, shortest first; then groups of all longer curves."""

@@ -28,12 +28,15 @@ Integers = Any
 MOST_BINS = 1 << 20
 
 
-def moment_pass(packed: SealedStore, frequencies: Frequencies, centre: Floats, bound: EllipsoidBound) -> Words:
-    """The sum of each curve's moments minus `centre`, within the ellipsoid."""
+def moment_pass(
+    packed: SealedStore, frequencies: Frequencies, centre: Floats, weights: Floats, bound: EllipsoidBound
+) -> Words:
+    """The sum of each curve's moments minus `centre`, times the weight of its lane, within the ellipsoid."""
     _check(packed, frequencies)
     size = frequencies.moments
     require(isinstance(bound, EllipsoidBound) and bound.width == size >= 1, "there is one weight for each moment")
     require_array("centre", centre, DOUBLES, size)
+    require_array("weights", weights, DOUBLES, 8 * packed.groups)
     words, grid = no_words(size), bound.grid
     _moment_pass(
         packed.arrays,
@@ -45,6 +48,7 @@ def moment_pass(packed: SealedStore, frequencies: Frequencies, centre: Floats, b
         frequencies.sines,
         centre,
         1.0 / bound.roots,
+        weights,
         bound.radius,
         grid.magic,
         grid.bits,
@@ -69,7 +73,7 @@ def _check(packed: SealedStore, frequencies: Frequencies) -> None:
     require(frequencies.has_waves or packed.arrays.points.size == 0, "without waves all curves must have records")
 
 
-@compiled(STORE, WHOLE, WHOLE, ROOM, REAL, WHOLE, FLAG, REALS, REALS, REAL, REALS, WHOLES, WHOLES, WHOLES)
+@compiled(STORE, WHOLE, WHOLE, ROOM, REAL, WHOLE, FLAG, REALS, REALS, REALS, REAL, REALS, WHOLES, WHOLES, WHOLES)
 def _moment_pass(
     packed: Store,
     first: int,
@@ -80,13 +84,14 @@ def _moment_pass(
     sines: bool,
     centre: Floats,
     scales: Floats,
+    weights: Floats,
     radius: float,
     magic: Floats,
     bits: Integers,
     high: Integers,
     low: Integers,
 ) -> None:
-    """The sum of (moments - centre) scales in a ball; moments are the first entries of a record."""
+    """The sum of (moments - centre) scales weights in a ball; moments are the first entries of a record."""
     size = centre.size
     sums = room.whitened
     room.flags[:] = 1.0
@@ -109,7 +114,7 @@ def _moment_pass(
                 store(sums, 8 * entry, load(packed.table, start + 8 * entry))
         for entry in range(size):
             value = sub(load(sums, 8 * entry), splat(centre[entry]))
-            store(sums, 8 * entry, mul(value, splat(scales[entry])))
+            store(sums, 8 * entry, mul(mul(value, splat(scales[entry])), load(weights, 8 * group)))
         for lane in range(packed.fill[group], 8):
             for entry in range(size):
                 sums[8 * entry + lane] = 0.0
