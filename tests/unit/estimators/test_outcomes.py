@@ -262,3 +262,19 @@ def test_a_list_of_raw_outcomes_is_a_list_of_silos(visits) -> None:
     fit = mean().fit([both.take(slice(0, 1000)), both.take(slice(1000, 2000))])
     assert [silo.n for silo in fit.privacy_.silos] == [1000, 1000]
     assert isinstance(both["sbp"], Curves)
+
+
+@pytest.mark.parametrize("visits", ["complete", "own"])
+def test_visits_may_weigh_the_same_in_several_outcomes(visits) -> None:
+    """Both outcomes have the estimand of visits, and the weights are released once where they are the same."""
+    rng = np.random.default_rng(3)
+    often = rng.integers(0, 2, 1500)
+    ids = np.repeat(np.arange(1500), np.where(often, 9, 3))
+    x = rng.uniform(0, 1, ids.size)
+    high = 1.0 + often[ids] + rng.normal(0, 0.3, ids.size)  # over visits 1.75, over subjects 1.5
+    frame = pd.DataFrame({"id": ids, "x": x, "a": high, "b": -high})
+    bounds = {"a": (-4, 4), "b": (-4, 4)}
+    model = PrivateMean(8, 1e-5, domain=(0, 1), y_bounds=bounds, weight="visit", visit_cap=9, random_state=1)
+    fit = model.fit(Outcomes.from_frame(frame, id="id", x="x", y=["a", "b"], visits=visits))
+    assert fit["a"].predict([0.5])[0] == pytest.approx(1.75, abs=0.12)
+    assert fit["b"].predict([0.5])[0] == pytest.approx(-1.75, abs=0.12)

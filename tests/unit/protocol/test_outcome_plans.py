@@ -91,7 +91,7 @@ def test_the_outcomes_together_cost_what_one_study_may(count, own_visits, covari
 
 
 def test_what_outcomes_share_is_asked_for_once() -> None:
-    terms = make_terms((SECOND, THIRD), covariates=(GROUP,))
+    terms = replace(make_terms((SECOND, THIRD), covariates=(GROUP,)), weight="visit", visit_cap=5)
     shared, own = make_plan(terms), make_plan(replace(terms, own_visits=True))
     for kind in OF_VISITS:
         assert [count_kind(plan, kind) for plan in (shared, own)] == [1, 3]
