@@ -26,7 +26,7 @@ from dpfda.protocol.plans.registry import BUILDERS
 from dpfda.protocol.published_constants import PublishedConstants
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import ClippedGradient, EntrywiseGradient, LevelHistogram, ShareBelow
-from dpfda.protocol.terms import CovariateTerms, SiloTerms, StudyTerms, plain_name
+from dpfda.protocol.terms import CovariateTerms, OutcomeTerms, SiloTerms, StudyTerms, plain_name
 
 N = 20
 MINE = SiloTerms("clinic", N, 1.0, 1e-5)
@@ -154,7 +154,8 @@ def test_every_field_has_a_range() -> None:
     """Guard: `field.metadata["range"]` in `ranges.ranges_of` is not optional."""
     fields = every_field()
     assert len(fields) == sum(
-        len(dataclasses.fields(kind)) for kind in (StudyTerms, SiloTerms, CovariateTerms, PublishedConstants)
+        len(dataclasses.fields(kind))
+        for kind in (StudyTerms, SiloTerms, CovariateTerms, OutcomeTerms, PublishedConstants)
     )
     assert all(isinstance(allowed, ranges.Range) for allowed in fields.values())
 

@@ -14,9 +14,9 @@ from dpfda import _validate
 from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
-from dpfda.curves.outcomes import COMPLETE, Outcomes, check_outcome_names
+from dpfda.curves.outcomes import COMPLETE, OWN, Outcomes, check_outcome_names
 from dpfda.curves.tables import frames
-from dpfda.curves.tables.checking import check_for_owner
+from dpfda.curves.tables.checking import check_for_owner, warn_of_lost_visits
 from dpfda.errors import (
     BudgetExceeded,
     InsufficientBudgetWarning,
@@ -377,7 +377,11 @@ class CurveEstimator(FittedFunctions, Parameters):
             raise InvalidInput("y_levels must be a dict for several outcomes, such as {'smoker': ('no', 'yes')}.")
         separate(self, names, tuple(columns["y_levels"] or ()))  # what is wrong with parameters, before the table
         frames.refuse_dates(table, columns["x"])
-        return Outcomes.from_frame(table, **columns, **self._design_options())
+        options = {**columns, **self._design_options()}
+        outcomes = Outcomes.from_frame(table, **options)
+        if outcomes.visits == COMPLETE:
+            warn_of_lost_visits(outcomes, Outcomes.from_frame(table, **options | {"visits": OWN}))
+        return outcomes
 
     def _design_options(self) -> dict[str, Any]:
         return {}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
 from dpfda import Curves, InvalidInput, Ledger, Outcomes, PrivateMean, PrivateVaryingCoefficients, Silo
-from dpfda.errors import NotPrivateWarning
+from dpfda.errors import NotPrivateWarning, OwnerWarning
 from dpfda.estimators.outcomes import FittedOutcomes, plan_alone, separate
 from dpfda.inference.outcomes import OutcomeAnswers
 
@@ -243,6 +245,16 @@ def test_a_run_by_name_is_resumed_from_its_ledger(visits, tmp_path) -> None:
     assert fit.privacy_.private
     again = mean(random_state=None).fit(Silo(both, epsilon=1, delta=1e-5, name="clinic", ledger=ledger), run="study")
     assert_array_equal(again["dbp"].coef_, fit["dbp"].coef_)
+
+
+def test_the_owner_hears_of_visits_that_complete_visits_leave_out(visits) -> None:
+    missing = int(visits["dbp"].isna().sum())
+    with pytest.warns(OwnerWarning, match=f"NOT PRIVATE.*{missing:,} of 8,000 of sbp, 0 of") as said:
+        mean().fit(visits, **COLUMNS)
+    assert next(each for each in said if each.category is OwnerWarning).filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OwnerWarning)
+        mean().fit(visits, **COLUMNS, visits="own")
 
 
 def test_a_seed_voids_the_guarantee_and_says_so(visits) -> None:

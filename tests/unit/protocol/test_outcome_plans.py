@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
 
 from dpfda.errors import InvalidInput, ProtocolError
-from dpfda.privacy.accounting import mu_for, mu_squared
+from dpfda.privacy.accounting import gaussian_epsilon, mu_for, mu_squared
 from dpfda.protocol.plan import Plan, PlannedOutcome, Round
 from dpfda.protocol.plans import make_plan
 from dpfda.protocol.plans.adaptive import OF_VISITS, SPENT
@@ -22,7 +23,7 @@ GROUP = CovariateTerms("male", (0, 1))
 
 
 def make_terms(further=(SECOND,), **fields):
-    return StudyTerms("adaptive", (20, 80), (60, 250), SILOS, y="sbp", further=further, **fields)
+    return StudyTerms("adaptive", (20, 80), (60, 250), **{"silos": SILOS} | fields, y="sbp", further=further)
 
 
 def test_terms_of_one_outcome_are_written_as_they_always_were() -> None:
@@ -153,3 +154,24 @@ def test_the_statement_is_one_for_all_outcomes() -> None:
     assert "north: 2000 subjects, (epsilon, delta) = (1, 1e-05) for everything released" in text
     for fact in ("y_bounds of sbp = (60.0, 250.0)", "transform of dbp = log", "outcome of ill = binary"):
         assert fact in text
+
+
+@pytest.mark.parametrize("covariates", [(), (GROUP,)])
+@pytest.mark.parametrize("count", [2, 5])
+@pytest.mark.parametrize("n", [100, 2000, 200_000])
+def test_every_release_has_at_least_the_budget_that_it_has_in_a_fit_of_its_own(n, count, covariates) -> None:
+    """Against fits with mu / sqrt(K) each, which compose to the same promise; the last gradient has more."""
+    epsilon = gaussian_epsilon(mu_for(1.0, 1e-5) / math.sqrt(count), 1e-5)
+    together = make_plan(
+        make_terms(
+            tuple(OutcomeTerms(f"y{k}", (0, 1)) for k in range(1, count)),
+            silos=(SiloTerms("a", n, 1.0, 1e-5),),
+            covariates=covariates,
+        )
+    )
+    alone = make_plan(make_terms((), silos=(SiloTerms("a", n, epsilon, 1e-5),), covariates=covariates))
+    for index in range(len(alone.rounds)):
+        for ours, theirs in zip(together.statistic_mus("a", index), alone.statistic_mus("a", index), strict=True):
+            assert ours >= theirs * (1 - 1e-9)
+    gain = together.event("a", 6).mu / alone.event("a", 6).mu
+    assert gain > (1.05 if n <= 2000 else 1.002)

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfda.curves.curves import Curves
+from dpfda.curves.outcomes import Outcomes
 from dpfda.curves.tables.owner_view import Tally, doubt_bounds
 from dpfda.errors import InvalidInput, OwnerWarning
 
-_LEVEL = 7  # of the line that calls fit
+_LEVEL, _OUTCOMES_LEVEL = 7, 4  # of the line that calls fit
 _OWNER_ONLY = "NOT PRIVATE, for the data's owner only"
 
 
@@ -43,6 +44,19 @@ def check_for_owner(
         )
     if (wrong := doubt_bounds(_count_clamped(curves, here, clamped), y_bounds)) is not None:
         warnings.warn(f"{_OWNER_ONLY}: {wrong}; check the unit of y.", OwnerWarning, _LEVEL)
+
+
+def warn_of_lost_visits(complete: Outcomes, own: Outcomes) -> None:
+    """Say, for each outcome, at how many of its visits another one is missing, if there are any."""
+    lost = {name: own[name].n_points - complete[name].n_points for name in own.outcomes}
+    if any(lost.values()):
+        said = ", ".join(f"{count:,} of {own[name].n_points:,} of {name}" for name, count in lost.items())
+        warnings.warn(
+            f"{_OWNER_ONLY}: visits at which an outcome is missing are left out for all outcomes: {said}; "
+            "visits='own' would keep them.",
+            OwnerWarning,
+            _OUTCOMES_LEVEL,
+        )
 
 
 def _count_clamped(curves: Curves, here: NDArray[np.bool_], clamped: NDArray[np.bool_]) -> Tally:
