@@ -70,7 +70,7 @@ def test_rounds_count_by_their_noise_and_noise_adds_up_as_in_the_textbook() -> N
     asked = [ask(np.zeros(SIZE)), ask(np.zeros(SIZE), seed=1)]
     answers = [Answer(0, np.ones(SIZE), 0.1), Answer(1, -np.ones(SIZE), 0.02)]
     sure = INFORMATION.__class__(
-        INFORMATION.matrix, INFORMATION.degrees, np.zeros_like(INFORMATION.errors), INFORMATION.law, 1.0
+        INFORMATION.matrix, INFORMATION.degrees, np.zeros_like(INFORMATION.errors), INFORMATION.law, INFORMATION.weight
     )
     found = measure_silo(read(asked), answers, sure, np.zeros((SIZE, SIZE)), SURE)
     covariances = [
