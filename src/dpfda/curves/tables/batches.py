@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dpfda.curves.tables.source import Source
 
 BATCH_ROWS = 1 << 19
-_CHUNK_ROWS = 1 << 16
 _TEXT_ROWS = 1 << 18  # text takes more room than the numbers in it
 
 
@@ -104,20 +103,7 @@ def read_column_names(source: Source, separator: str | None = None, *, rows_refu
 
 def _read_parts(parts: list[pl.LazyFrame], rows: int) -> Iterator[pl.DataFrame]:
     for part in parts:
-        for frame in part.collect_batches(chunk_size=rows, lazy=True, engine="streaming"):
-            yield from _split_into_chunks(frame)
-
-
-def _split_into_chunks(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The pieces of memory that a frame consists of, if they are large, in its order: so none has to be copied."""
-    lengths = [column.chunk_lengths() for column in frame.get_columns()]
-    if len(lengths[0]) == 1 or min(lengths[0][:-1]) < _CHUNK_ROWS or any(each != lengths[0] for each in lengths):
-        yield frame
-        return
-    start = 0
-    for length in lengths[0]:
-        yield frame.slice(start, length)
-        start += length
+        yield from part.collect_batches(chunk_size=rows, lazy=True, engine="streaming")
 
 
 def _count_rows(lazy: pl.LazyFrame) -> int:

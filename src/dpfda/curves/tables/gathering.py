@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from dpfda.curves.tables.reading import Reading
 
 _THREADS = 2
-_MANY = 1 << 16  # rows that are worth a step of their own
 _KEPT = 4  # batches that stay in memory before the disk is used
 
 
@@ -112,17 +111,13 @@ class Collector:
         self._kept, self._kept_rows = [last], len(last)
 
     def _to_disk(self) -> None:
-        parts, rows = _join_small_ones(self._kept), self._kept_rows
+        rows = join_rows(self._kept)
         self._kept, self._kept_rows = [], 0
         if self._spool is None:
-            import polars as pl
-
             self._folder = choose_scratch_folder(self._scratch)
-            ids = pl.concat([part.ids for part in parts])
-            self._spool = Spool(self._folder, ids.gather_every(max(1, rows >> 16)))
-        for part in parts:
-            for start in range(0, len(part), self._most):
-                self._spool.add(part[start : start + self._most])
+            self._spool = Spool(self._folder, rows.ids.gather_every(max(1, len(rows) >> 16)))
+        for start in range(0, len(rows), self._most):
+            self._spool.add(rows[start : start + self._most])
 
     def _curves_from_disk(self, spool: Spool, progress: Callable[[int], None]) -> Curves:
         if self._kept_rows:
@@ -146,18 +141,6 @@ class Collector:
             writer.add(part.curves, continues=bool(tallies))
             tallies.append(part.tally)
         self.tally += Tally.of_one_curve(tallies)
-
-
-def _join_small_ones(parts: list[Rows]) -> list[Rows]:
-    """The same rows in parts of which each but the last has many; large ones are not copied."""
-    found: list[Rows] = []
-    waiting: list[Rows] = []
-    for part in parts:
-        waiting.append(part)
-        if sum(map(len, waiting)) >= _MANY:
-            found.append(join_rows(waiting))
-            waiting = []
-    return [*found, join_rows(waiting)] if waiting else found
 
 
 def _cut_between_ids(parts: list[Rows]) -> tuple[list[Rows], Rows]:
