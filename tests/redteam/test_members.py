@@ -13,6 +13,8 @@ pytest.importorskip("cryptography")
 from dpfda.curves.simulated import simulate_mean
 from dpfda.errors import TransportError
 from dpfda.federation.plausible import Plausible
+from dpfda.methods.adaptive import rounds
+from dpfda.methods.adaptive.unusable import learn_from_usable
 from dpfda.methods.run import Outcome, make_coordinator, run_study
 from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
@@ -176,3 +178,19 @@ def test_implausible_releases_are_told(name) -> None:
     release, plausible = silo.release(query), Plausible(terms)
     assert plausible.is_plausible(query, release)
     assert not plausible.is_plausible(query, HOSTILE[name](release))
+
+
+def test_nobody_is_left_out_whose_answers_can_be_used() -> None:
+    silos = make_silos(3)
+    terms = StudyTerms("adaptive", (0.0, 1.0), (-4.0, 4.0), tuple(silo.terms() for silo in silos), name="t")
+    transport, plan = InProcessTransport(silos), make_plan(terms)
+    transport.open(terms, "run")
+    releases = transport.gather(Query("run", 0, {}))
+    learnt, left_out = learn_from_usable(plan, None, 0, releases)
+    assert left_out == ()
+    assert np.array_equal(learnt.iterate, rounds.learn(plan, None, 0, releases).iterate)
+    hostile = {name: dataclasses.replace(each, values=each.values + np.nan) for name, each in releases.items()}
+    with np.errstate(all="ignore"):
+        with pytest.raises((ArithmeticError, ValueError, IndexError)):
+            learn_from_usable(plan, None, 0, hostile)
+        assert learn_from_usable(plan, None, 0, {**releases, "s1": hostile["s1"]})[1] == ("s1",)

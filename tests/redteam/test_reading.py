@@ -1,4 +1,4 @@
-"""Reviews three to five, from rows to curves: cells decide about their own subject's curve and nothing else.
+"""Reviews three to six, from rows to curves: cells decide about their own subject's curve and nothing else.
 
 Neither whether a site answers, nor what the curves of others are, depends on the cells of one subject.
 """
@@ -110,16 +110,17 @@ def test_a_stray_quote_is_the_affair_of_its_line(stray, end, tmp_path) -> None:
             assert others_are_unchanged(load(odd), usual), (line, cell)
 
 
-def test_two_stray_quotes_do_not_swallow_what_is_between(tmp_path) -> None:
-    """In order of visits, all rows between the two of one subject were one cell, also for `dpfda fit`."""
+def test_rows_between_two_stray_quotes_are_not_taken_for_a_text_unasked(tmp_path) -> None:
+    """No proper writer writes such a file: the owner is told. At a site the rows are one text, as known limits say."""
     rows = sorted(([row[0], row[1], row[2], "ok"] for row in BASE), key=lambda row: row[1])
     mine = [place for place, row in enumerate(rows) if row[0] == "s00"]
     for place in (mine[0], mine[-1]):
         rows[place][3] = '"'
     path = tmp_path / "t.csv"
     path.write_text("".join(",".join(row) + "\n" for row in [["id", "x", "y", "comment"], *rows]))
-    for how in ("never refuse", "refuse"):
-        assert (load(str(path), rows=how).counts == 2).all()
+    with pytest.raises(InvalidInput, match=r"Line 3 of t\.csv looks like a row and stands between two quotes"):
+        load(str(path), rows="refuse")
+    assert load(str(path)).n == N
 
 
 def test_blocks_and_batches_do_not_matter(tmp_path, monkeypatch) -> None:
@@ -132,9 +133,15 @@ def test_blocks_and_batches_do_not_matter(tmp_path, monkeypatch) -> None:
         assert load(path) == whole
 
 
-def test_the_owner_is_asked_to_take_a_line_break_out_of_a_cell(tmp_path) -> None:
-    path = write_lines(tmp_path / "t.csv", {(3, 1): '"Ward 3,\nEast"'})
-    with pytest.raises(InvalidInput, match=r"Line 5 of t\.csv has 3 cells where the header has 5"):
+def test_a_cell_of_several_lines_is_one_cell(tmp_path) -> None:
+    usual = load(write_lines(tmp_path / "usual.csv", {}), rows="refuse")
+    for rows in ("refuse", "never refuse"):
+        assert load(write_lines(tmp_path / "t.csv", {(3, 1): '"Ward 3,\n\nEast ""x""\n"'}), rows=rows) == usual
+
+
+def test_the_owner_is_told_of_a_row_with_a_quote_and_too_many_cells(tmp_path) -> None:
+    path = write_lines(tmp_path / "t.csv", {(3, 3): '1"5,0'})
+    with pytest.raises(InvalidInput, match=r"Line 5 of t\.csv begins a row of 6 cells where the header has 5"):
         load(path, rows="refuse")
 
 
@@ -710,6 +717,24 @@ def test_a_date_that_no_calendar_has_is_the_affair_of_its_cell(kind, tmp_path) -
 
 
 # ------------------------------------------------------------ the last wall
+
+
+def test_a_column_of_duckdb_that_is_not_read_decides_nothing(tmp_path) -> None:
+    """Names of columns were those of a frame, which polars cannot make of an interval: then one row decided to refuse."""
+    duckdb = pytest.importorskip("duckdb")
+    kinds = "id VARCHAR, x DOUBLE, text VARCHAR, stay INTERVAL, either UNION(n INT, t VARCHAR)"
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+        database.execute(f"CREATE TABLE visits ({kinds})")
+        database.executemany("INSERT INTO visits VALUES (?, ?, ?, INTERVAL 3 DAY, 1)", [row[:3] for row in BASE])
+    location, query = (
+        f"duckdb:///{tmp_path / 't.duckdb'}",
+        "SELECT id, x, CAST(text AS DOUBLE) AS y, stay, either FROM visits",
+    )
+    assert (load(location, query).counts == 2).all()
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+        database.execute("UPDATE visits SET text = 'n.d.' WHERE id = 's00'")
+    assert load(location, query).counts.tolist() == [0] * N
+
 
 FAILS_ON_DUCKDB = """
 import sys

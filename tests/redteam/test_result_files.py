@@ -45,6 +45,16 @@ def test_a_name_moves_no_terminal(field, options, document, tmp_path) -> None:
     assert "\x1b]0;" not in said.output
 
 
+def test_a_column_s_name_moves_no_terminal(tmp_path) -> None:
+    """Sixth review, R6-7: a name in brackets was markup, and an escape sequence reached the terminal."""
+    path = tmp_path / "hostile.csv"
+    path.write_text(f"id,x,bmi [kg/m2],[/bold],{ESCAPE}\n1,2,3,4,5\n")
+    said = CliRunner().invoke(app, ["describe", str(path)])
+    assert said.exit_code == 0, said.output
+    assert "bmi [kg/m2]" in said.output
+    assert "\x1b]0;" not in said.output
+
+
 @pytest.mark.parametrize(
     ("place", "value"),
     [

@@ -1,4 +1,4 @@
-"""Sixth review, R6-4: members that stay connected and do not read keep nobody waiting but themselves.
+"""Sixth review, R6-4 and R6-9: members who do not read keep nobody else waiting; a site outlives an odd welcome.
 
 The desk, its rounds and FLARE's TLS connections are real; only addressing by FLARE's cell is not.
 """
@@ -6,8 +6,10 @@ The desk, its rounds and FLARE's TLS connections are real; only addressing by FL
 from __future__ import annotations
 
 import datetime
+import math
 import socket
 import ssl
+import struct
 import threading
 import time
 from types import SimpleNamespace
@@ -20,9 +22,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from nvflare.fuel.f3.cellnet.defs import ReturnCode
 from nvflare.fuel.f3.drivers.socket_conn import SocketConnection
 
 from dpfda.federation.flare import server
+from dpfda.federation.flare.client import SiteLink
 from dpfda.federation.flare.server import SiteDesk, Visit
 from dpfda.federation.rounds import Closing, encode_answer, parse_question
 from dpfda.federation.silo_service import Reply
@@ -115,3 +119,12 @@ def test_members_who_do_not_read_keep_nobody_else_waiting(desk, monkeypatch) -> 
         time.sleep(0.05)
     assert all(own.closing for own in desk._cell.connections.values())
     assert not any(desk._unsent[name] for name in HOSTILE)
+
+
+def test_a_welcome_that_cannot_be_read_ends_nothing(tmp_path) -> None:
+    """The thread that says hello once ended with it, and the site seemed to be away from then on."""
+    welcomes = iter([struct.pack("!d", math.nan), struct.pack("!d", time.time())])
+    reply = lambda *_, **__: SimpleNamespace(payload=next(welcomes), get_header=lambda _: ReturnCode.OK)  # noqa: E731
+    cell = SimpleNamespace(send_request=reply)
+    link = SiteLink(SimpleNamespace(silo=tmp_path / "s", rehearsal=tmp_path / "r", contact=tmp_path / "c"), cell)
+    assert [link._hello()[0] for _ in range(2)] == ["away", "connected"]

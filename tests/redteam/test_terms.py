@@ -17,6 +17,7 @@ from dpfda import Curves, InvalidInput, Ledger, ProtocolError, Silo
 from dpfda.audit.hostile import every_field, honest_terms
 from dpfda.audit.hostile_runs import run_hostile
 from dpfda.basis.basis import make_basis
+from dpfda.federation.policy import SitePolicy
 from dpfda.privacy.accounting import gaussian_delta
 from dpfda.protocol import ranges
 from dpfda.protocol.messages import Query
@@ -417,3 +418,18 @@ def test_a_sample_of_the_hostile_generator_finds_nothing() -> None:
     assert tally.accepted > 100
     assert tally.ran == 40
     assert tally.answered > 20
+
+
+def test_what_a_plan_asks_for_says_how_a_site_reads_and_not_the_method_s_name(method) -> None:
+    """Fourth review, F10: a method of another name that takes one design would have refused at `join` because of rows."""
+    policy = SitePolicy({"source": "t.csv", "id": "id", "x": "x", "y": "y"}, 1.0, 1e-5, 1.0, 1e-5, "ledger")
+    renamed, usual = (
+        method(EntrywiseGradient((1.0, 1.0, 1.0))),
+        StudyTerms("adaptive", (0.0, 1.0), (-1.0, 1.0), (MINE,)),
+    )
+    for terms, one_design in (
+        (renamed, True),
+        (usual, False),
+        (dataclasses.replace(usual, method="published", n_basis=3), True),
+    ):
+        assert policy.reading(terms).one_design == one_design

@@ -65,7 +65,7 @@ def check_data(policy: SitePolicy, terms: StudyTerms, site: str) -> list[Check]:
 
 def _check_columns(policy: SitePolicy, terms: StudyTerms) -> list[Check]:
     try:
-        names = read_column_names(policy.source())
+        names = read_column_names(policy.source(), policy.data.get("separator"))
     except InvalidInput as error:
         return [Check("table", str(error), False)]
     roles = [(role, str(policy.data.get(role))) for role in ("id", "x", "y")]

@@ -268,6 +268,10 @@ def test_the_log_notices_every_change(tmp_path):
         log.path.write_text(changed)
         with pytest.raises(LedgerError):
             log.verify()
+    for odd in ("[]", "5", "null", '"text"', "[" * 20_000):
+        log.path.write_text(whole + odd + "\n")
+        with pytest.raises(LedgerError):
+            log.verify()
     log.path.write_text(whole + '{"torn')
     assert log.verify() == 5, "what a crash tore was never written"
     log.append("query", round=5)

@@ -14,6 +14,15 @@ test_that("a result file is read, printed and summarised", {
   expect_named(predict(result, c(0.2, 0.4), male = 1), c("x", "estimate", "standard_error", "lower", "upper"))
 })
 
+test_that("a file that names another one, or an address, opens neither", {
+  other <- golden("16.json")
+  pointer <- tempfile(fileext = ".json")
+  for (content in c(other, paste0("file://", other))) {
+    writeLines(content, pointer)
+    expect_error(dp_read(pointer), "is not a result")
+  }
+})
+
 test_that("days from a date are shown and taken as dates", {
   document <- jsonlite::fromJSON(golden("15.json"), simplifyVector = FALSE)
   days <- dp_result(document)
