@@ -5,14 +5,18 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+import numpy as np
+
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.level import fit_filled, fit_level
 from dpfda.methods.adaptive.odd_sites import (
     FirstTraits,
     LongShares,
     Oddness,
+    Traits,
     add_counts,
     add_lengths,
+    find_distances,
     judge_sites,
     read_functions,
     read_levels,
@@ -55,11 +59,14 @@ def judge(plan: Plan, state: State) -> Oddness:
     if len(names) < constants.FEWEST_SITES:
         return state.oddness
     level, *others = first.keep(names)
-    traits = [level, state.long.read(names), state.clipped.read(names), *others]
+    functions: list[Traits] = []
+    away = np.zeros(len(names))
     if state.measured:  # functions tell of the level whatever the design, the histogram does not
+        level = dataclasses.replace(level, most=constants.MOST_BY_LEVEL)
         unit = min(state.unit, first.unit)
-        traits[0] = dataclasses.replace(level, most=constants.MOST_BY_LEVEL)
-        traits += read_functions(state.measured, state.informations, state.open_now[0], unit)
+        functions = read_functions(state.measured, state.informations, state.open_now[0], unit)
+        away = find_distances(functions)
+    traits = [level, state.long.read(names, away), state.clipped.read(names, away), *others, *functions]
     return judge_sites(names, traits, robust=plan.assumptions.robust_sites)
 
 

@@ -138,15 +138,17 @@ class LongShares:
             weights[name] = weights.get(name, 0.0) + float(1 / variance)
         return LongShares(weighted, weights)
 
-    def read(self, names: Sequence[str]) -> Traits:
-        """As a trait; a site of which nothing is known may have any share."""
+    def read(self, names: Sequence[str], away: Floats) -> Traits:
+        """As a trait; a site of which nothing is known may have any share.
+
+        `away` are squared distances of the sites' functions: whoever is far from the iterates has longer gradients, honest
+        or not, so that far functions and long gradients are not evidence twice.
+        """
         weights = np.array([self.weights.get(name, 1.0) for name in names])
         values = np.array([self.weighted.get(name, 0.0) for name in names]) / weights
+        variances = 1 / weights + constants.ANY_SHARES_DIFFER**2 + (constants.LONGER_AWAY * np.log1p(away)) ** 2
         return Traits(
-            values[:, None],
-            (1 / weights + constants.ANY_SHARES_DIFFER**2)[:, None, None],
-            np.array([constants.SHARES_DIFFER]),
-            constants.MOST_BY_LENGTHS,
+            values[:, None], variances[:, None, None], np.array([constants.SHARES_DIFFER]), constants.MOST_BY_LENGTHS
         )
 
 
@@ -193,6 +195,14 @@ def read_functions(
         covariances.append(covariance)
     together = Traits(np.array(values), np.array(covariances), np.full(len(few), unit))
     return [together.pick(column) for column in range(len(few))]
+
+
+def find_distances(functions: Sequence[Traits]) -> Floats:
+    """Squared distances of the sites' functions from the common estimate, beyond what their errors explain."""
+    found = np.zeros(len(functions[0].values))
+    for each in functions:
+        found += np.maximum(each.values[:, 0] ** 2 - each.covariances[:, 0, 0], 0.0) / each.scale[0] ** 2
+    return found
 
 
 def judge_sites(names: Sequence[str], traits: Sequence[Traits], *, robust: bool) -> Oddness:

@@ -19,7 +19,7 @@ from dpfda.methods.adaptive.level import Level, allow_for_unseen, fit_filled, fi
 from dpfda.methods.adaptive.pooling import Pooled, pool, pool_if_released
 from dpfda.methods.adaptive.prior import ScaledMixture, make_mixture
 from dpfda.methods.adaptive.shape import Spread
-from dpfda.methods.adaptive.silo_designs import shrink_moments
+from dpfda.methods.adaptive.silo_designs import fit_own_designs
 from dpfda.methods.adaptive.state import State
 from dpfda.protocol.messages import Release
 from dpfda.protocol.plan import Plan
@@ -131,7 +131,7 @@ def learn_designs(
     if len(releases) == 1:
         return design, {}
     by_silo = {name: pool(plan, 0, DesignMoments, {name: releases[name]}).scaled(1 / filled) for name in releases}
-    return design, {name: fit_design(plan.basis, own, visits) for name, own in shrink_moments(moments, by_silo).items()}
+    return design, fit_own_designs(plan.basis, moments, by_silo, visits, trust)
 
 
 def find_left_out(plan: Plan, releases: Mapping[str, Release], own_designs: Mapping[str, Design]) -> frozenset[str]:
