@@ -34,9 +34,9 @@ def test_one_far_site_is_flagged_and_hardly_counts() -> None:
 
 
 def test_its_weight_falls_without_a_jump_the_further_it_is() -> None:
-    """At even odds a site counts in full, beyond that by the cubed odds."""
+    """At even odds a site counts in full, beyond that by the eighth power of the odds."""
     kept = []
-    for place in np.arange(0.0, 4.0, 0.02):
+    for place in np.arange(0.0, 4.0, 0.005):
         found = judge_sites(names(5), [make_traits([0.0, 0.1, -0.1, 0.05, place])], robust=True)
         kept.append(found.trust.get("site 4", 1.0))
     assert kept[0] == 1.0

@@ -531,6 +531,14 @@ SPREADS_DIFFER, SHARES_DIFFER, ANY_SHARES_DIFFER, OCTAVES_WITHIN = 0.3, 0.15, 0.
 # them two in 54, designs that differ among them.
 MOST_BY_LENGTHS, MOST_BY_LEVEL = 3.0, 1.0
 
+# An odd site counts for this power of the odds (1 - p) / p that it is honest, p > 1/2. What garbage does grows with the
+# square of its distance, what is lost without a site like the others does not grow. Cost: COST_TRUST
+TRUST_POWER = 8
+
+# How often a site that is odd in one trait is odd in its level, in relation to any other trait: another unit, an offset and
+# one value for all are. Cost: with 1, a site of five that was 7.5 units away (300 subjects each, eps 1) had p = .53.
+ODD_LEVELS = 4.0
+
 # By how much the share of long gradients may differ (one sd) for each unit of log(1 + d^2), d being how far a site's own
 # function is from the common one, in units. Two honest sites at d = 1.4 and 1.5 had .27 and .25 more. Cost: without it both
 # were flagged, in 60 studies of 20 sites whose slopes, or designs and means, differ (eps 2), by what their functions showed

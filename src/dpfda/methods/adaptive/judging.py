@@ -62,7 +62,7 @@ def judge(plan: Plan, state: State) -> Oddness:
     functions: list[Traits] = []
     away = np.zeros(len(names))
     if state.measured:  # functions tell of the level whatever the design, the histogram does not
-        level = dataclasses.replace(level, most=constants.MOST_BY_LEVEL)
+        level = dataclasses.replace(level, most=constants.MOST_BY_LEVEL, usual=1.0)
         unit = min(state.unit, first.unit)
         functions = read_functions(state.measured, state.informations, state.open_now[0], unit)
         away = find_distances(functions)
