@@ -13,7 +13,6 @@ from dpfda.methods.adaptive.odd_sites import (
     FirstTraits,
     LongShares,
     Oddness,
-    Traits,
     add_counts,
     add_lengths,
     find_distances,
@@ -51,7 +50,10 @@ def judge_first(plan: Plan, releases: Mapping[str, Release]) -> tuple[FirstTrait
 
 
 def judge(plan: Plan, state: State) -> Oddness:
-    """Which sites are unlike all others in their functions, lengths of gradients, spread or values at the bounds."""
+    """Which sites are unlike all others in their functions, lengths of gradients, spread or values at the bounds.
+
+    Functions are noisy at first: where all sites have one design, what tells of an odd site without them stands.
+    """
     first = state.first_traits
     if first is None:
         return state.oddness
@@ -59,15 +61,21 @@ def judge(plan: Plan, state: State) -> Oddness:
     if len(names) < constants.FEWEST_SITES:
         return state.oddness
     level, *others = first.keep(names)
-    functions: list[Traits] = []
-    away = np.zeros(len(names))
-    if state.measured:  # functions tell of the level whatever the design, the histogram does not
-        level = dataclasses.replace(level, most=constants.MOST_BY_LEVEL, usual=1.0)
-        unit = min(state.unit, first.unit)
-        functions = read_functions(state.measured, state.informations, state.open_now[0], unit)
-        away = find_distances(functions)
+    robust, near = plan.assumptions.robust_sites, np.zeros(len(names))
+    plain = [level, state.long.read(names, near), state.clipped.read(names, near), *others]
+    found = judge_sites(names, plain, robust=robust)
+    if not state.measured:
+        return found
+    unit = min(state.unit, first.unit)
+    functions = read_functions(state.measured, state.informations, state.open_now[0], unit)
+    away = find_distances(functions)
+    # functions tell of the level whatever the design, the histogram does not
+    level = dataclasses.replace(level, most=constants.MOST_BY_LEVEL, usual=1.0)
     traits = [level, state.long.read(names, away), state.clipped.read(names, away), *others, *functions]
-    return judge_sites(names, traits, robust=plan.assumptions.robust_sites)
+    again = judge_sites(names, traits, robust=robust)
+    if state.own_designs:
+        return again
+    return max(found, again, key=lambda each: max(each.probability.values()))
 
 
 def count_long(
