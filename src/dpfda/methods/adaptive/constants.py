@@ -532,7 +532,8 @@ SPREADS_DIFFER, SHARES_DIFFER, ANY_SHARES_DIFFER, OCTAVES_WITHIN = 0.3, 0.15, 0.
 MOST_BY_LENGTHS, MOST_BY_LEVEL = 3.0, 1.0
 
 # An odd site counts for this power of the odds (1 - p) / p that it is honest, p > 1/2. What garbage does grows with the
-# square of its distance, what is lost without a site like the others does not grow. Cost: COST_TRUST
+# square of its distance, what is lost without a site like the others does not grow. Cost: with the third power one
+# garbage site of five at eps .5 (24 repetitions) made the error 2.8 times as large, with the eighth 2.1.
 TRUST_POWER = 8
 
 # How often a site that is odd in one trait is odd in its level, in relation to any other trait: another unit, an offset and

@@ -61,18 +61,18 @@ def judge(plan: Plan, state: State) -> Oddness:
     if len(names) < constants.FEWEST_SITES:
         return state.oddness
     level, *others = first.keep(names)
-    robust, near = plan.assumptions.robust_sites, np.zeros(len(names))
-    plain = [level, state.long.read(names, near), state.clipped.read(names, near), *others]
-    found = judge_sites(names, plain, robust=robust)
-    if not state.measured:
+    robust, away, functions = plan.assumptions.robust_sites, np.zeros(len(names)), []
+    if state.measured:
+        unit = min(state.unit, first.unit)
+        functions = read_functions(state.measured, state.informations, state.open_now[0], unit)
+        away = find_distances(functions)
+    others = [state.long.read(names, away), state.clipped.read(names, away), *others]
+    found = judge_sites(names, [level, *others], robust=robust)
+    if not functions:
         return found
-    unit = min(state.unit, first.unit)
-    functions = read_functions(state.measured, state.informations, state.open_now[0], unit)
-    away = find_distances(functions)
     # functions tell of the level whatever the design, the histogram does not
     level = dataclasses.replace(level, most=constants.MOST_BY_LEVEL, usual=1.0)
-    traits = [level, state.long.read(names, away), state.clipped.read(names, away), *others, *functions]
-    again = judge_sites(names, traits, robust=robust)
+    again = judge_sites(names, [level, *others, *functions], robust=robust)
     if state.own_designs:
         return again
     return max(found, again, key=lambda each: max(each.probability.values()))
