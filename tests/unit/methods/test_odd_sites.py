@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from dpfda.methods.adaptive.level import Level
-from dpfda.methods.adaptive.odd_sites import LongShares, Oddness, Traits, _compare, judge_sites, read_levels
+from dpfda.methods.adaptive.odd_sites import (
+    LongShares,
+    Oddness,
+    Traits,
+    _compare,
+    find_distances,
+    judge_sites,
+    read_levels,
+)
 
 
 def make_traits(values, sd=0.1, scale=1.0) -> Traits:
@@ -26,9 +34,9 @@ def test_one_far_site_is_flagged_and_hardly_counts() -> None:
 
 
 def test_its_weight_falls_without_a_jump_the_further_it_is() -> None:
-    """At even odds a site counts in full, beyond that by the cubed odds."""
+    """At even odds a site counts in full, beyond that by the eighth power of the odds."""
     kept = []
-    for place in np.arange(0.0, 4.0, 0.02):
+    for place in np.arange(0.0, 4.0, 0.005):
         found = judge_sites(names(5), [make_traits([0.0, 0.1, -0.1, 0.05, place])], robust=True)
         kept.append(found.trust.get("site 4", 1.0))
     assert kept[0] == 1.0
@@ -105,7 +113,18 @@ def test_levels_are_freed_of_the_priors_they_were_fitted_with() -> None:
 def test_shares_of_long_gradients_add_up_over_rounds_whoever_answered() -> None:
     long = LongShares().add(("a", "b", "c"), np.array([0.2, 0.2, 0.8]), np.full(3, 0.04))
     long = long.add(("a", "c"), np.array([0.5, 1.1]), np.full(2, 0.04))
-    traits = long.read(("a", "b", "c", "d"))
+    traits = long.read(("a", "b", "c", "d"), np.zeros(4))
     assert traits.values[2, 0] == pytest.approx((0.4 + 0.3) / 2)
     assert traits.values[1, 0] == pytest.approx(-0.2)
     assert traits.covariances[0, 0, 0] < traits.covariances[1, 0, 0] < traits.covariances[3, 0, 0]
+
+
+def test_long_gradients_of_a_site_whose_function_is_far_are_no_evidence_of_their_own() -> None:
+    names, near = tuple("abcdef"), np.zeros(6)
+    long = LongShares().add(names, np.array([0.0, 0.01, -0.01, 0.02, 0.0, 0.35]), np.full(6, 1e-4))
+    alone, far = (
+        judge_sites(names, [long.read(names, away)], robust=True) for away in (near, np.append(near[1:], 3.0))
+    )
+    assert alone.probability["f"] > 2 * far.probability["f"]
+    function = Traits(np.array([[0.1], [-0.1], [0.0], [0.2], [0.0], [1.5]]), np.full((6, 1, 1), 0.01), np.ones(1))
+    np.testing.assert_allclose(find_distances([function, function]), [0, 0, 0, 0.06, 0, 4.48], atol=1e-15)

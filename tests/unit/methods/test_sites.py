@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dpfda.methods.adaptive.sites import Gaussian, Releases, fit_part
+from dpfda.methods.adaptive.prior import Mixture
+from dpfda.methods.adaptive.sites import Gaussian, Releases, fit_part, list_shapes
 
 
 def make_levels(seed, count, anywhere=None, shared=0.0):
@@ -72,3 +73,31 @@ def test_a_law_is_carried_to_other_coefficients() -> None:
     law = Gaussian(np.array([1.0, 2.0]), np.diag([1.0, 4.0])).restored(np.array([[1.0, 1.0], [0.0, 2.0]]))
     np.testing.assert_allclose(law.mean, [3.0, 4.0])
     np.testing.assert_allclose(law.covariance, [[5.0, 8.0], [8.0, 16.0]])
+
+
+def test_a_mixture_of_one_component_is_that_gaussian_and_two_are_averaged_by_evidence() -> None:
+    """Straight lines at three sites: the evidence of a part is that of its components, weighed by their odds."""
+    rng, shapes = np.random.default_rng(5), list_shapes(2, 1)
+    matrices = [np.eye(2) + 0.2 * rng.normal(size=(2, 2)) for _ in range(3)]
+    releases = Releases(
+        tuple("abc"), matrices, [rng.normal(size=2) for _ in range(3)], [0.3 * np.eye(2)] * 3, np.full(3, 1 / 3),
+        [0.0] * 3, np.zeros((2, 2)),
+    )  # fmt: skip
+    size = np.array([0.4, 0.2, 0.0])
+
+    def mix(slopes, odds):
+        none = np.zeros(len(slopes))
+        mixture = Mixture(np.zeros((1, 2, 2)), none.astype(int), slopes, none, np.log(odds), none + 1)
+        return fit_part(size, shapes, releases, np.eye(2), mixture.scaled(1.0, 2.0))
+
+    plain = [fit_part(size, shapes, releases, np.diag([4.0, slope**2])) for slope in (0.5, 3.0)]
+    one = mix(np.array([0.5]), np.ones(1))
+    np.testing.assert_allclose(one.subjects.mean, plain[0].subjects.mean)
+    np.testing.assert_allclose(one.subjects.covariance, plain[0].subjects.covariance)
+    assert one.log_evidence == pytest.approx(plain[0].log_evidence)
+    odds = np.array([0.3, 0.7])
+    weights = odds * np.exp([part.log_evidence for part in plain])
+    two = mix(np.array([0.5, 3.0]), odds)
+    assert two.log_evidence == pytest.approx(np.log(weights.sum()))
+    mean = weights @ np.array([part.sites.mean for part in plain]) / weights.sum()
+    np.testing.assert_allclose(two.sites.mean, mean)

@@ -77,8 +77,17 @@ def fit_design(basis: Basis, moments: Pooled | None, visits: tuple[float, ...] =
     nodes = make_nodes(visits)
     if moments is None:
         return Design(nodes, nodes.uniform, np.zeros((0, nodes.u.size)), nodes.uniform)
-    variance = moments.sd**2 + constants.SAMPLING_VARIANCE / moments.n / constants.POINTS_GUESS
-    mass, left = _average_sizes(nodes, _tabulate_parts(basis, visits), moments.values, variance)
+    found = _average_sizes(nodes, tabulate_parts(basis, visits), moments.values, find_variance(moments))
+    return finish_design(basis, nodes, *found)
+
+
+def find_variance(moments: Pooled) -> Floats:
+    """Of the errors of moments: noise and sampling."""
+    return np.asarray(moments.sd**2 + constants.SAMPLING_VARIANCE / moments.n / constants.POINTS_GUESS)
+
+
+def finish_design(basis: Basis, nodes: Nodes, mass: Floats, left: Floats) -> Design:
+    """Masses that are positive, less of them where they are not clear of their errors, from mean and covariance."""
     likely = _keep_positive(mass, left)
     window = _window(nodes)
     near, unsure = window @ likely, ((window @ left) * window).sum(axis=1)
@@ -93,7 +102,7 @@ def _node_features(basis: Basis, visits: tuple[float, ...]) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Parts:
+class Parts:
     """The smooth part and the atoms, for size 1: how moments and masses go together, and moments with moments."""
 
     features: Floats
@@ -103,27 +112,43 @@ class _Parts:
 
 @lru_cache(maxsize=16)
 @one_blas_thread()
-def _tabulate_parts(basis: Basis, visits: tuple[float, ...]) -> _Parts:
+def tabulate_parts(basis: Basis, visits: tuple[float, ...]) -> Parts:
     nodes, features = make_nodes(visits), _node_features(basis, visits)
     reach = features @ nodes.smooth, features @ nodes.atoms
-    return _Parts(features, reach, np.stack([reach[0] @ features.T, reach[1] @ features.T]))
+    return Parts(features, reach, np.stack([reach[0] @ features.T, reach[1] @ features.T]))
 
 
-def _average_sizes(nodes: Nodes, parts: _Parts, values: Floats, variance: Floats) -> tuple[Floats, Floats]:
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of the smooth part and of the atoms that moments speak for, their weights, and how each whitens moments."""
+
+    sizes: Floats  # (kept, 2)
+    weights: Floats
+    whiten: Floats  # (kept, moments, moments)
+    white: Floats  # (kept, moments)
+
+    @classmethod
+    def weigh(cls, parts: Parts, y: Floats, variance: Floats) -> Sizes:
+        """By their evidence; `y` are moments around those of a uniform design."""
+        sizes = np.array([(s, a) for s in constants.SMOOTH_SIZES for a in constants.ATOM_SIZES])
+        factors = np.linalg.cholesky(np.tensordot(sizes**2, parts.moments, 1) + np.diag(variance))
+        whiten = invert_lower(factors)
+        white = whiten @ y
+        odds = -0.5 * np.log(sizes[:, 0] / constants.TYPICAL_SMOOTH) ** 2
+        odds -= np.where(sizes[:, 1] > 0, math.log(len(constants.ATOM_SIZES) - 1), 0.0)
+        logs = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
+        weights = normalise(odds - (white**2).sum(axis=1) / 2 - logs)
+        keep = weights > constants.NEGLIGIBLE_PART * weights.max()
+        return cls(sizes[keep], weights[keep] / weights[keep].sum(), whiten[keep], white[keep])
+
+
+def _average_sizes(nodes: Nodes, parts: Parts, values: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """Mean and covariance of the masses, averaged over the sizes of smooth part and atoms."""
     y = values - parts.features @ nodes.uniform
-    sizes = np.array([(s, a) for s in constants.SMOOTH_SIZES for a in constants.ATOM_SIZES])
-    factors = np.linalg.cholesky(np.tensordot(sizes**2, parts.moments, 1) + np.diag(variance))
-    whiten = invert_lower(factors)
-    white = whiten @ y
-    odds = -0.5 * np.log(sizes[:, 0] / constants.TYPICAL_SMOOTH) ** 2
-    odds -= np.where(sizes[:, 1] > 0, math.log(len(constants.ATOM_SIZES) - 1), 0.0)
-    logs = np.log(np.diagonal(factors, axis1=1, axis2=2)).sum(axis=1)
-    weights = normalise(odds - (white**2).sum(axis=1) / 2 - logs)
-    keep = weights > constants.NEGLIGIBLE_PART * weights.max()
-    kept, whiten = weights[keep] / weights[keep].sum(), whiten[keep]
-    smooth, atoms = sizes[keep].T ** 2
-    pulled = (white[keep, None] @ whiten)[:, 0]
+    found = Sizes.weigh(parts, y, variance)
+    kept, whiten = found.weights, found.whiten
+    smooth, atoms = found.sizes.T**2
+    pulled = (found.white[:, None] @ whiten)[:, 0]
     means = nodes.uniform + (smooth[:, None] * pulled) @ parts.reach[0] + (atoms[:, None] * pulled) @ parts.reach[1]
     mass = kept @ means
     apart = means - mass

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+import numpy as np
+
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.level import fit_filled, fit_level
 from dpfda.methods.adaptive.odd_sites import (
@@ -13,6 +15,7 @@ from dpfda.methods.adaptive.odd_sites import (
     Oddness,
     add_counts,
     add_lengths,
+    find_distances,
     judge_sites,
     read_functions,
     read_levels,
@@ -47,7 +50,10 @@ def judge_first(plan: Plan, releases: Mapping[str, Release]) -> tuple[FirstTrait
 
 
 def judge(plan: Plan, state: State) -> Oddness:
-    """Which sites are unlike all others in their functions, lengths of gradients, spread or values at the bounds."""
+    """Which sites are unlike all others in their functions, lengths of gradients, spread or values at the bounds.
+
+    Functions are noisy at first: where all sites have one design, what tells of an odd site without them stands.
+    """
     first = state.first_traits
     if first is None:
         return state.oddness
@@ -55,12 +61,21 @@ def judge(plan: Plan, state: State) -> Oddness:
     if len(names) < constants.FEWEST_SITES:
         return state.oddness
     level, *others = first.keep(names)
-    traits = [level, state.long.read(names), state.clipped.read(names), *others]
-    if state.measured:  # functions tell of the level whatever the design, the histogram does not
+    robust, away, functions = plan.assumptions.robust_sites, np.zeros(len(names)), []
+    if state.measured:
         unit = min(state.unit, first.unit)
-        traits[0] = dataclasses.replace(level, most=constants.MOST_BY_LEVEL)
-        traits += read_functions(state.measured, state.informations, state.open_now[0], unit)
-    return judge_sites(names, traits, robust=plan.assumptions.robust_sites)
+        functions = read_functions(state.measured, state.informations, state.open_now[0], unit)
+        away = find_distances(functions)
+    others = [state.long.read(names, away), state.clipped.read(names, away), *others]
+    found = judge_sites(names, [level, *others], robust=robust)
+    if not functions:
+        return found
+    # functions tell of the level whatever the design, the histogram does not
+    level = dataclasses.replace(level, most=constants.MOST_BY_LEVEL, usual=1.0)
+    again = judge_sites(names, [level, *others, *functions], robust=robust)
+    if state.own_designs:
+        return again
+    return max(found, again, key=lambda each: max(each.probability.values()))
 
 
 def count_long(

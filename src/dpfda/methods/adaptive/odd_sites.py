@@ -32,13 +32,15 @@ class Traits:
     """What releases say of every site in a few numbers: values (sites, q) with covariances (sites, q, q).
 
     `scale` is by how much sites that measure the same thing might differ in each number. `most` bounds the log ratio of
-    evidence, for traits that do not convict alone: honest differences between sites have long tails in them.
+    evidence, for traits that do not convict alone: honest differences between sites have long tails in them. `usual` is how
+    often a site that is odd in one trait only is odd in this one, in relation to others.
     """
 
     values: Floats
     covariances: Floats
     scale: Floats
     most: float = math.inf
+    usual: float = 1.0
 
     def keep(self, sites: Sequence[int]) -> Traits:
         """Of these sites only."""
@@ -53,7 +55,7 @@ class Traits:
     def pick(self, column: int) -> Traits:
         """One of the numbers."""
         one = slice(column, column + 1)
-        return Traits(self.values[:, one], self.covariances[:, one, one], self.scale[one], self.most)
+        return Traits(self.values[:, one], self.covariances[:, one, one], self.scale[one], self.most, self.usual)
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def read_levels(levels: Sequence[Level]) -> tuple[Traits, Traits]:
     spread, spread_variance = _free(found[:, 2], found[:, 3] ** 2, middle, 1.0)
     unit = math.exp(_find_median(spread, 1 / (1 + spread_variance)))
     return (
-        Traits(value[:, None], variance[:, None, None], np.array([unit])),
+        Traits(value[:, None], variance[:, None, None], np.array([unit]), usual=constants.ODD_LEVELS),
         Traits(spread[:, None], spread_variance[:, None, None], np.array([constants.SPREADS_DIFFER])),
     )
 
@@ -138,15 +140,17 @@ class LongShares:
             weights[name] = weights.get(name, 0.0) + float(1 / variance)
         return LongShares(weighted, weights)
 
-    def read(self, names: Sequence[str]) -> Traits:
-        """As a trait; a site of which nothing is known may have any share."""
+    def read(self, names: Sequence[str], away: Floats) -> Traits:
+        """As a trait; a site of which nothing is known may have any share.
+
+        `away` are squared distances of the sites' functions: whoever is far from the iterates has longer gradients, honest
+        or not, so that far functions and long gradients are not evidence twice.
+        """
         weights = np.array([self.weights.get(name, 1.0) for name in names])
         values = np.array([self.weighted.get(name, 0.0) for name in names]) / weights
+        variances = 1 / weights + constants.ANY_SHARES_DIFFER**2 + (constants.LONGER_AWAY * np.log1p(away)) ** 2
         return Traits(
-            values[:, None],
-            (1 / weights + constants.ANY_SHARES_DIFFER**2)[:, None, None],
-            np.array([constants.SHARES_DIFFER]),
-            constants.MOST_BY_LENGTHS,
+            values[:, None], variances[:, None, None], np.array([constants.SHARES_DIFFER]), constants.MOST_BY_LENGTHS
         )
 
 
@@ -192,7 +196,16 @@ def read_functions(
         values.append(covariance @ reach @ (each.value - matrix @ common))
         covariances.append(covariance)
     together = Traits(np.array(values), np.array(covariances), np.full(len(few), unit))
-    return [together.pick(column) for column in range(len(few))]
+    level, *others = (together.pick(column) for column in range(len(few)))
+    return [replace(level, usual=constants.ODD_LEVELS), *others]
+
+
+def find_distances(functions: Sequence[Traits]) -> Floats:
+    """Squared distances of the sites' functions from the common estimate, beyond what their errors explain."""
+    found = np.zeros(len(functions[0].values))
+    for each in functions:
+        found += np.maximum(each.values[:, 0] ** 2 - each.covariances[:, 0, 0], 0.0) / each.scale[0] ** 2
+    return found
 
 
 def judge_sites(names: Sequence[str], traits: Sequence[Traits], *, robust: bool) -> Oddness:
@@ -202,7 +215,7 @@ def judge_sites(names: Sequence[str], traits: Sequence[Traits], *, robust: bool)
     left = list(range(count))
     log_prior = -math.log(constants.STUDIES_PER_ODD_SITE * count)
     for last in range(max((count - 1) // 3, 1), -1, -1):
-        log_odds = log_prior + _join([_compare(each.keep(left)) for each in traits])
+        log_odds = log_prior + _join([_compare(each.keep(left)) for each in traits], [each.usual for each in traits])
         odd = expit(log_odds)
         probability[left] = odd
         worst = int(np.argmax(odd))
@@ -213,14 +226,17 @@ def judge_sites(names: Sequence[str], traits: Sequence[Traits], *, robust: bool)
     found = Oddness(dict(zip(names, map(float, probability), strict=True)))
     if not robust or count < constants.FEWEST_TO_ACT:
         return found
-    return replace(found, trust={name: (1 / found.probability[name] - 1) ** 3 for name in found.flagged})
+    return replace(
+        found, trust={name: (1 / found.probability[name] - 1) ** constants.TRUST_POWER for name in found.flagged}
+    )
 
 
-def _join(log_ratios: Sequence[Floats]) -> Floats:
+def _join(log_ratios: Sequence[Floats], usual: Sequence[float]) -> Floats:
     """A site may be odd in any of the traits or in several of them: the ratio of evidence, averaged over these ways."""
     total = np.sum([np.logaddexp(0.0, each) for each in log_ratios], axis=0)  # of all subsets, the empty one too
     several = total + np.log(-np.expm1(-np.maximum(total, constants.TINY))) - math.log(2.0 ** len(log_ratios) - 1)
-    one = np.logaddexp.reduce(log_ratios, axis=0) - math.log(len(log_ratios))
+    weighted = [each + math.log(often) for each, often in zip(log_ratios, usual, strict=True)]
+    one = np.logaddexp.reduce(weighted, axis=0) - math.log(sum(usual))
     return np.asarray(np.logaddexp(one, several) - math.log(2))
 
 

@@ -16,13 +16,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpfda._typing import Floats
+from dpfda._typing import Floats, Integers
 from dpfda.methods.adaptive import constants
+from dpfda.methods.adaptive.components import Components
 from dpfda.methods.adaptive.evidence import Measured
 from dpfda.methods.adaptive.matrices import inverse
 from dpfda.methods.adaptive.measurements import measure_all, read_rounds
 from dpfda.methods.adaptive.odd_sites import Oddness
-from dpfda.methods.adaptive.prior import normalise
+from dpfda.methods.adaptive.posterior import Data
+from dpfda.methods.adaptive.prior import ScaledMixture, normalise
+from dpfda.methods.adaptive.start import scale_mixtures
 from dpfda.methods.adaptive.state import State
 from dpfda.protocol.plan import Plan
 
@@ -100,38 +103,67 @@ def learn_sites(plan: Plan, state: State, prior: Floats) -> SiteLaw:
     rough = fit_sites(Releases.of(state.measured, state, n, 0.0), state, prior, step)
     own = {name: (each.mean, each.covariance) for name, each in rough.each.items()}
     measured = measure_all(plan, state, read_rounds(plan, state), own)
-    return fit_sites(Releases.of(measured, state, n, constants.SHARED_ERROR), state, prior)
+    releases = Releases.of(measured, state, n, constants.SHARED_ERROR)
+    return fit_sites(releases, state, prior, mixture=choose_mixture(plan, state))
 
 
-def fit_sites(releases: Releases, state: State, prior: Floats, step: int = 1) -> SiteLaw:
-    """The posterior over all sites, averaged over the sizes of their differences, or over every `step`th of these."""
+def choose_mixture(plan: Plan, state: State) -> ScaledMixture | None:
+    """The prior of a mean as the estimate has it, without components that hardly weigh; none with covariates."""
+    posterior = state.posterior
+    if posterior is None or state.law.columns > 1:
+        return None
+    weights = posterior.weights[0]
+    mixture = scale_mixtures(plan, state.longer, state.level, state.law, state.unit)[0]
+    return mixture.keep(np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max()))
+
+
+def fit_sites(
+    releases: Releases, state: State, prior: Floats, step: int = 1, mixture: ScaledMixture | None = None
+) -> SiteLaw:
+    """The posterior over all sites, averaged over the sizes of their differences, or over every `step`th of these.
+
+    With a mixture the common curve has it as its prior, for sizes that `prior`, one Gaussian, leaves likely.
+    """
     columns, unit = state.law.columns, state.unit
     shapes = list_shapes(len(prior) // columns, columns)
     grid = [constants.SITE_SIZES[:: step * every] for every in (1, 2, 3)]
     sizes = np.array(list(itertools.product(*grid)))
+    odds = _weigh_sizes(sizes)
     parts = [fit_part(unit * size, shapes, releases, prior) for size in sizes]
-    odds = -np.log1p((sizes / constants.SITE_SCALE) ** 2).sum(axis=1)
-    same = (sizes == 0).all(axis=1)
-    evidence = np.array([part.log_evidence for part in parts])
-    weights = normalise(evidence + odds + np.where(same, constants.ALIKE_ODDS, 0.0))
-    keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
-    kept = weights[keep] / weights[keep].sum()
-    chosen = [parts[index] for index in keep]
-    level = unit * sizes[keep, 0]
-    mean_level = float(kept @ level)
+    keep, weights = _choose_parts(parts, odds)
+    if mixture is not None:
+        parts = [fit_part(unit * sizes[index], shapes, releases, prior, mixture) for index in keep]
+        odds, sizes = odds[keep], sizes[keep]
+        keep, weights = _choose_parts(parts, odds)
+    chosen, sizes = [parts[index] for index in keep], sizes[keep]
+    level = unit * sizes[:, 0]
+    mean_level = float(weights @ level)
     names, start = releases.names, state.start
     return SiteLaw(
         names,
-        _mix(kept, [part.subjects for part in chosen], start),
-        _mix(kept, [part.sites for part in chosen], start),
-        _mix(kept, [part.new_site for part in chosen], start),
-        {name: _mix(kept, [part.each[s] for part in chosen], start) for s, name in enumerate(names)},
-        (mean_level, math.sqrt(max(float(kept @ level**2) - mean_level**2, 0.0))),
-        float(1 - weights[same].sum()),
-        {name: float(kept @ [part.kept[s] for part in chosen]) for s, name in enumerate(names)},
-        _find_heterogeneity(kept, level, releases),
+        _mix(weights, [part.subjects for part in chosen], start),
+        _mix(weights, [part.sites for part in chosen], start),
+        _mix(weights, [part.new_site for part in chosen], start),
+        {name: _mix(weights, [part.each[s] for part in chosen], start) for s, name in enumerate(names)},
+        (mean_level, math.sqrt(max(float(weights @ level**2) - mean_level**2, 0.0))),
+        float(weights @ (sizes > 0).any(axis=1)),
+        {name: float(weights @ [part.kept[s] for part in chosen]) for s, name in enumerate(names)},
+        _find_heterogeneity(weights, level, releases),
         state.oddness,
     )
+
+
+def _weigh_sizes(sizes: Floats) -> Floats:
+    """Log odds of sizes between sites before any evidence: half-Cauchy, and more for sites that are all alike."""
+    odds = -np.log1p((sizes / constants.SITE_SCALE) ** 2).sum(axis=1)
+    return np.asarray(odds + np.where((sizes == 0).all(axis=1), constants.ALIKE_ODDS, 0.0))
+
+
+def _choose_parts(parts: Sequence[_Part], odds: Floats) -> tuple[Integers, Floats]:
+    """Those that are likely, and their weights."""
+    weights = normalise(np.array([part.log_evidence for part in parts]) + odds)
+    keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
+    return keep, np.asarray(weights[keep] / weights[keep].sum())
 
 
 def _find_heterogeneity(weights: Floats, level: Floats, releases: Releases) -> tuple[float, float, float]:
@@ -179,7 +211,9 @@ def list_shapes(size: int, columns: int) -> Floats:
     return np.stack([np.kron(np.eye(columns), shape) for shape in shapes])
 
 
-def fit_part(size: Floats, shapes: Floats, releases: Releases, prior: Floats) -> _Part:
+def fit_part(
+    size: Floats, shapes: Floats, releases: Releases, prior: Floats, mixture: ScaledMixture | None = None
+) -> _Part:
     """The posterior if levels, slopes and bends of sites differ by these sds."""
     between, loose = np.tensordot(size**2, shapes, 1), shapes.sum(axis=0)
     precision, score, log_evidence = np.zeros_like(prior), np.zeros(len(prior)), 0.0
@@ -193,16 +227,35 @@ def fit_part(size: Floats, shapes: Floats, releases: Releases, prior: Floats) ->
         score += reach @ value
         log_evidence -= 0.5 * float(np.linalg.slogdet(total)[1]) + 0.5 * float(value @ weight @ value)
         weighted.append(reach)
-    inner = np.eye(len(prior)) + prior @ precision
-    covariance = np.linalg.solve(inner, prior)
-    covariance = (covariance + covariance.T) / 2
-    mean = covariance @ score
-    log_evidence += 0.5 * float(score @ mean) - 0.5 * float(np.linalg.slogdet(inner)[1])
+    mean, covariance, gained = (
+        _fit_common(precision, score, prior) if mixture is None else _average_common(precision, score, mixture)
+    )
+    log_evidence += gained
     response = covariance @ np.sum(weighted, axis=0)
     common = Gaussian(mean, covariance)
     subjects, each, kept = _follow_sites(releases, common, response, apart, weighted)
     wider = covariance + response @ releases.shared @ response.T
     return _Part(log_evidence, subjects, Gaussian(mean, wider), Gaussian(mean, wider + between), each, kept)
+
+
+def _fit_common(precision: Floats, score: Floats, prior: Floats) -> tuple[Floats, Floats, float]:
+    """Mean and covariance of what sites have in common under one Gaussian prior, and what it adds to the log evidence."""
+    inner = np.eye(len(prior)) + prior @ precision
+    covariance = np.linalg.solve(inner, prior)
+    covariance = (covariance + covariance.T) / 2
+    mean = covariance @ score
+    return mean, covariance, 0.5 * float(score @ mean) - 0.5 * float(np.linalg.slogdet(inner)[1])
+
+
+def _average_common(precision: Floats, score: Floats, mixture: ScaledMixture) -> tuple[Floats, Floats, float]:
+    """The same, averaged over the components of a mixture."""
+    data = Data.of_information(precision, score)
+    found = Components.measure(data.y, data.rows, mixture)
+    logs = mixture.log_odds + found.log_evidence
+    weights = normalise(logs)
+    keep = np.flatnonzero(weights > constants.NEGLIGIBLE_PART * weights.max())
+    mean, covariance, _ = found.average(keep, weights[keep] / weights[keep].sum())
+    return mean, covariance, float(np.logaddexp.reduce(logs) + data.y @ data.y / 2)
 
 
 def _follow_sites(

@@ -19,7 +19,7 @@ from dpfda.methods.adaptive.level import Level, allow_for_unseen, fit_filled, fi
 from dpfda.methods.adaptive.pooling import Pooled, find_shares, pool, pool_each, pool_if_released
 from dpfda.methods.adaptive.prior import ScaledMixture, make_mixture
 from dpfda.methods.adaptive.shape import Spread
-from dpfda.methods.adaptive.silo_designs import shrink_moments
+from dpfda.methods.adaptive.silo_designs import fit_own_designs
 from dpfda.methods.adaptive.state import State, Visits
 from dpfda.methods.adaptive.weights import CurveWeights, fit_weights
 from dpfda.protocol.messages import Release
@@ -149,7 +149,7 @@ def learn_designs(
         name: moments.scaled(1 / weights.of(name).mean)
         for name, moments in pool_each(plan, 0, DesignMoments, releases).items()
     }
-    return design, {name: fit_design(plan.basis, own, visits) for name, own in shrink_moments(moments, by_silo).items()}
+    return design, fit_own_designs(plan.basis, moments, by_silo, visits, trust)
 
 
 def find_left_out(plan: Plan, releases: Mapping[str, Release], own_designs: Mapping[str, Design]) -> frozenset[str]:
