@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from adaptive_pieces import walk
 
 from dpfda.methods.adaptive.judging import count_clipped, judge, judge_first
@@ -35,5 +36,5 @@ def test_companions_count_gradients_that_are_not_clipped() -> None:
     plan, steps = walk((2000, 2000, 2000), epsilon=8.0, n_basis=3)
     _, question, releases, _ = steps[2]
     found = count_clipped(plan, LongShares(), 2, releases, float(question["radius"][0]))
-    values = found.read(tuple(releases)).values[:, 0]
+    values = found.read(tuple(releases), np.zeros(3)).values[:, 0]
     assert abs(values).max() < 0.2
