@@ -6,6 +6,7 @@ resume, since answers are on record; so the silo counts as one that missed the r
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -19,13 +20,11 @@ _FAILURES = (ArithmeticError, ValueError, IndexError)
 _TRIED = 2  # silos, of those that are least like the others, that are left out to see who makes it fail
 
 
-def learn_from_usable(
-    plan: Plan, state: State | None, index: int, releases: Mapping[str, Release]
-) -> tuple[State, tuple[str, ...]]:
-    """What is known after round `index`, and the silos without which it had to be learnt: nearly always none."""
-    kept, left_out = dict(releases), list[str]()
+def learn_from_usable(plan: Plan, state: State | None, index: int, releases: Mapping[str, Release]) -> State:
+    """What is known after round `index`; its `unusable` are the silos without which a round had to be learnt."""
+    kept = dict(releases)
     try:
-        return _learn(plan, state, index, kept), ()
+        return _learn(plan, state, index, kept)
     except _FAILURES as error:
         failed = error
     while len(kept) > 1:
@@ -33,10 +32,10 @@ def learn_from_usable(
         for name in odd[:_TRIED]:
             rest = {other: release for other, release in kept.items() if other != name}
             try:
-                return _learn(plan, state, index, rest), (*left_out, name)
+                learnt = _learn(plan, state, index, rest)
             except _FAILURES:
                 continue
-        left_out.append(odd[0])
+            return dataclasses.replace(learnt, unusable=learnt.unusable | (releases.keys() - rest.keys()))
         del kept[odd[0]]
     raise failed
 
