@@ -1,4 +1,4 @@
-"""The coordinator holds a plan and a state, visits that another outcome learnt of, silos it could not read; nothing else."""
+"""The coordinator holds a plan, a state and visits that another outcome learnt of, and nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 def test_the_coordinator_goes_the_way_of_the_functions() -> None:
     plan, steps = walk((300,), n_basis=4)
     coordinator = AdaptiveCoordinator(plan)
-    assert vars(coordinator).keys() == {"plan", "state", "_visits", "_unusable"}
+    assert vars(coordinator).keys() == {"plan", "state", "_visits"}
     for index, (_, question, releases, _) in enumerate(steps):
         with pytest.raises(RuntimeError, match="last round"):
             coordinator.coefficients()

@@ -11,7 +11,7 @@ from dpfda._typing import Floats
 from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.error_parts import ErrorParts, split_error
 from dpfda.methods.adaptive.matrices import kron
-from dpfda.methods.adaptive.notices import notice_unusable, write_notices
+from dpfda.methods.adaptive.notices import write_notices
 from dpfda.methods.adaptive.sites import SiteLaw, learn_sites
 from dpfda.methods.adaptive.start import join_blocks
 from dpfda.methods.adaptive.state import Result, State, Visits
@@ -29,7 +29,6 @@ class AdaptiveCoordinator:
     def __init__(self, plan: Plan, visits: Visits | None = None) -> None:
         self.plan = plan
         self.state: State | None = None
-        self._unusable: dict[str, None] = {}  # silos of which an answer was left out, in order
         self._visits = visits
 
     def question(self, index: int) -> dict[str, Floats]:
@@ -40,8 +39,7 @@ class AdaptiveCoordinator:
     def learn(self, index: int, releases: Mapping[str, Release]) -> None:
         """Take in the answers of round `index`."""
         with one_blas_thread():
-            self.state, unusable = learn_from_usable(self.plan, self.state, index, releases, self._visits)
-        self._unusable |= dict.fromkeys(unusable)
+            self.state = learn_from_usable(self.plan, self.state, index, releases, self._visits)
 
     def coefficients(self) -> Floats:
         """The estimate, of shape (d+1, r)."""
@@ -79,7 +77,7 @@ class AdaptiveCoordinator:
     @property
     def notices(self) -> tuple[str, ...]:
         """Sentences that a reader of the result must see."""
-        return (*map(notice_unusable, self._unusable), *write_notices(self.plan, self._finished()[0]))
+        return write_notices(self.plan, self._finished()[0])
 
     def _restore(self, state: State, moments: Floats) -> Floats:
         back = kron(state.law.units.back, np.eye(state.longer.size))

@@ -18,6 +18,7 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
     """What holds of this result, the gravest first."""
     found = [
         _notice_hardly_filled(plan, state),
+        _notice_unusable(state),
         _notice_odd_sites(plan, state),
         _notice_left_out(state),
         _notice_weights(plan, state),
@@ -31,20 +32,22 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
     return tuple(sentence for sentence in found if sentence is not None)
 
 
-def notice_unusable(silo: str) -> str:
-    """Of a silo whose answer to a round was left out, see `unusable.py`."""
-    return (
-        f"An answer of {silo!r} was left out: nothing could be computed with it, and the other sites' answers do without. "
-        "Ask its owner what happened there."
-    )
-
-
 def _notice_hardly_filled(plan: Plan, state: State) -> str | None:
     if not state.hardly_filled:
         return None
     return (
         "Too few subjects have points in the domain to be told from noise: the band is nearly that of the bounds, and the "
         "estimate says next to nothing. Check the columns and the domain, or use more subjects or a larger epsilon."
+    )
+
+
+def _notice_unusable(state: State) -> str | None:
+    if not state.unusable:
+        return None
+    named = ", ".join(repr(name) for name in sorted(state.unusable))
+    return (
+        f"Answers were left out, since nothing could be computed with them: {named}. The estimate is that of the other "
+        "sites' answers to these rounds; ask the owners what happened there."
     )
 
 

@@ -91,6 +91,7 @@ class State:
     long: LongShares = field(default_factory=LongShares)  # by histograms of lengths
     clipped: LongShares = field(default_factory=LongShares)  # by the companions of gradients
     oddness: Oddness = field(default_factory=Oddness)
+    unusable: frozenset[str] = frozenset()  # silos of which an answer was left out, see `unusable.py`
 
     @property
     def hardly_filled(self) -> bool:

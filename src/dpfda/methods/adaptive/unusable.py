@@ -6,6 +6,7 @@ resume, since answers are on record; so the silo counts as one that missed the r
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,14 +22,14 @@ _TRIED = 2  # silos, of those that are least like the others, that are left out 
 
 def learn_from_usable(
     plan: Plan, state: State | None, index: int, releases: Mapping[str, Release], known: Visits | None = None
-) -> tuple[State, tuple[str, ...]]:
-    """What is known after round `index`, and the silos without which it had to be learnt: nearly always none.
+) -> State:
+    """What is known after round `index`; its `unusable` are the silos without which a round had to be learnt.
 
     `known` as in `rounds.learn`.
     """
-    kept, left_out = dict(releases), list[str]()
+    kept = dict(releases)
     try:
-        return _learn(plan, state, index, kept, known), ()
+        return _learn(plan, state, index, kept, known)
     except _FAILURES as error:
         failed = error
     while len(kept) > 1:
@@ -36,10 +37,10 @@ def learn_from_usable(
         for name in odd[:_TRIED]:
             rest = {other: release for other, release in kept.items() if other != name}
             try:
-                return _learn(plan, state, index, rest, known), (*left_out, name)
+                learnt = _learn(plan, state, index, rest, known)
             except _FAILURES:
                 continue
-        left_out.append(odd[0])
+            return dataclasses.replace(learnt, unusable=learnt.unusable | (releases.keys() - rest.keys()))
         del kept[odd[0]]
     raise failed
 
