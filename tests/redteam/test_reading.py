@@ -803,3 +803,21 @@ def test_a_panic_in_a_site_s_process_is_answered_and_noted(make_site, tmp_path, 
     assert site.codes() == ("unavailable", "unavailable")
     assert [line["outcome"] for line in site.log()][-2:] == ["refused", "refused"]
     assert "PanicException: in compiled code" in site.log()[-1]["reason"]
+
+
+def test_a_note_of_more_than_a_million_letters_is_one_cell(tmp_path) -> None:
+    """Review seven: beyond 2^20 letters the quote was a letter, and every line of the note a row, of whomever it named."""
+    import csv
+
+    def write(name: str, note: str) -> str:
+        with (tmp_path / name).open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "x", "y", "note"])
+            for person in range(4):
+                writer.writerow([f"s{person}", 0.5, person / 4, note if person == 0 else ""])
+        return str(tmp_path / name)
+
+    plain = load(write("plain.csv", "well"))
+    long = load(write("long.csv", "\ns3,0.25,1,\n" * 2 + "a" * (9 << 20)))  # longer than a block, too
+    np.testing.assert_array_equal(long.y, plain.y)
+    np.testing.assert_array_equal(long.offsets, plain.offsets)

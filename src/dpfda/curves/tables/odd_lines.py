@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-LONGEST_CELL = 1 << 20  # letters up to which a closing quote is looked for
+LONGEST_CELL = 1 << 26  # letters up to which a closing quote is looked for: so much memory may one stray quote take
 _OPEN = -1
 BREAK = "\ufdd0"  # a line break within a cell while its row is one line; Unicode keeps it for such uses
 UNREADABLE = "\ufffd"  # stands in a cell of which nobody can say what it was: no number, no level, not a blank
