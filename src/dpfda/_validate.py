@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
@@ -125,5 +126,9 @@ def url_without_password_option(name: str, value: str) -> str:
         raise InvalidInput(
             f"{name} must not hold a password behind the question mark; put it into ~/.pgpass or PGPASSWORD, or write "
             "user:password@ before the host."
+        )
+    if "@" in re.split(r"[?#]", value, maxsplit=1)[-1] and re.search(r"[?#]", value):
+        raise InvalidInput(
+            f"{name} must not have an @ behind a ? or #: in a password write %3F and %23 for these, in an option %40 for @."
         )
     return value

@@ -308,9 +308,18 @@ def test_passwords_are_redacted() -> None:
     shown = redact_password("dpfda fit postgresql://me:s3cr:t@host/db --ledger postgresql://you:p@h/l")
     assert shown == "dpfda fit postgresql://me:***@host/db --ledger postgresql://you:***@h/l"
     assert redact_password("postgresql://me:a/b@host/db") == "postgresql://me:***@host/db"
+    assert redact_password("postgresql://me:pa?ss@host/db") == "postgresql://me:***@host/db"
     options = "postgresql://h:5432/db?user=me&options=-cx%3Dy&ledger=trials"
     assert redact_password(f'source = "{options}"') == f'source = "{options}"'.replace("-cx%3Dy", "***")
     assert redact_password("postgresql://h/db?user=me&password=s3cret x") == "postgresql://h/db?user=me&password=*** x"
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:pa?ss@host/db", "oracle://me:pa#ss@host/db"])
+def test_a_password_with_an_odd_letter_is_refused_before_it_is_shown(url) -> None:
+    """Review seven: it stood in messages, reports and results, and the user's name became that of the data set."""
+    with pytest.raises(InvalidInput, match="SOURCE must not have an @ behind") as refusal:
+        find_source(url, "SELECT 1")
+    assert "ss@host" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def _find_stored(location: str, query: str | None, sheet: str | None) -> Source:
 
 def redact_password(text: str) -> str:
     """The text with the password of any URL in it redacted, and the values of options that are not known to be public."""
-    text = re.sub(r"""(://[^/\s:@'"?]*):[^\s'"?]*@""", r"\1:***@", text)
+    text = re.sub(r"""(://[^/\s:@'"?]*):[^\s'"]*@""", r"\1:***@", text)
     return re.sub(r"""://[^\s'"]*""", lambda url: _OPTION.sub(_redact_option, url[0]), text)
 
 
