@@ -112,7 +112,7 @@ def test_complete_visits_are_counted_for_the_owner_once(capsys, table, tmp_path)
     fund(tmp_path / "budget")
     ran = fit(capsys, table, tmp_path, "--json", tmp_path / "r.json", "--design", "male", "--bounds", "male=0:1")
     assert ran.code == 0, ran.err
-    assert len(re.findall(r"rows have no x or no y", ran.err)) == 1
+    assert len(re.findall(r"rows lack x or an outcome and were left out", ran.err)) == 1
     assert load(tmp_path / "r.json")["dbp"].names_ == ("intercept", "male")
     assert "dbp: Half the width of each band" in ran.out
 
@@ -146,8 +146,8 @@ def test_outcomes_with_a_comma_between_them_are_told_apart(capsys, table, tmp_pa
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--y-levels", "no,yes"], "--y-levels must be left out for several outcomes"),
-        (["--wide"], "--wide must be left out for several outcomes"),
+        (["--y-levels", "no,yes"], "write yes/no values as 0 and 1 in the table and add --outcome"),
+        (["--wide"], "(--y given more than once); reshape the table to one row per visit."),
         (["--y-bounds", "sbp=60:250,dbp=30:150"], "--y-bounds must be given once for each outcome"),
         (["--visits", "all"], "--visits must be one of"),
         (["--transform", "hdl=log"], "--transform names 'hdl'"),

@@ -14,6 +14,11 @@ from dpfda.errors import InvalidInput
 
 BY_OUTCOME = ("y", "y-bounds", "outcome", "transform")  # options that may be repeated
 _ALONE = ("wide", "y-levels", "engine", "y-label")
+_INSTEAD = {
+    "wide": "reshape the table to one row per visit",
+    "y-levels": "write yes/no values as 0 and 1 in the table and add --outcome NAME=binary, or fit in Python, where "
+    "y_levels is a dict",
+}
 
 
 def take_single(typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,7 +33,8 @@ def split_settings(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     names = check_outcome_names(settings["y"])
     for option in _ALONE:
         if settings[option]:
-            raise InvalidInput(f"--{option} must be left out for several outcomes (--y given more than once).")
+            hint = "; " + _INSTEAD[option] if option in _INSTEAD else ""
+            raise InvalidInput(f"--{option} must be left out for several outcomes (--y given more than once){hint}.")
     if settings["method"] != "adaptive":
         raise InvalidInput(
             "--method must be adaptive for several outcomes; fit one after the other with another method."

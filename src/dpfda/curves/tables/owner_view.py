@@ -134,8 +134,10 @@ def write_notes(tally: Tally, reading: Reading) -> list[str]:
             f"{_contribute(tally.spoiled)} nothing"
         )
     if tally.missing:
-        rows = f"{tally.missing:,} of {_count(tally.rows, 'row')}"
-        notes.append(f"{rows} {_have(tally.missing)} no x or no y and {_were(tally.missing)} left out")
+        rows = f"{tally.missing:,} of {_count(tally.rows, 'cell' if reading.wide else 'row')}"
+        what = "lack x or an outcome" if reading.measured else "have no x or no y"
+        what = what if tally.missing != 1 else what.replace("have", "has").replace("lack", "lacks")
+        notes.append(f"{rows} {what} and {_were(tally.missing)} left out")
     for covariate in reading.covariates:
         if count := tally.lacking.get(covariate.name):
             what = "missing or not in --levels" if covariate.levels else "missing"
