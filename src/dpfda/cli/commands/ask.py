@@ -83,6 +83,8 @@ def ask(
         _print_value(asked, average, integral, level, axis, ctx.obj)
     else:
         _print_curve(asked, places, level, axis, ctx.obj)
+    if axis.origin is not None and derivative != (integral is not None):
+        ctx.obj.out.print("Slopes are per day." if derivative else "Integrals are in units of y times days.")
     for path in _write_files(asked, places, points, level, axis, figure, csv):
         ctx.obj.say(f"Wrote {path}")
 
