@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from dpfda import InvalidInput
@@ -11,6 +12,7 @@ from dpfda.cli.fit.outcomes import choose_visits, join_loaded, list_warnings, sp
 from dpfda.cli.settings import DEFAULTS
 from dpfda.curves.curves import Curves
 from dpfda.curves.outcomes import Outcomes
+from dpfda.curves.tables import outcome_copies
 from dpfda.curves.tables.loading import Loaded
 from dpfda.curves.tables.outcome_copies import find_copied_visits, settle_copies
 from dpfda.curves.tables.reading import Domain, Reading
@@ -82,3 +84,22 @@ def test_copied_visits_agree_in_outcomes_and_covariates() -> None:
     assert settle_copies(both, replace(READING, duplicates="keep")) == (both, [])
     with pytest.raises(InvalidInput, match="1 row is an exact copy"):
         settle_copies(both, READING)
+
+
+def test_copied_visits_are_found_block_by_block(monkeypatch) -> None:
+    rng = np.random.default_rng(3)
+    ids, x = rng.integers(0, 40, 400), rng.integers(0, 3, 400) / 2.0
+    sbp, dbp = rng.integers(0, 2, (2, 400)).astype(float)
+    both = Outcomes({"sbp": Curves.from_long(ids, x, sbp), "dbp": Curves.from_long(ids, x, dbp)})
+    first = both["sbp"]
+    rows = list(zip(first.owners.tolist(), first.x, first.y, both["dbp"].y, strict=True))
+    expected = [place for place, row in enumerate(rows) if row in rows[:place]]
+    assert len(expected) > 50
+    for at_once in (1, 7, 100, 1 << 20):
+        monkeypatch.setattr(outcome_copies, "_AT_ONCE", at_once)
+        assert find_copied_visits(both).tolist() == expected
+    kept, _ = settle_copies(both, replace(READING, duplicates="drop"))
+    assert kept.n == both.n
+    assert find_copied_visits(kept).size == 0
+    left = [row for place, row in enumerate(rows) if place not in expected]
+    assert list(zip(kept["sbp"].owners.tolist(), kept["sbp"].x, kept["sbp"].y, kept["dbp"].y, strict=True)) == left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpfda.curves.tables.reading import Reading
+
+_AT_ONCE = 1 << 20  # points
 
 
 def settle_copies(outcomes: Outcomes, reading: Reading) -> tuple[Outcomes, list[str]]:
@@ -36,12 +39,27 @@ def find_copied_visits(outcomes: Outcomes) -> NDArray[np.int64]:
     """The places of visits that repeat an earlier visit of the same subject in every outcome and covariate."""
     first, *others = outcomes
     columns = [each.y for each in others] + ([] if first.rows is None else [*first.rows.T])
-    return find_copies(first.owners, first.x, first.y, np.column_stack(columns))
+    found = [np.empty(0, dtype=np.int64)]
+    for low, high in _cut_between_curves(first.offsets):
+        start, end = first.offsets[[low, high]]
+        codes = np.repeat(np.arange(high - low, dtype=np.int64), first.counts[low:high])
+        rest = np.column_stack([column[start:end] for column in columns])
+        found.append(start + find_copies(codes, first.x[start:end], first.y[start:end], rest))
+    return np.concatenate(found)
+
+
+def _cut_between_curves(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Ranges of curves with about `_AT_ONCE` points each, so that memory does not grow with the table."""
+    cuts = np.searchsorted(offsets, np.arange(0, offsets[-1], _AT_ONCE))
+    ends = np.unique(np.append(cuts, offsets.size - 1)).tolist()
+    return list(pairwise(ends))
 
 
 def _drop_points(curves: Curves, places: NDArray[np.int64]) -> Curves:
-    kept = np.delete(np.arange(curves.n_points), places)
-    counts = np.bincount(curves.owners[kept], minlength=curves.n)
+    kept = np.ones(curves.n_points, dtype=np.bool_)
+    kept[places] = False
+    owners = np.searchsorted(curves.offsets, places, side="right") - 1
+    counts = curves.counts - np.bincount(owners, minlength=curves.n)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     rows = None if curves.rows is None else curves.rows[kept]
     return Curves(curves.x[kept], curves.y[kept], offsets, curves.design, curves.labels, rows, curves.names)
