@@ -1,4 +1,4 @@
-dp_read <- function(path) {
+dp_read <- function(path, y = NULL) {
   if (!file.exists(path)) stop("There is no file ", path, ".", call. = FALSE)
   text <- paste(readLines(path, warn = FALSE, encoding = "UTF-8"), collapse = "\n")
   inside <- if (startsWith(trimws(substr(text, 1, 100)), "{")) character() else regmatches(text, regexec("<script type=\"application/json\" id=\"dpfda-result\">(.*?)</script>", text))[[1]]
@@ -6,10 +6,11 @@ dp_read <- function(path) {
     jsonlite::parse_json(if (length(inside)) inside[2] else text, simplifyVector = FALSE), # fromJSON would open a path or an address
     error = function(problem) stop(basename(path), " is not a result of dpfda.", call. = FALSE)
   )
-  dp_result(document, basename(path))
+  dp_result(document, basename(path), y)
 }
 
-dp_result <- function(document, file = "The document") {
+dp_result <- function(document, file = "The document", y = NULL) {
+  if (is.list(document) && identical(document$schema, "dpfda-outcomes/1")) document <- choose_outcome(document$outcomes, file, y)
   schema <- if (is.list(document)) document$schema
   if (identical(schema, "dpfda-result/1")) {
     stop(file, " was written by version 0.1 of dpfda, whose results cannot answer questions; fit again.", call. = FALSE)
@@ -39,6 +40,13 @@ dp_result <- function(document, file = "The document") {
     ),
     class = "dp_result"
   )
+}
+
+choose_outcome <- function(outcomes, file, y) {
+  if (!is.character(y) || length(y) != 1 || !y %in% names(outcomes)) {
+    stop(file, " holds the outcomes ", paste(names(outcomes), collapse = ", "), ": name one of them with y.", call. = FALSE)
+  }
+  outcomes[[y]]
 }
 
 read_functions <- function(fields) {

@@ -59,6 +59,8 @@ KNOWN = (
     KnownMeasure("bone mineral density", "bmd", "g/cm^2", 0.3, 2, ""),
     KnownMeasure("SF-36 / SF-12 score", "sf36 sf12 mcs pcs", "points", 0, 100, "component scores: 0:80"),
     KnownMeasure("depression score (CES-D)", "cesd depression", "points", 0, 60, "by definition"),
+    KnownMeasure("depression score (PHQ-9)", "phq phq9 phq_9", "points", 0, 27, "by definition"),
+    KnownMeasure("anxiety score (GAD-7)", "gad gad7 gad_7 anxiety", "points", 0, 21, "by definition"),
     KnownMeasure("MMSE", "mmse", "points", 0, 30, "by definition"),
     KnownMeasure("hourly wage, logarithm", "ln_wage lnw logwage wage", "log currency", 0, 5, "1 to 148 an hour"),
     KnownMeasure("hours a week", "hours exercise", "hours", 0, 168, "a week has 168; exercise 0:40"),

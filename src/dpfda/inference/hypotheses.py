@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dpfda.inference.curve import ReleasedCurve
 
 _HALVINGS = 60
+LEAST_P = 1e-15  # smaller ones are beyond what a normal law can be trusted for
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,12 @@ class CurveTest:
         """In words, places written by `write`."""
         where = f" on {', '.join(each.describe(write) for each in self.intervals)}" if self.intervals else ""
         verdict = f"rejected{where}" if self.rejected else "not rejected"
-        return f"{self.hypothesis}: p = {self.p_value:.3g}, {verdict} (level {self.level:g})"
+        return f"{self.hypothesis}: {write_p(self.p_value)}, {verdict} (level {self.level:g})"
+
+
+def write_p(p_value: float) -> str:
+    """In words; a p-value is never shown as 0."""
+    return f"p = {p_value:.3g}" if p_value >= LEAST_P else f"p < {LEAST_P:g}"
 
 
 def judge_zero(curve: ReleasedCurve, level: float, hypothesis: str) -> CurveTest:

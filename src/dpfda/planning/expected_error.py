@@ -273,8 +273,8 @@ def found_insufficient_text(expected: ExpectedError) -> str:
     """The same after a fit, judged by what was released."""
     return (
         "The estimate shows little more than a level: judging by what was released, its expected squared error is "
-        f"{_write(expected.total)} (of which privacy {_write(expected.privacy)}), while the curve varies by about "
-        f"{_write(expected.signal)}. More subjects or a larger epsilon would help."
+        f"{_write(expected.total)} (of which privacy {_write(expected.privacy)}), while the variance of the "
+        f"curve around its level is about {_write(expected.signal)}. More subjects or a larger epsilon would help."
     )
 
 

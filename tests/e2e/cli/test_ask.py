@@ -43,6 +43,19 @@ def test_contrasts_reach_table_csv_and_figure(result, capsys, tmp_path) -> None:
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_slopes_and_integrals_over_dates_have_a_unit(result, capsys, tmp_path) -> None:
+    document = json.loads((tmp_path / "result.json").read_text())
+    document["study"]["x_origin"] = "2020-01-31"
+    (tmp_path / "dates.json").write_text(json.dumps(document))
+    slopes, days = "Slopes are per day.", "Integrals are in units of y times days."
+    over = ["--integral", "2020-01-31:2020-02-01"]
+    for options, said in (([], []), (["--derivative"], [slopes]), (over, [days]), (["--derivative", *over], [])):
+        ran = dpfda(capsys, "ask", "dates.json", *options)
+        assert ran.code == 0, ran.err
+        assert [sentence for sentence in (slopes, days) if sentence in ran.out] == said
+    assert slopes not in dpfda(capsys, "ask", "result.json", "--derivative").out
+
+
 def test_averages_slopes_and_effects(result, capsys) -> None:
     value = result.effect("dose").mean_over(0.2, 0.4)
     ran = dpfda(capsys, "ask", "result.json", "--effect", "dose", "--average", "0.2:0.4", "--integral", "0:1")

@@ -112,21 +112,47 @@ def test_complete_visits_are_counted_for_the_owner_once(capsys, table, tmp_path)
     fund(tmp_path / "budget")
     ran = fit(capsys, table, tmp_path, "--json", tmp_path / "r.json", "--design", "male", "--bounds", "male=0:1")
     assert ran.code == 0, ran.err
-    assert len(re.findall(r"rows have no x or no y", ran.err)) == 1
+    assert len(re.findall(r"rows lack x or an outcome and were left out", ran.err)) == 1
     assert load(tmp_path / "r.json")["dbp"].names_ == ("intercept", "male")
     assert "dbp: Half the width of each band" in ran.out
+
+
+def test_a_visit_is_a_copy_only_if_every_outcome_is_the_same(capsys, table, tmp_path) -> None:
+    fund(tmp_path / "budget")
+    alike, other = tmp_path / "alike.csv", tmp_path / "other.csv"
+    alike.write_text(table.read_text() + "7,50.00,120.0,80.0,1,x\n" * 2)
+    other.write_text(table.read_text() + "7,50.00,120.0,80.0,1,x\n7,50.00,124.0,80.0,1,x\n")
+    refused = fit(capsys, alike, tmp_path, "--dry-run")
+    assert refused.code == 2
+    assert "1 row is an exact copy of another row; add --duplicates drop" in refused.err
+    dropped = fit(capsys, alike, tmp_path, "--dry-run", "--duplicates", "drop")
+    assert dropped.code == 0, dropped.err
+    assert dropped.err.count("1 row is an exact copy of another row and was dropped") == 1
+    assert "exact copy" not in fit(capsys, alike, tmp_path, "--dry-run", "--duplicates", "keep").err
+    for more in ((), ("--duplicates", "drop")):
+        ran = fit(capsys, other, tmp_path, "--dry-run", *more)
+        assert ran.code == 0, ran.err
+        assert "exact copy" not in ran.err
+
+
+def test_outcomes_with_a_comma_between_them_are_told_apart(capsys, table, tmp_path) -> None:
+    fund(tmp_path / "budget")
+    more = ["--id", "pid", "--x", "age", "--y", "sbp,dbp", "--domain", "20:80", "--y-bounds", "30:250"]
+    ran = dpfda(capsys, "fit", table, *more, "--epsilon", 1, "--delta", 1e-5, "--ledger", tmp_path / "budget.ledger")
+    assert ran.code == 2
+    assert "for several outcomes repeat the option: --y sbp --y dbp" in ran.err
 
 
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--y-levels", "no,yes"], "--y-levels must be left out for several outcomes"),
-        (["--wide"], "--wide must be left out for several outcomes"),
-        (["--duplicates", "drop"], "--duplicates drop must be left out"),
+        (["--y-levels", "no,yes"], "write yes/no values as 0 and 1 in the table and add --outcome"),
+        (["--wide"], "(--y given more than once); reshape the table to one row per visit."),
+        (["--y-bounds", "sbp=60:250,dbp=30:150"], "--y-bounds must be given once for each outcome"),
         (["--visits", "all"], "--visits must be one of"),
         (["--transform", "hdl=log"], "--transform names 'hdl'"),
         (["--y", "sbp"], "y must list every outcome once"),
-        (["--y", "pulse"], "--y-bounds must be given"),
+        (["--y", "pulse"], "those of 'pulse' are missing: add --y-bounds pulse=LOW:HIGH"),
         (["--outcome", "dbp=often"], "--outcome must be"),
         (["--method", "published"], "--method must be adaptive for several outcomes"),
     ],

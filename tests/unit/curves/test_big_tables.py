@@ -255,7 +255,7 @@ def test_a_bad_entry_far_down_is_refused_with_its_row(column: str, value: str, s
         (replace(READING, y_bounds=(100.0, 200.0)), "misses every value"),
         (replace(READING, y="nothing"), "lacks"),
         (replace(READING, covariates=(Covariate("smoker", levels=("a", "b")),)), "No row of 'smoker'"),
-        (replace(READING, covariates=(Covariate("one", bounds=(0, 2)),)), "column of ones already"),
+        (replace(READING, covariates=(Covariate("one", bounds=(0, 2)),)), "'one' is 1 for everybody"),
         (
             replace(READING, covariates=(Covariate("varies", bounds=(0, 2)),), one_design=True),
             "changes within a subject",

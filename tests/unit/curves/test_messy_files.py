@@ -177,6 +177,8 @@ def test_a_baseline_row_without_x_and_y_is_filled_down_on_request(tmp_path: Path
     how = {"id": "record_id", "covariates": (Covariate("sex", levels=("f", "m")), Covariate("bmi", (10.0, 70.0)))}
     with pytest.raises(InvalidInput, match="'sex' is missing where x and y are given; add --fill-down sex"):
         load(tmp_path, REDCAP, **how)
+    with pytest.raises(InvalidInput, match="'sex' is missing where x and y are given; add --fill-down sex"):
+        load(tmp_path, REDCAP, id="record_id", covariates=(Covariate("sex", levels=("f", "m")),))
     curves = load(tmp_path, REDCAP, fill_down=("sex", "bmi"), **how).curves
     assert curves.design.tolist() == [[1, 0, 22.5], [1, 1, 30]]
     assert curves.counts.tolist() == [2, 1]
@@ -195,6 +197,11 @@ def test_a_code_of_a_missing_value_is_filled_down_and_an_unlisted_level_is_not(t
 )  # fmt: skip
 def test_the_number_in_the_name_of_a_wide_column(column: str, x: float) -> None:
     assert parse_point(column, reading(wide=True, x=None)) == x
+
+
+def test_blanks_of_a_wide_table_are_cells(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "id,y_5,y_6\n1,2,\n2,3,4\n3,,\n", wide=True, x=None, y=None)
+    assert loaded.owner_notes[0] == "3 of 6 cells have no x or no y and were left out"
 
 
 def test_wide_columns_named_by_dates_and_two_columns_for_one_x(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def some_rows(n: int, seed: int = 1) -> Rows:
 def test_known_ranges_are_ranges_and_are_found_by_a_columns_name() -> None:
     assert all(known.low < known.high for known in KNOWN)
     assert [known.name for known in find_measures("hdl_mgdl")] == ["HDL cholesterol"]
+    assert [known.name for known in find_measures("phq9_total")] == ["depression score (PHQ-9)"]
     assert find_measures("xyzzy") == []
     assert [(known.name, known.unit) for known in find_measures("crp")] == [("C-reactive protein", "mg/l")]
 

@@ -6,7 +6,7 @@ import numpy as np
 from laws import Known, make_known, make_law, redraw
 
 from dpfda.inference.coding import Coding, make_coding
-from dpfda.inference.hypotheses import Excluded
+from dpfda.inference.hypotheses import Excluded, write_p
 from dpfda.inference.law import Law
 
 
@@ -65,3 +65,7 @@ def test_signs_say_on_which_side_the_curve_lies() -> None:
     assert below.low == 0
     assert above.high == 1
     assert below.high < 0.5 < above.low
+
+
+def test_a_p_value_is_never_shown_as_zero() -> None:
+    assert [write_p(value) for value in (0.0, 1e-15, 0.0123, 1.0)] == ["p < 1e-15", "p = 1e-15", "p = 0.0123", "p = 1"]

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 
 from dpfda import Curves, InvalidInput, PrivateMean, load, save
 from dpfda.report.document import OUTCOMES_SCHEMA, has_outcomes, read_any_document, read_document
+from dpfda.report.html import render_report
 from dpfda.report.outcomes import has_bands
 from dpfda.report.results import OutcomesResult, load_one
 
@@ -60,3 +61,13 @@ def test_one_outcome_is_chosen_by_its_name(path) -> None:
 def test_outcomes_keep_their_names_in_a_file(fitted, tmp_path) -> None:
     with pytest.raises(InvalidInput, match="y must be left out"):
         save(fitted, tmp_path / "r.json", y="c")
+
+
+def test_the_page_explains_where_a_chart_is_grey(path) -> None:
+    document = read_any_document(path)
+    for one in document["outcomes"].values():
+        (function,) = one["functions"]
+        function["low"], function["high"] = ([value + side for value in function["values"]] for side in (-0.1, 0.1))
+    assert "Where it is grey there are few data" not in render_report(document)
+    function["high"][:20] = [value + 1 for value in function["values"][:20]]
+    assert "Where it is grey there are few data" in render_report(document)

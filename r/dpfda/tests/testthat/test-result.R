@@ -14,6 +14,17 @@ test_that("a result file is read, printed and summarised", {
   expect_named(predict(result, c(0.2, 0.4), male = 1), c("x", "estimate", "standard_error", "lower", "upper"))
 })
 
+test_that("of several outcomes one is chosen by its name", {
+  one <- jsonlite::fromJSON(golden("16.json"), simplifyVector = FALSE)
+  other <- jsonlite::fromJSON(golden("15.json"), simplifyVector = FALSE)
+  both <- tempfile(fileext = ".json")
+  document <- list(schema = "dpfda-outcomes/1", outcomes = list(sbp = one, dbp = other))
+  writeLines(jsonlite::toJSON(document, auto_unbox = TRUE, digits = NA, null = "null"), both)
+  expect_equal(summary(dp_read(both, y = "sbp")), summary(dp_read(golden("16.json"))))
+  expect_equal(summary(dp_read(both, y = "dbp")), summary(dp_read(golden("15.json"))))
+  for (wrong in list(NULL, "hr", c("sbp", "dbp"))) expect_error(dp_read(both, y = wrong), "holds the outcomes sbp, dbp")
+})
+
 test_that("a file that names another one, or an address, opens neither", {
   other <- golden("16.json")
   pointer <- tempfile(fileext = ".json")

@@ -83,6 +83,8 @@ def ask(
         _print_value(asked, average, integral, level, axis, ctx.obj)
     else:
         _print_curve(asked, places, level, axis, ctx.obj)
+    if axis.origin is not None and derivative != (integral is not None):
+        ctx.obj.out.print("Slopes are per day." if derivative else "Integrals are in units of y times days.")
     for path in _write_files(asked, places, points, level, axis, figure, csv):
         ctx.obj.say(f"Wrote {path}")
 
@@ -149,8 +151,10 @@ def _print_value(
 
 def _write_p(value: ReleasedValue) -> str:
     """The test that a number is zero, or a ratio 1; a mean that is taken back is not tested."""
+    from dpfda.inference.hypotheses import write_p
+
     scale = value.curve.scale
-    return "" if scale.is_mean else f"; p = {value.p_value:.3g} for {'a ratio of 1' if scale.is_ratio else 'zero'}"
+    return "" if scale.is_mean else f"; {write_p(value.p_value)} for {'a ratio of 1' if scale.is_ratio else 'zero'}"
 
 
 def _print_curve(curve: ReleasedCurve, places: Any, level: float, axis: Axis, terminal: Terminal) -> None:

@@ -29,5 +29,5 @@ def read_here(request: FitRequest, advance: Progress | None = None) -> Loaded:
     """The same in this process; of several outcomes, one after the other."""
     if request.each:
         names, visits = tuple(request.each), choose_visits(request.settings)
-        return join_loaded(names, lambda name: read_here(request.each[name], advance), visits)
+        return join_loaded(names, lambda name: read_here(request.each[name], advance), visits, request.reading)
     return load_curves(request.source, request.reading, scratch=request.settings["scratch"], progress=advance)

@@ -8,10 +8,17 @@ from typing import Any
 from dpfda.cli.parsing import parse_named
 from dpfda.curves.outcomes import COMPLETE, VISITS, Outcomes, check_outcome_names
 from dpfda.curves.tables.loading import Loaded
+from dpfda.curves.tables.outcome_copies import settle_copies
+from dpfda.curves.tables.reading import Reading
 from dpfda.errors import InvalidInput
 
 BY_OUTCOME = ("y", "y-bounds", "outcome", "transform")  # options that may be repeated
 _ALONE = ("wide", "y-levels", "engine", "y-label")
+_INSTEAD = {
+    "wide": "reshape the table to one row per visit",
+    "y-levels": "write yes/no values as 0 and 1 in the table and add --outcome NAME=binary, or fit in Python, where "
+    "y_levels is a dict",
+}
 
 
 def take_single(typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -26,16 +33,11 @@ def split_settings(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     names = check_outcome_names(settings["y"])
     for option in _ALONE:
         if settings[option]:
-            raise InvalidInput(f"--{option} must be left out for several outcomes (--y given more than once).")
+            hint = "; " + _INSTEAD[option] if option in _INSTEAD else ""
+            raise InvalidInput(f"--{option} must be left out for several outcomes (--y given more than once){hint}.")
     if settings["method"] != "adaptive":
         raise InvalidInput(
             "--method must be adaptive for several outcomes; fit one after the other with another method."
-        )
-    complete = choose_visits(settings) == COMPLETE
-    if complete and settings["duplicates"] == "drop":
-        raise InvalidInput(
-            "--duplicates drop must be left out for several outcomes: rows that are copies in one of them need not be in "
-            "another; remove copies from the table, or add --visits own."
         )
     by_name = {option: _read_by_name(option, settings[option], names) for option in BY_OUTCOME[1:]}
     return {
@@ -57,18 +59,39 @@ def _read_by_name(option: str, value: Any, names: Sequence[str]) -> dict[str, An
     if value is None or (isinstance(value, str) and "=" not in value):
         return dict.fromkeys(names, value)
     given = parse_named(option, value)
+    _refuse_joined(option, given, names)
     strange = next((name for name in given if name not in names), None)
     if strange is not None:
         raise InvalidInput(f"--{option} names {strange!r}, which is not among the outcomes {', '.join(names)}.")
+    if option == "y-bounds" and (lacking := [name for name in names if name not in given]):
+        raise InvalidInput(
+            f"--y-bounds must have public bounds of every outcome; those of {lacking[0]!r} are missing: add --y-bounds "
+            f"{lacking[0]}=LOW:HIGH."
+        )
     return given
 
 
-def join_loaded(names: Sequence[str], load: Callable[[str], Loaded], visits: str) -> Loaded:
-    """The outcomes of a table; notes that are the same for all of them are said once."""
+def _refuse_joined(option: str, given: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Refuse `sbp=60:250,dbp=30:150`: an option names one outcome at a time."""
+    for value in given.values():
+        if isinstance(value, str) and any(f",{name}=" in value.replace(" ", "") for name in names):
+            raise InvalidInput(
+                f"--{option} must be given once for each outcome: --{option} {names[0]}=... --{option} {names[1]}=..."
+            )
+
+
+def join_loaded(names: Sequence[str], load: Callable[[str], Loaded], visits: str, reading: Reading) -> Loaded:
+    """The outcomes of a table; notes that are the same for all of them are said once.
+
+    Copies among complete visits are looked for here, since a row is a copy only if all outcomes are the same.
+    """
     each = {name: load(name) for name in names}
     notes, doubts = (_label_notes({name: getattr(one, kind) for name, one in each.items()})
                      for kind in ("owner_notes", "owner_doubts"))  # fmt: skip
     outcomes = Outcomes({name: one.curves for name, one in each.items()}, visits=visits)
+    if visits == COMPLETE:
+        outcomes, copies = settle_copies(outcomes, reading)
+        notes = (*copies, *notes)
     return Loaded(outcomes, each[names[0]].functions, notes, doubts)
 
 

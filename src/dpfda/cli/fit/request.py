@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -142,13 +142,17 @@ def _join_requests(settings: Mapping[str, Any]) -> FitRequest:
     """One request for several outcomes: what is theirs is that of each alone, the rest that of the first."""
     split, visits = split_settings(settings), choose_visits(settings)
     each = {name: make_request({**alone, "title": None}) for name, alone in split.items()}
-    if visits == COMPLETE:
-        measured = {name: tuple(other for other in each if other != name) for name in each}
-        each = {name: replace(one, reading=replace(one.reading, measured=measured[name])) for name, one in each.items()}
     first = next(iter(each.values()))
+    if visits == COMPLETE:
+        each = {name: _read_complete(one, [other for other in each if other != name]) for name, one in each.items()}
     return replace(
         first, settings={**settings, "basis": first.settings["basis"]}, outputs=_outputs(settings), each=each
     )
+
+
+def _read_complete(request: FitRequest, others: Sequence[str]) -> FitRequest:
+    """One outcome at complete visits; copies are looked for in all outcomes together, so here they are kept."""
+    return replace(request, reading=replace(request.reading, measured=tuple(others), duplicates="keep"))
 
 
 def declare_two_values(settings: Mapping[str, Any]) -> Mapping[str, Any]:

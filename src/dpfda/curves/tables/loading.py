@@ -261,12 +261,20 @@ def choose_columns(columns: list[str], source: Source, reading: Reading) -> list
     return [column for _, column in named if column is not None] + find_value_columns(columns, reading)
 
 
+def _suggest_column(option: str, column: str, columns: list[str]) -> str:
+    """The nearest column there is; of columns with commas between them, how to name several."""
+    parts = [part.strip() for part in column.split(",")]
+    if option == "--y" and len(parts) > 1 and set(parts) <= set(columns):
+        return f" (for several outcomes repeat the option: {' '.join(f'--y {part}' for part in parts)})"
+    near = difflib.get_close_matches(column, columns, n=1, cutoff=0.6)
+    return f" (did you mean {near[0]!r}?)" if near else ""
+
+
 def refuse_unknown_columns(columns: list[str], named: Sequence[tuple[str, str]], source: Source) -> None:
     """Refuse the first column that is named and not there, with the nearest one that is."""
     for option, column in named:
         if column not in columns:
-            near = difflib.get_close_matches(column, columns, n=1, cutoff=0.6)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            hint = _suggest_column(option, column, columns)
             names = (name if name.isprintable() else repr(name) for name in columns[:12])
             shown = ", ".join(names) + (", ..." if len(columns) > 12 else "")
             raise InvalidInput(

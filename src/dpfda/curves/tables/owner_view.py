@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpfda.curves.curves import ONES_ALREADY, Curves
+from dpfda.curves.curves import Curves
 from dpfda.curves.tables.covariates import Covariate
 from dpfda.curves.tables.reading import Reading
 from dpfda.errors import InvalidInput
@@ -134,8 +134,10 @@ def write_notes(tally: Tally, reading: Reading) -> list[str]:
             f"{_contribute(tally.spoiled)} nothing"
         )
     if tally.missing:
-        rows = f"{tally.missing:,} of {_count(tally.rows, 'row')}"
-        notes.append(f"{rows} {_have(tally.missing)} no x or no y and {_were(tally.missing)} left out")
+        rows = f"{tally.missing:,} of {_count(tally.rows, 'cell' if reading.wide else 'row')}"
+        what = "lack x or an outcome" if reading.measured else "have no x or no y"
+        what = what if tally.missing != 1 else what.replace("have", "has").replace("lack", "lacks")
+        notes.append(f"{rows} {what} and {_were(tally.missing)} left out")
     for covariate in reading.covariates:
         if count := tally.lacking.get(covariate.name):
             what = "missing or not in --levels" if covariate.levels else "missing"
@@ -269,8 +271,6 @@ def _contribute(number: int) -> str:
 
 
 def _refuse_nothing(tally: Tally, reading: Reading) -> None:
-    if tally.ones is not None and any(tally.ones):
-        raise InvalidInput(ONES_ALREADY)
     lacking = next((name for name, count in tally.lacking.items() if count), None)
     if not tally.points and lacking is not None:
         raise InvalidInput(
@@ -279,6 +279,12 @@ def _refuse_nothing(tally: Tally, reading: Reading) -> None:
         )
     if not tally.points:
         raise InvalidInput("No row has both x and y; check the columns named by --x and --y.")
+    if tally.ones is not None and any(tally.ones):
+        columns = [column for covariate in reading.covariates for column in covariate.columns]
+        raise InvalidInput(
+            f"{columns[tally.ones.index(True)]!r} is 1 for everybody, so its curve cannot be told from the intercept; leave "
+            "it out of --design, or check the column."
+        )
     if not tally.inside:
         low, high = reading.domain.interval
         shown = f"{low:g}:{high:g}" if reading.domain.origin is None else f"{high:g} days from {reading.domain.origin}"

@@ -146,8 +146,9 @@ class Reading:
     def _check_long(self) -> None:
         missing = [f"--{role}" for role in ("id", "x", "y") if not getattr(self, role)]
         if missing:
+            what = "a column" if len(missing) == 1 else "columns"
             raise InvalidInput(
-                f"{' and '.join(missing)} must name a column of the table (or use --wide for one row per subject)."
+                f"{', '.join(missing)} must name {what} of the table (or use --wide for one row per subject)."
             )
         used = [self.id, self.x, self.y, *self.measured, *(covariate.name for covariate in self.covariates)]
         twice = {column for column in used if used.count(column) > 1}
