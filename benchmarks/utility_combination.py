@@ -19,7 +19,7 @@ from benchmarks.utility_references import sum_by, weigh
 from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.methods.adaptive.covariates import CovariateLaw
-from dpfda.methods.adaptive.evidence import Measured, measure_silo
+from dpfda.methods.adaptive.evidence import Measured, ReadRounds, measure_silo
 from dpfda.methods.adaptive.information import Information
 from dpfda.methods.adaptive.sites import Releases, fit_part, list_shapes
 from dpfda.methods.adaptive.start import join_blocks
@@ -109,4 +109,5 @@ def _measure_one(state: State, name: str, matrix: Floats, sampling: Floats) -> M
     law: CovariateLaw = state.law
     known = Information(matrix, matrix[None], np.zeros((1, *matrix.shape)), law, MeanWeight.of_share(1.0))
     certain = [replace(each, bias=replace(each.bias, sd=np.zeros_like(each.bias.sd), size=0.0)) for each in state.asked]
-    return measure_silo(certain, state.answers[name], known, sampling, state.open_now, np.eye(len(matrix)))
+    rounds = ReadRounds.of(certain, np.eye(len(matrix)))
+    return measure_silo(rounds, state.answers[name], known, sampling, state.open_now)
