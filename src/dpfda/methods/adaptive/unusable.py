@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from dpfda.errors import TransportError
 from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.state import State, Visits
 from dpfda.protocol.messages import Release
@@ -25,7 +26,8 @@ def learn_from_usable(
 ) -> State:
     """What is known after round `index`; its `unusable` are the silos without which a round had to be learnt.
 
-    `known` as in `rounds.learn`.
+    `known` as in `rounds.learn`. A silo with nearly all of the study's precision may have led earlier rounds to where
+    nobody's answer helps: then the study ends with a sentence, at every resume.
     """
     kept = dict(releases)
     try:
@@ -42,7 +44,10 @@ def learn_from_usable(
                 continue
             return dataclasses.replace(learnt, unusable=learnt.unusable | (releases.keys() - rest.keys()))
         del kept[odd[0]]
-    raise failed
+    raise TransportError(
+        f"The answers of round {index} lead to no numbers, whichever silo is left out: {_sort_by_oddness(releases)[0]!r} is "
+        "the least like the others. Nothing further is asked; propose the study again without it."
+    ) from failed
 
 
 def _learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, Release], known: Visits | None) -> State:
