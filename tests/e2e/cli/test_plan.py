@@ -85,12 +85,12 @@ def test_a_dry_run_of_a_binary_outcome_forecasts_what_the_planner_does(capsys, t
 def test_it_says_how_far_its_forecasts_were_off(capsys):
     study = ["--n", 2000, "--m", 5, "--epsilon", 1, "--delta", "1e-6"]
     said = " ".join(dpfda(capsys, "plan", *study, "--outcome", "binary", "--prevalence", 0.2).out.split())
-    assert "binary outcomes were 1.0 to 1.6 times the forecast" in said
+    assert "binary outcomes were 1.0 to 1.5 times the forecast" in said
     assert "The row for local privacy is too optimistic" in said
     skewed = " ".join(
         dpfda(capsys, "plan", *study, "--outcome", "skewed", "--level", 5, "--variation", 0.5).out.split()
     )
-    assert "skewed outcomes were 1.1 to 1.6 times the forecast" in skewed
+    assert "skewed outcomes were 1.1 to 2.1 times the forecast" in skewed
     assert "skewed" not in dpfda(capsys, "plan", *study).out
 
 
