@@ -35,22 +35,28 @@ def arrow_result(
     bytes that are no text (a database of the encoding SQL_ASCII does not check) are replaced.
     """
     import adbc_driver_postgresql.dbapi as driver
-    import pyarrow as pa
 
     try:
         with driver.connect(_url(source.location)) as connection, connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION READ ONLY")
-            cursor.execute(source.query)
-            reader = cursor.fetch_record_batch()
-            check_schema(reader.schema)
-            columns = choose(reader.schema.names)
-            batches = (
-                check_texts(batch.select(columns), "The database", tolerant=any_text)
-                for batch in explain_breaks(reader, source)
-            )
-            yield make_frames(batches, pa.schema([reader.schema.field(name) for name in columns]), rows)
+            yield run_query(cursor, source, choose, rows, any_text=any_text)
     except driver.Error as error:
         raise _explain(error, source) from None
+
+
+def run_query(cursor: Any, source: Source, choose: Choose, rows: int, *, any_text: bool) -> Iterator[pl.DataFrame]:
+    """The rows of a source's query through a cursor of ADBC, in frames of at most `rows`, at least one frame."""
+    import pyarrow as pa
+
+    cursor.execute(source.query)
+    reader = cursor.fetch_record_batch()
+    _check_schema(reader.schema)
+    columns = choose(reader.schema.names)
+    batches = (
+        check_texts(batch.select(columns), "The database", tolerant=any_text)
+        for batch in _explain_breaks(reader, source)
+    )
+    return _make_frames(batches, pa.schema([reader.schema.field(name) for name in columns]), rows)
 
 
 def _url(location: str) -> str:
@@ -61,7 +67,7 @@ def _url(location: str) -> str:
     return f"{url}{'&' if '?' in url else '?'}connect_timeout={_CONNECT_SECONDS}"
 
 
-def check_schema(schema: Any) -> None:
+def _check_schema(schema: Any) -> None:
     """Refuse a result without columns or with two of a name; `NoArrowType` where Arrow cannot hold a column."""
     import pyarrow as pa
 
@@ -80,7 +86,7 @@ def _is_numeric(kind: Any) -> bool:
     return kind.extension_name == "arrow.opaque" and getattr(kind, "type_name", "") == "numeric"
 
 
-def explain_breaks(reader: Any, source: Source) -> Iterator[Any]:
+def _explain_breaks(reader: Any, source: Source) -> Iterator[Any]:
     """The batches; what breaks between two of them is the server's word about a row, or a lost connection."""
     import pyarrow as pa
 
@@ -92,7 +98,7 @@ def explain_breaks(reader: Any, source: Source) -> Iterator[Any]:
         ) from None
 
 
-def make_frames(batches: Iterator[Any], schema: Any, rows: int) -> Iterator[pl.DataFrame]:
+def _make_frames(batches: Iterator[Any], schema: Any, rows: int) -> Iterator[pl.DataFrame]:
     """Record batches in frames of at most `rows`, at least one frame."""
     empty = True
     for batch in batches:

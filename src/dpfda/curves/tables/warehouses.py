@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from dpfda.curves.tables.arrow_text import check_texts
-from dpfda.curves.tables.postgres import Choose, NoArrowType, check_schema, explain_breaks, make_frames, read_reason
+from dpfda.curves.tables.postgres import Choose, NoArrowType, read_reason, run_query
 from dpfda.curves.tables.source import Source
 from dpfda.errors import InvalidInput, SourceError
 
@@ -28,20 +27,10 @@ def warehouse_batches(
     source: Source, choose: Choose, rows: int, *, any_text: bool = False
 ) -> Iterator[Iterator[pl.DataFrame]]:
     """The rows of the query in frames of at most `rows`, at least one frame."""
-    import pyarrow as pa
-
     driver = _import_driver(source.kind)
     try:
         with _connect(driver, source) as connection, connection.cursor() as cursor:
-            cursor.execute(source.query)
-            reader = cursor.fetch_record_batch()
-            check_schema(reader.schema)
-            columns = choose(reader.schema.names)
-            batches = (
-                check_texts(batch.select(columns), "The database", tolerant=any_text)
-                for batch in explain_breaks(reader, source)
-            )
-            yield make_frames(batches, pa.schema([reader.schema.field(name) for name in columns]), rows)
+            yield run_query(cursor, source, choose, rows, any_text=any_text)
     except NoArrowType:
         raise InvalidInput("--query returns a column that has no plain type; cast it to text in the query.") from None
     except driver.Error as error:
