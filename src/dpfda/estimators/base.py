@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -11,14 +10,12 @@ from typing import Any, Self, overload
 import numpy as np
 
 from dpfda import _validate
-from dpfda._blas import one_blas_thread
 from dpfda.basis.basis import make_basis
 from dpfda.curves.curves import Curves
 from dpfda.curves.outcomes import COMPLETE, OWN, Outcomes, check_outcome_names
 from dpfda.curves.tables import frames
 from dpfda.curves.tables.checking import check_for_owner, warn_of_lost_visits
 from dpfda.errors import (
-    BudgetExceeded,
     InsufficientBudgetWarning,
     InvalidInput,
     NotPrivateWarning,
@@ -27,7 +24,7 @@ from dpfda.estimators.fitted import FittedFunctions
 from dpfda.estimators.least_squares import least_squares
 from dpfda.estimators.outcomes import FittedOutcomes, fit_outcomes, forecast_outcomes, names_outcomes, separate
 from dpfda.estimators.parameters import Parameters, refuse_searches
-from dpfda.estimators.promises import explain_delta, warn_of_large_delta, warn_of_smaller_promise
+from dpfda.estimators.promises import run_on_silos, warn_of_large_delta, warn_of_smaller_promise
 from dpfda.estimators.totals import state_totals
 from dpfda.inference.coding import Coding, default_coding
 from dpfda.methods.run import Outcome, run_study
@@ -58,7 +55,6 @@ from dpfda.protocol.terms import (
 )
 from dpfda.protocol.transforms import NO_TRANSFORM, check_transform
 from dpfda.silo.silo import Silo
-from dpfda.transports.in_process import InProcessTransport
 
 OUTSIDE = ("drop", "refuse")  # what becomes of points with x outside the domain
 METHODS = ("adaptive", "published", "nonprivate")
@@ -220,12 +216,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         coding = self.make_coding(plan.scaling.design_bounds, silos[0].names)
         warn_of_large_delta(terms.silos)
         warned = self._warn_if_insufficient(plan)
-        name = secrets.token_hex(8) if run is None else _validate.name("run", run)
-        try:
-            with one_blas_thread():
-                outcome = run_study(terms, InProcessTransport(silos), name, progress)
-        except BudgetExceeded as refusal:
-            raise explain_delta(refusal, silos, terms, name) from refusal
+        outcome = run_on_silos(run_study, terms, silos, run, progress)
         if not outcome.private:
             warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 2)
         self.terms_, self.plan_ = terms, plan

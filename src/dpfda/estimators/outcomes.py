@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,11 +9,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from dpfda import _validate
-from dpfda._blas import one_blas_thread
 from dpfda.curves.curves import Curves
-from dpfda.curves.outcomes import COMPLETE, FEWEST, MOST, Outcomes, check_outcome_names
-from dpfda.errors import BudgetExceeded, InsufficientBudgetWarning, InvalidInput, NotPrivateWarning
-from dpfda.estimators.promises import explain_delta, warn_of_large_delta
+from dpfda.curves.outcomes import FEWEST, MOST, OWN, Outcomes, check_outcome_names
+from dpfda.errors import InsufficientBudgetWarning, InvalidInput, NotPrivateWarning
+from dpfda.estimators.promises import run_on_silos, warn_of_large_delta
 from dpfda.estimators.totals import state_totals
 from dpfda.inference.outcomes import OutcomeAnswers
 from dpfda.methods.run import Outcome, run_outcomes
@@ -24,7 +22,6 @@ from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.statement import PrivacyStatement, statement
 from dpfda.protocol.terms import OUTCOMES, OutcomeTerms, SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
-from dpfda.transports.in_process import InProcessTransport
 
 if TYPE_CHECKING:
     from dpfda.estimators.base import CurveEstimator
@@ -108,12 +105,7 @@ def fit_outcomes(
     coding = first.make_coding(plan.scaling.design_bounds, silos[0].names)
     warn_of_large_delta(terms.silos)
     warned = _warn_if_insufficient(each, plan)
-    name = secrets.token_hex(8) if run is None else _validate.name("run", run)
-    try:
-        with one_blas_thread():
-            found = run_outcomes(terms, InProcessTransport(silos), name, progress)
-    except BudgetExceeded as refusal:
-        raise explain_delta(refusal, silos, terms, name) from refusal
+    found = run_on_silos(run_outcomes, terms, silos, run, progress)
     private = all(outcome.private for outcome in found.values())
     if not private:
         warnings.warn("random_state makes the noise predictable: this result is not private.", NotPrivateWarning, 3)
@@ -239,15 +231,8 @@ def _find_names(data: Any) -> tuple[str, ...]:
             "X must be Outcomes, a dict of Curves, a Silo with Outcomes, or a list of such silos for several outcomes; or "
             "name the columns of a table: fit(df, id='...', x='...', y=['...', '...'])."
         )
-    if (
-        len(
-            {
-                (item.outcomes, item.visits == COMPLETE if isinstance(item, Outcomes) else not item.own_visits)
-                for item in items
-            }
-        )
-        != 1
-    ):
+    kinds = {(item.outcomes, item.visits == OWN if isinstance(item, Outcomes) else item.own_visits) for item in items}
+    if len(kinds) != 1:
         raise InvalidInput("X holds silos with different outcomes or visits; give all the same ones in the same order.")
     names: tuple[str, ...] = items[0].outcomes
     return check_outcome_names(names)

@@ -1,17 +1,23 @@
-"""What is said of an (epsilon, delta) before it is spent: a delta that promises nothing, a silo that allows less."""
+"""An (epsilon, delta) and what is said of it before it is spent: a delta that promises nothing, a silo that allows less."""
 
 from __future__ import annotations
 
+import secrets
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from dpfda import _validate
+from dpfda._blas import one_blas_thread
 from dpfda.errors import BudgetExceeded, InvalidInput, LargeDeltaWarning
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.protocol.terms import SiloTerms, StudyTerms
+from dpfda.protocol.transport import Transport
 from dpfda.silo.silo import Silo
+from dpfda.transports.in_process import InProcessTransport
 
+_Found = TypeVar("_Found")
 LARGEST_DELTA = 0.1  # beyond it nobody can mean it, however few the subjects
 
 
@@ -52,6 +58,22 @@ def warn_of_smaller_promise(silos: Sequence[Silo], epsilon: float | None, delta:
                     stacklevel=4,
                 )
                 return
+
+
+def run_on_silos(
+    run_terms: Callable[[StudyTerms, Transport, str, Callable[[int, int], None] | None], _Found],
+    terms: StudyTerms,
+    silos: Sequence[Silo],
+    run: str | None,
+    progress: Callable[[int, int], None] | None,
+) -> _Found:
+    """What a study of these terms finds on silos of this process; under a fresh name if it has none."""
+    name = secrets.token_hex(8) if run is None else _validate.name("run", run)
+    try:
+        with one_blas_thread():
+            return run_terms(terms, InProcessTransport(silos), name, progress)
+    except BudgetExceeded as refusal:
+        raise explain_delta(refusal, silos, terms, name) from refusal
 
 
 def explain_delta(refusal: BudgetExceeded, silos: Sequence[Silo], terms: StudyTerms, run: str) -> BudgetExceeded:
