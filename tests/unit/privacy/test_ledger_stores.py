@@ -138,3 +138,9 @@ def test_a_result_that_cannot_be_read_is_refused(tmp_path) -> None:
     check_result(ledger, tmp_path / "r.json")
     with pytest.raises(LedgerError, match="older"):
         check_result(Ledger.in_memory(1.0, 1e-5), tmp_path / "r.json")
+
+
+@pytest.mark.parametrize("path", ["visits.ledger", Path("visits.ledger")])
+def test_a_path_is_opened_by_open(path) -> None:
+    with pytest.raises(InvalidInput, match=r"Ledger\.open\(path\) opens a ledger"):
+        Ledger(path)

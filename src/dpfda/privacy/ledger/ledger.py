@@ -140,6 +140,10 @@ class Ledger:
     """
 
     def __init__(self, store: Store) -> None:
+        if isinstance(store, str | os.PathLike):
+            raise InvalidInput(
+                "store must not be a path: Ledger.open(path) opens a ledger, Ledger.create(path, ...) makes one."
+            )
         self._store = store
         with store.transaction(write=False) as transaction:
             meta = chain.checked_meta(transaction.meta())
