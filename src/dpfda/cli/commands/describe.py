@@ -27,7 +27,7 @@ Domain and bounds are part of the promise, so they must be known without the dat
   3. Covariates: the questionnaire lists the levels; numbers have physical limits.
   4. Look it up: the protocol, the data dictionary, a published table of ANOTHER population.
   5. Do not look at minima, maxima, histograms or outliers of these data: every such look leaks and is not counted.
-Bounds ten times too wide cost the default method almost nothing; bounds that cut off real values bias the curve.
+Bounds ten times too wide cost the default method little; bounds that cut off real values bias the curve.
 """
 
 _EXAMPLES = example(
