@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,25 +11,13 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("polars")
 
+from browsers import run_chromium
 from cli_helpers import ALL, fund, visits
 
 from dpfda.cli.main import run
 from dpfda.report.document import read_document
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--window-size=1100,2400",
-    "--virtual-time-budget=3000",
-    "--enable-logging=stderr",
-]
+SHOWN = ("--hide-scrollbars", "--window-size=1100,2400", "--virtual-time-budget=3000", "--enable-logging=stderr")
 HOVER = """<script>
 const chart = document.querySelector("svg.chart"), box = chart.getBoundingClientRect();
 chart.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + box.width / 2, clientY: box.top + 50}));
@@ -55,9 +42,7 @@ def report(tmp_path_factory) -> Path:
 
 def browse(chromium: str, page: Path, *options: str) -> tuple[str, str]:
     profile = page.parent / f"profile-{len(list(page.parent.iterdir()))}"
-    words = [chromium, *FLAGS, f"--user-data-dir={profile}", *options, page.as_uri()]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout, done.stderr
+    return run_chromium(chromium, *SHOWN, f"--user-data-dir={profile}", *options, page.as_uri(), patience=60)
 
 
 def test_hover_theme_and_silence(chromium, report) -> None:

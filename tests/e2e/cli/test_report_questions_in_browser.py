@@ -6,13 +6,13 @@ import html
 import importlib.resources
 import json
 import re
-import subprocess
 import warnings
 from pathlib import Path
 
 import golden
 import numpy as np
 import pytest
+from browsers import run_chromium
 from golden_differences import list_differences
 
 from dpfda import PrivateVaryingCoefficients
@@ -21,17 +21,12 @@ from dpfda.report.html import embedded_json, render_report
 from dpfda.report.results import load, save
 
 HELPERS = Path(golden.__file__).parent
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
 def dump(chromium: str, page: Path, width: int = 1100, patience: float = 600) -> tuple[str, str]:
     profile = page.with_suffix(".profile")
-    words = [chromium, *FLAGS, "--enable-logging=stderr", f"--window-size={width},4000", "--virtual-time-budget=5000"]
-    done = subprocess.run(
-        [*words, f"--user-data-dir={profile}", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, timeout=patience, check=True,
-    )  # fmt: skip
-    return done.stdout, done.stderr
+    shown = ("--enable-logging=stderr", f"--window-size={width},4000", "--virtual-time-budget=5000")
+    return run_chromium(chromium, *shown, f"--user-data-dir={profile}", "--dump-dom", page.as_uri(), patience=patience)
 
 
 def test_chromium_answers_as_python_does(chromium, tmp_path) -> None:

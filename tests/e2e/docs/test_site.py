@@ -14,10 +14,11 @@ import pytest
 bs4 = pytest.importorskip("bs4")
 sync_api = pytest.importorskip("playwright.sync_api")
 
+from browsers import launch_chromium  # noqa: E402
+
 ROOT = Path(__file__).parents[3]
 OUT = ROOT / "out"
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-crash-reporter"]
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_the_reference_shows_every_public_name_with_its_example(site: Path, page
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[object]:
     with sync_api.sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        made = launch_chromium(playwright, chromium)
         yield made
         made.close()
 

@@ -9,31 +9,20 @@ import pytest
 pytest.importorskip("nvflare")
 sync_api = pytest.importorskip("playwright.sync_api")
 
+from browsers import launch_chromium  # noqa: E402
 from consortium_by_commands import COMMAND, SUBJECTS, Consortium  # noqa: E402
 
 NAMES = ("north", "middle", "south")
 PATIENCE = 120_000  # milliseconds, for a busy machine
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-crash-reporter", "--disable-quic"]
 NO_HIDDEN_COLUMN = "[...document.querySelectorAll('.wide')].every(each => each.scrollWidth <= each.clientWidth)"
 PHONE = {"width": 390, "height": 844}
-
-
-def start_browser(playwright, place):
-    """Chromium now and then traps while it starts on a machine without a GPU: only a third failure counts."""
-    for attempt in range(3):
-        try:
-            return playwright.chromium.launch(executable_path=place, args=FLAGS)
-        except sync_api.Error:
-            if attempt == 2:
-                raise
-    raise AssertionError
 
 
 @pytest.fixture(scope="module")
 def browser(chromium):
     with sync_api.sync_playwright() as playwright:
         sync_api.expect.set_options(timeout=PATIENCE)
-        made = start_browser(playwright, chromium)
+        made = launch_chromium(playwright, chromium)
         yield made
         made.close()
 
