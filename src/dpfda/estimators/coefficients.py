@@ -17,6 +17,7 @@ from dpfda.estimators.base import CurveEstimator
 from dpfda.estimators.design_coding import make_design_coding
 from dpfda.inference.coding import INTERCEPT, Coding
 from dpfda.protocol.published_constants import PublishedConstants
+from dpfda.protocol.scaling import INTERCEPT as CONSTANT
 
 
 class PrivateVaryingCoefficients(CurveEstimator):
@@ -243,12 +244,14 @@ class PrivateVaryingCoefficients(CurveEstimator):
                 f"design_bounds must hold one (low, high) pair for each of the {columns} design columns."
             )
         bounds = [_validate.interval(f"design_bounds[{index}]", pair) for index, pair in enumerate(given)]
-        return ((1.0, 1.0), *bounds) if self.intercept else tuple(bounds)
+        return (CONSTANT, *bounds) if self.intercept else tuple(bounds)
 
     def _count_columns(self, d: int | None) -> int:
         if d is None:
-            d = len(self._given_bounds(0))
-            if d == 0:
+            given = self._given_bounds(0)
+            named = bool(given) and np.array_equal(given[0], CONSTANT)  # the intercept may be among them
+            d = len(given) - (self.intercept and named)
+            if not given:
                 raise InvalidInput("d must be given: the number of covariates besides the intercept.")
         return _validate.integer("d", d, minimum=0) + (1 if self.intercept else 0)
 

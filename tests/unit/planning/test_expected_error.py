@@ -228,3 +228,12 @@ def test_the_error_after_a_fit_comes_from_releases():
     assert min(strict.bias, strict.sampling) >= 0
     assert hopeless.insufficient
     assert not strict.insufficient
+
+
+def test_bounds_of_the_intercept_may_be_given_or_left_out():
+    public = {"epsilon": 1.0, "delta": 1e-5, "domain": (0, 1), "y_bounds": BOUNDS}
+    given, left_out = (
+        PrivateVaryingCoefficients(**public, design_bounds=bounds).forecast(n=1000, m=5)
+        for bounds in ([(1, 1), (-1, 1), (0, 1)], [(-1, 1), (0, 1)])
+    )
+    assert given == left_out

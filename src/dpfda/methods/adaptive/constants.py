@@ -491,6 +491,10 @@ FORECAST_CURVES, FORECAST_POINTS, FORECAST_SEED = 2000, 40, 2026
 # repetitions; symmetric, binary and skewed). The others: not measured.
 SIGNAL_FUNCTIONS, SIGNAL_FALL, FORECAST_BIAS, EARLY_ROUNDS = 7, 1.75, 0.5, 0.3
 
+# What a forecast from average releases leaves out: rounds that begin far from the mean, and scales and shapes learnt from
+# noise. Their price is (a / n mu)^b of the noise, n mu being that of all gradients.
+LOST_PRECISION, LOST_POWER = 55.0, 0.8
+
 # ------------------------------------------------------------------------------------------------ notices
 
 # Part of the posterior variance from which the bias of clipping is worth a sentence; probability from which an outcome

@@ -214,7 +214,9 @@ class _Setting:
         if self.guesses.functions is not None:
             taken = found.posterior.mean - truth
             bias = min(bias, self.size_of(np.outer(taken, taken)) + truncation + constants.FORECAST_BIAS * bias)
-        return bias + self.size_of(found.clipping), self.size_of(found.sampling), self.size_of(found.noise)
+        lost = (constants.LOST_PRECISION / self.precision(ClippedGradient)) ** constants.LOST_POWER
+        noise = self.size_of(found.noise) * (1 + lost)
+        return bias + self.size_of(found.clipping), self.size_of(found.sampling), noise
 
     def run(self, truth: Floats, mixtures: Sequence[ScaledMixture]) -> _Found:
         """The posterior when every release is what it would be on average."""
