@@ -30,6 +30,7 @@ SORT_BYTES_A_ROW = 100  # of memory, for polars
 BATCH = 1 << 20
 SORT = "import polars, sys; polars.read_parquet(sys.argv[1]).sort('pid')"
 STREAMED = "import polars, sys; polars.scan_parquet(sys.argv[1]).sort('pid').collect(engine='streaming')"
+FUND = "budget init {file} --epsilon 1 --delta 1e-9 --ledger {ledger}"
 FIT = (
     "fit {file} --id pid --x age --y hdl --domain 0:1 --y-bounds=-3:3 --epsilon 1 --delta 1e-9 --ledger {ledger} "
     "--json {json} --overwrite --scratch {scratch}"
@@ -128,7 +129,8 @@ def measure(folder: Path, file: Path, repeats: int, *, sort: bool = True) -> dic
     costs: dict[str, list[Cost]] = {"sort": [], "streamed sort": [], "fit": []}
     for repeat in range(repeats):
         paths = {"ledger": folder / f"{file.stem}-{time.time_ns()}.ledger", "json": folder / "out.json"}
-        fit = FIT.format(file=file, scratch=folder, **paths).split()
+        fund, fit = (each.format(file=file, scratch=folder, **paths).split() for each in (FUND, FIT))
+        run([sys.executable, "-m", "dpfda", *fund])
         if sort:
             costs["sort"].append(run([sys.executable, "-c", SORT, str(file)]))
         costs["fit"].append(run([sys.executable, "-m", "dpfda", *fit]))
