@@ -47,6 +47,7 @@ from dpfda.silo.sums import ClippedGradientSum, DesignMomentSum, LengthCounts, L
 SOURCE = Path(dpfda.__file__).parent
 ENTRIES = {
     "curves/fingerprint.py": {"_add_facts", "_add_points", "_add_rows", "_label_texts"},
+    "curves/point_order.py": {"_order_few"},
     "curves/tables/grouping.py": {"_count", "_may_hold_copies", "_move", "_move_column"},
     "curves/tables/repeats.py": {"_has_repeat"},
     "reproduce/published_runs.py": {"_add_truncated"},

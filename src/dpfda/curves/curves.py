@@ -404,6 +404,7 @@ class Curves:
     def _part_lanes(self, first: int, last: int, key: bytes, position: int) -> Lanes:
         """Of the curves from `first` to before `last`, with the points of each in the order of their bits."""
         from dpfda.curves.fingerprint import sum_lanes
+        from dpfda.curves.mapped import drop_pages
         from dpfda.curves.point_order import order_points
 
         offsets, points = self.offsets[first : last + 1], slice(self.offsets[first], self.offsets[last])
@@ -415,7 +416,10 @@ class Curves:
         own = self.design[first:last]
         design = own if rows is None else (own, rows, self.changes[first:last])
         labels = None if self.labels is None else self.labels[first:last]
-        return sum_lanes(x, y, offsets, design, labels, key, position + first)
+        lanes = sum_lanes(x, y, offsets, design, labels, key, position + first)
+        for part in (self.x, self.y) if self.rows is None else (self.x, self.y, self.rows):
+            drop_pages(part[points])  # or a mapped file would stay in memory as a whole
+        return lanes
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Curves):

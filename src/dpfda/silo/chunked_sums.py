@@ -19,9 +19,9 @@ import numpy as np
 from dpfda._typing import Integers, Words
 from dpfda.basis.basis import Basis
 from dpfda.curves.curves import Curves
+from dpfda.curves.mapped import drop_pages, file_of
 from dpfda.privacy.exact import no_words
 from dpfda.protocol.scaling import Scaling
-from dpfda.silo.kernels.arena import drop_pages, file_of
 from dpfda.silo.kernels.packed import PackedCurves, Piece
 from dpfda.silo.prepared import PreparedCurves, prepare_batch, prepare_pieces, weigh_long_curve
 from dpfda.silo.sums import PackedRequest, PreparedRequest, SumRequest

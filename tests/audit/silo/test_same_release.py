@@ -13,11 +13,11 @@ import pytest
 from dpfda.audit.cases import default_arrays, make_silo, ordinary_curves, single_cases
 from dpfda.audit.search import Subject, replaced
 from dpfda.curves.curves import Curves
+from dpfda.curves.mapped import file_of
 from dpfda.curves.tables.mapped_curves import CurvesWriter
 from dpfda.protocol.messages import Query
 from dpfda.protocol.plans.registry import make_plan
 from dpfda.silo.chunked_sums import sums_of_curves
-from dpfda.silo.kernels.arena import file_of
 
 
 @dataclass(frozen=True)

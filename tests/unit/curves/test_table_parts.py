@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dpfda._compile import KernelError
 from dpfda.curves.known_ranges import KNOWN, find_measures
 from dpfda.curves.point_order import cut_curves, order_points
 from dpfda.curves.tables import postgres_cells
@@ -167,6 +168,24 @@ def test_what_rows_make_fail_is_told_from_what_the_source_is(tmp_path: Path) -> 
 def test_types_of_which_every_value_can_be_read_stay_as_they_are() -> None:
     assert "float8" in postgres_cells._PLAIN
     assert not {"numeric", "date", "timestamp", "json"} & set(postgres_cells._PLAIN)
+
+
+@pytest.mark.parametrize("longest", [3, 30, 300])
+@pytest.mark.parametrize("columns", [0, 2])
+def test_short_and_long_curves_are_put_in_the_order_of_their_bits(longest, columns) -> None:
+    rng = np.random.default_rng(longest)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(0, longest, 40))])
+    x, y = (rng.integers(-2, 3, offsets[-1]).astype(float) for _ in range(2))
+    rows = rng.integers(0, 2, (x.size, columns)).astype(float) if columns else None
+    owners = np.repeat(np.arange(40), np.diff(offsets))
+    keys = [*([] if rows is None else rows.view(np.uint64).T), y.view(np.uint64), x.view(np.uint64), owners]
+    np.testing.assert_array_equal(order_points(x, y, rows, offsets), np.lexsort(keys))
+
+
+@pytest.mark.parametrize("offsets", [[0, 5], [0, 2, 1, 4], [1, 4], [0, 3]])
+def test_points_that_offsets_do_not_cover_are_refused(offsets) -> None:
+    with pytest.raises(KernelError):
+        order_points(np.arange(4.0), np.arange(4.0), None, np.array(offsets))
 
 
 def test_points_are_put_in_order_within_their_curves() -> None:

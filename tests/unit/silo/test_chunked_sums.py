@@ -15,13 +15,14 @@ import pytest
 
 from dpfda._compile import KernelError
 from dpfda.basis import Cosine
+from dpfda.curves.mapped import drop_pages, file_of
 from dpfda.privacy.clipping import EntrywiseBound
 from dpfda.privacy.cones import CompanionBound, HistogramBound, HistogramsBound
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.statistics import COVARIATE_CELLS, LENGTH_CELLS, CovariateMoments, Dimensions
 from dpfda.silo import chunked_sums as chunked
 from dpfda.silo.chunked_sums import sums_of_curves, sums_of_prepared
-from dpfda.silo.kernels.arena import Arena, drop_pages, file_of
+from dpfda.silo.kernels.arena import Arena
 from dpfda.silo.kernels.frequencies import Frequencies
 from dpfda.silo.kernels.long_curves import RunningRecord, store_record
 from dpfda.silo.kernels.store import lay_out
