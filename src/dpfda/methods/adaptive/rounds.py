@@ -262,7 +262,7 @@ def recall_biases(
     usual = see_asymmetry(plan, state, law, state.sides, for_band=False)
     biases, units = usual.find_biases(radii, constants.SURE), longer / state.filled
     asked = tuple(dataclasses.replace(each, bias=biases[k].divided(units[k])) for k, each in enumerate(asked))
-    if len(asked) < count_gradient_rounds(plan):
+    if not state.with_band or len(asked) < count_gradient_rounds(plan):
         return asked
     band = usual if state.law.columns == 1 else see_asymmetry(plan, state, law, state.sides, for_band=True)
     bands = band.find_biases(radii, constants.BAND_SURE, constants.BAND_ASYMMETRY)
