@@ -36,23 +36,23 @@ def curves(n, m=10):
     x = rng.random(n * m)
     y = np.sin(2 * np.pi * x) + np.repeat(rng.uniform(-0.5, 0.5, n), m) + rng.uniform(-0.5, 0.5, n * m)
     return Curves(x, y, np.arange(n + 1) * m, np.ones((n, 1)))
-def fit(data, **options):
-    PrivateMean(1.0, 1e-6, domain=(0, 1), y_bounds=(-2, 2), **options).fit(data)
+def fit(data, epsilon=1.0, **options):
+    PrivateMean(epsilon, 1e-6, domain=(0, 1), y_bounds=(-2, 2), **options).fit(data)
 """
 _FIRST = _DATA + "fit(curves(250))\n"
 _WARM = (
     _DATA
     + """
-found = {}
-for n in (250, 1000, 15205):
-    data = curves(n)
+def measure(data, epsilons):
     fit(data)
     times = []
-    for _ in range(15):
+    for epsilon in epsilons:
         start = time.process_time()
-        fit(data)
+        fit(data, epsilon)
         times.append(time.process_time() - start)
-    found[n] = sorted(times)[len(times) // 2]
+    return sorted(times)[len(times) // 2]
+found = {f"n = {n:,}": measure(curves(n), 15 * [1.0]) for n in (250, 1000, 15205)}
+found["n = 250, terms that the process has not seen"] = measure(curves(250), [1 + k / 1000 for k in range(1, 16)])
 print(json.dumps(found))
 """
 )
@@ -140,17 +140,17 @@ def commands(folder: Path, repeats: int) -> Iterator[Row]:
 
 
 def warm_fits(folder: Path, repeats: int) -> Iterator[Row]:
-    """Fits in a process that has fitted before."""
+    """Fits in a process that has fitted before: again under the same terms, and under new ones, as every new study is."""
     now, before = sources()
     cache = {"NUMBA_CACHE_DIR": str(folder / "kept")}
     run(_FIRST, before, folder, **cache)
     ratios: dict[str, list[float]] = {}
     for _ in range(repeats):
         ours, theirs = (json.loads(run(_WARM, source, folder, **cache)) for source in (now, before))
-        for n in ours:
-            ratios.setdefault(n, []).append(ours[n] / theirs[n])
-    for (n, found), reach in zip(ratios.items(), (0.6, 0.6, 0.7), strict=True):
-        yield Row(f"warm fit, n = {int(n):,}, against version 0.1", statistics.median(found), reach, at_most=True)
+        for what in ours:
+            ratios.setdefault(what, []).append(ours[what] / theirs[what])
+    for (what, found), reach in zip(ratios.items(), (0.6, 0.6, 0.7, None), strict=True):
+        yield Row(f"warm fit, {what}, against version 0.1", statistics.median(found), reach, at_most=True)
 
 
 def others(folder: Path) -> Iterator[Row]:

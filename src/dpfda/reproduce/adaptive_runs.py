@@ -2,7 +2,7 @@
 
 Everything that decides a result is production code: `AdaptiveCoordinator`, `release_statistics.measure`,
 `release_gaussian` and the seeded noise. Only what protects real data is left out: the ledger, digests, encoding and the
-checks of queries. With the same seed the result has the same bits as `PrivateMean.fit`.
+checks of queries; and bands. With the same seed the result has the same bits as `PrivateMean.fit`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AdaptiveRuns:
 
     def run(self, sums: Mapping[str, CurveSums], seed: int) -> Floats:
         """Coefficients of shape (d+1, r), in the plan's units. NOT PRIVATE: the noise is seeded."""
-        coordinator = AdaptiveCoordinator(self.plan)
+        coordinator = AdaptiveCoordinator(self.plan, with_band=False)
         for index in range(len(self.plan.rounds)):
             question = Question(self.plan, coordinator.question(index))
             releases = {name: self._release(name, index, curves, question, seed) for name, curves in sums.items()}

@@ -88,6 +88,14 @@ def test_the_estimate_comes_with_every_gradient_round_and_the_result_with_the_la
     assert [after.result is not None for *_, after in steps] == [False] * (len(steps) - 1) + [True]
 
 
+def test_what_a_band_believes_of_clipping_is_computed_after_the_last_round(study) -> None:
+    _, steps = study
+    asked = [after.asked for *_, after in steps if after.asked]
+    assert all(each.band_bias.size == 0.0 for rounds_so_far in asked[:-1] for each in rounds_so_far)
+    assert all(each.bias.size > 0 for rounds_so_far in asked for each in rounds_so_far)
+    assert all(each.band_bias.size > each.bias.size for each in asked[-1])
+
+
 def test_more_rounds_leave_less_open(study) -> None:
     _, steps = study
     open_after = [float(np.trace(steps[index][3].open_now[1])) for index in (0, 2, len(steps) - 1)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
@@ -23,13 +24,15 @@ from dpfda.protocol.plan import Plan
 class AdaptiveCoordinator:
     """Learns from one round after the other; every number it holds is released or public.
 
-    `visits` come from another outcome of the same subjects, where the plan does not ask for them.
+    `visits` come from another outcome of the same subjects, where the plan does not ask for them. Without a band there is
+    no `covariance`; the estimate is the same.
     """
 
-    def __init__(self, plan: Plan, visits: Visits | None = None) -> None:
+    def __init__(self, plan: Plan, visits: Visits | None = None, *, with_band: bool = True) -> None:
         self.plan = plan
         self.state: State | None = None
         self._visits = visits
+        self._with_band = with_band
 
     def question(self, index: int) -> dict[str, Floats]:
         """The arrays of round `index`."""
@@ -39,7 +42,8 @@ class AdaptiveCoordinator:
     def learn(self, index: int, releases: Mapping[str, Release]) -> None:
         """Take in the answers of round `index`."""
         with one_blas_thread():
-            self.state = learn_from_usable(self.plan, self.state, index, releases, self._visits)
+            learnt = learn_from_usable(self.plan, self.state, index, releases, self._visits)
+        self.state = learnt if self._with_band else dataclasses.replace(learnt, with_band=False)
 
     def coefficients(self) -> Floats:
         """The estimate, of shape (d+1, r)."""
@@ -52,7 +56,7 @@ class AdaptiveCoordinator:
     def covariance(self) -> Floats | None:
         """Covariance of the coefficients, those beyond the basis included: sampling, noise, bias and truncation."""
         state, result = self._finished()
-        return self._restore(state, result.band_covariance)
+        return None if result.band_covariance is None else self._restore(state, result.band_covariance)
 
     @property
     def error_parts(self) -> ErrorParts | None:

@@ -25,11 +25,13 @@ def finish(plan: Plan, state: State) -> Result:
     """
     posterior = state.posterior
     assert posterior is not None
+    estimate = shorten(plan.basis, state.longer, posterior.mean.reshape(plan.n_coefficients, -1))
+    if not state.with_band:
+        return Result(posterior, estimate, None)
     measured = measure_all(plan, state, read_rounds(plan, state, for_band=True))
     data = pool_silos(measured, state.informations, state.oddness.trust)
     mean, covariance = doubt_prior(plan, state, data, posterior)
     shift = mean - posterior.mean
-    estimate = shorten(plan.basis, state.longer, posterior.mean.reshape(plan.n_coefficients, -1))
     padded = np.pad(estimate, ((0, 0), (0, state.longer.size - plan.basis.size)))
     beyond = posterior.mean - padded.ravel()
     total = constants.DISTRUST * covariance + np.outer(shift, shift) + np.outer(beyond, beyond)

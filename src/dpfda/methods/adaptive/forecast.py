@@ -277,7 +277,7 @@ class _Setting:
         rng = np.random.default_rng(constants.FORECAST_SEED)
         shape = (constants.FORECAST_CURVES, min(max(1, round(self.m)), constants.FORECAST_POINTS))
         points = _draw_points(rng, shape, self.guesses.density)
-        features = self.plan.basis.evaluate_unit(points.ravel()).reshape(*shape, -1)
+        features = self._evaluate(self.plan.basis, points)
         apart = self._draw_deviations(rng, points)
         functions = np.einsum("ij,ijk->ik", apart, features) / shape[1]
         rows = rng.standard_normal((shape[0], self.law.columns)) @ np.linalg.cholesky(self.law.average).T
@@ -296,9 +296,15 @@ class _Setting:
             return np.asarray(outcome.draw(latent))
         variances = smooth_variances(self.longer.size)
         curves = rng.standard_normal((len(points), self.longer.size)) * np.sqrt(variances / variances.sum())
-        features = self.longer.evaluate_unit(points.ravel()).reshape(*points.shape, -1)
+        features = self._evaluate(self.longer, points)
         smooth = self.guesses.spread * np.einsum("ik,ijk->ij", curves, features)
         return np.asarray(smooth + self.guesses.noise_sd * rng.standard_normal(points.shape))
+
+    def _evaluate(self, basis: Basis, points: Floats) -> Floats:
+        """Functions at made-up points, (curves, points, functions); points are always the same without a density."""
+        if self.guesses.density is None:
+            return _evaluate_at_uniform(basis, points.shape)
+        return basis.evaluate_unit(points.ravel()).reshape(*points.shape, -1)
 
     def _find_at_bounds(self, coordinates: Coordinates) -> AtBounds:
         outcome = self.guesses.outcome
@@ -382,6 +388,15 @@ def _draw_points(rng: np.random.Generator, shape: tuple[int, int], density: Func
     middle = (grid[1:] + grid[:-1]) / 2
     below = np.concatenate([[0.0], np.cumsum(np.maximum(np.asarray(density(middle), dtype=np.float64), 0.0))])
     return np.asarray(np.interp(uniform, below / below[-1], grid))
+
+
+@lru_cache(maxsize=2)  # the basis and the longer one of a plan, up to 40 MB each
+def _evaluate_at_uniform(basis: Basis, shape: tuple[int, int]) -> Floats:
+    """Functions at the points that are drawn without a guessed density."""
+    points = _draw_points(np.random.default_rng(constants.FORECAST_SEED), shape, None)
+    found = basis.evaluate_unit(points.ravel()).reshape(*shape, -1)
+    found.flags.writeable = False
+    return found
 
 
 def _find_octaves(gradients: Floats) -> Integers:

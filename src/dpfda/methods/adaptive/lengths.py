@@ -322,10 +322,10 @@ def take_least(values: Floats, weights: Floats, sure: float) -> Floats:
     """The mean of values over those laws, `sure` of the weight, where they are least; radii are along the last axis."""
     rows = np.ascontiguousarray(values.reshape(weights.size, -1).T)
     order = rows.argsort(axis=1)
-    sorted_weights = weights.ravel()[order]
+    sorted_weights = weights.ravel().take(order)
     part = sure - (np.cumsum(sorted_weights, axis=1) - sorted_weights)
     part = np.minimum(np.maximum(part, 0.0, out=part), sorted_weights, out=part)
-    part *= rows[np.arange(len(rows))[:, None], order]
+    part *= rows.take(order + np.arange(0, rows.size, weights.size)[:, None])
     return np.asarray(part.sum(axis=1) / sure)
 
 

@@ -119,6 +119,11 @@ def next_gradient_round(plan: Plan, index: int) -> int:
     return next(later for later in range(index + 1, len(plan.rounds)) if plan.slice_of(later, ClippedGradient))
 
 
+def count_gradient_rounds(plan: Plan) -> int:
+    """How often a plan asks for gradients."""
+    return sum(plan.slice_of(index, ClippedGradient) is not None for index in range(len(plan.rounds)))
+
+
 def pooled_precision(plan: Plan, index: int) -> float:
     """n mu of a round, of all silos together."""
     return math.hypot(*(silo.n * plan.event(silo.name, index).mu for silo in plan.silos))
@@ -160,9 +165,8 @@ def find_radius(plan: Plan, state: State, index: int, releases: Mapping[str, Rel
     """The law of lengths from a histogram, and the radius."""
     asked, histogram = state.question, pool(plan, index, LengthHistogram, releases, state.oddness.trust)
     assert asked is not None
-    weights = first_weights(asked.at_bounds)
-    if state.carried is not None:
-        weights = carry_weights(*state.carried, asked.at_bounds)
+    at = asked.at_bounds
+    weights = first_weights(at) if state.carried is None else carry_weights(*state.carried, at)
     shares, sd, sides = split_signs(histogram, state.filled)
     law = LengthLaw.start(weights, histogram.n, asked.longest).observe(shares, sd)
     precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
@@ -249,21 +253,20 @@ def choose_readable(state: State, releases: Mapping[str, Release]) -> Mapping[st
 def recall_biases(
     plan: Plan, state: State, covariance: Floats, law: LengthLaw, asked: tuple[Asked, ...]
 ) -> tuple[Asked, ...]:
-    """What clipping took in every round so far, under the newest law of lengths."""
+    """What clipping took in every round so far, under the newest law of lengths; for a band, after the last round."""
     latest = asked[-1].coordinates.whitener
     now = math.sqrt(float(np.trace(latest @ covariance @ latest.T)))
     whiteners = [each.coordinates.whitener for each in asked]
     longer = np.array([now / math.sqrt(float(np.trace(each @ covariance @ each.T))) for each in whiteners])
     radii = np.array([each.radius for each in asked]) * longer
     usual = see_asymmetry(plan, state, law, state.sides, for_band=False)
+    biases, units = usual.find_biases(radii, constants.SURE), longer / state.filled
+    asked = tuple(dataclasses.replace(each, bias=biases[k].divided(units[k])) for k, each in enumerate(asked))
+    if not state.with_band or len(asked) < count_gradient_rounds(plan):
+        return asked
     band = usual if state.law.columns == 1 else see_asymmetry(plan, state, law, state.sides, for_band=True)
-    biases = usual.find_biases(radii, constants.SURE)
     bands = band.find_biases(radii, constants.BAND_SURE, constants.BAND_ASYMMETRY)
-    units = longer / state.filled
-    return tuple(
-        dataclasses.replace(each, bias=biases[k].divided(units[k]), band_bias=bands[k].divided(units[k]))
-        for k, each in enumerate(asked)
-    )
+    return tuple(dataclasses.replace(each, band_bias=bands[k].divided(units[k])) for k, each in enumerate(asked))
 
 
 def read_companions(plan: Plan, index: int, releases: Mapping[str, Release], radius: float, state: State) -> Companions:

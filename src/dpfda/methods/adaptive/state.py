@@ -35,11 +35,11 @@ class Question:
 
 @dataclass(frozen=True)
 class Result:
-    """How a study ends: the posterior, the estimate in the basis, and a band's covariance, in centred coefficients."""
+    """How a study ends: the posterior, the estimate in the basis, and a band's covariance if one is asked for, centred."""
 
     posterior: Posterior
     estimate: Floats  # (columns, size)
-    band_covariance: Floats
+    band_covariance: Floats | None
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,7 @@ class State:
     clipped: LongShares = field(default_factory=LongShares)  # by the companions of gradients
     oddness: Oddness = field(default_factory=Oddness)
     unusable: frozenset[str] = frozenset()  # silos of which an answer was left out, see `unusable.py`
+    with_band: bool = True  # simulations that look at estimates only leave bands out
 
     @property
     def hardly_filled(self) -> bool:

@@ -54,7 +54,7 @@ def _learn(plan: Plan, state: State | None, index: int, releases: Mapping[str, R
     """As `rounds.learn`; fails too where the next question would be none, or the result no numbers."""
     learnt = rounds.learn(plan, state, index, releases, known)
     if learnt.result is not None:
-        numbers = [learnt.result.estimate, learnt.result.band_covariance]
+        numbers = [each for each in (learnt.result.estimate, learnt.result.band_covariance) if each is not None]
     else:
         numbers = list(rounds.question(plan, learnt, index + 1).values())
     if not all(np.isfinite(each).all() for each in numbers):
