@@ -1,8 +1,8 @@
 """Outcomes that are zero for most subjects and high for a few, always the same ones: bands hold the mean.
 
-A 95% band that is right holds it in at most 18 of 24 fits with probability 2e-4 (level, each case). Before far subjects were
-allowed for (`far_curves.py`) the bands of these cases held it in 44 to 56% of 16 fits on other seeds: at 56%, 19 or more of 24
-have probability 0.02 (power 0.98).
+A 95% band that is right holds it in at most 18 of 24 fits with probability 0.001 (level, each case). Before far subjects
+were allowed for (`far_curves.py`) the bands of these cases held it in 44 to 56% of 16 fits on other seeds; at 56%, 19 or
+more of 24 have probability 0.02 (power 0.98).
 """
 
 from __future__ import annotations
