@@ -344,9 +344,9 @@ TWO_VALUED_ODDS, CLEAR_SHARE = 20.0, 0.1
 FAR_SHARE, FAR_AT_BOUND = 0.06, 0.7
 
 # Most curves in an octave; where far curves begin, in distances of the nearer bound, and end, in those of the further one
-# (gradients of single curves are longer than that of all together). Cost: an end at 1.5 and a length that took no account of
-# single points missed octaves that were full, and bands of 10% who carry all events (n = 300, eps 2) held in 8 of 12 fits
-# for 10; the others were not varied.
+# (gradients of single curves are longer than that of all together). Cost: a length that took no account of single points
+# missed octaves that were full, and bands of 10% who carry all events (n = 300, eps 2) held in 8 of 12 fits for 10; these
+# values were not varied.
 MOST_FAR, FAR_FROM, FAR_TO = 0.3, 2.0, 2.0
 
 # Far curves are expected where the nearer bound is less than 1.5 octaves from the bulk's median, not from 3 octaves on: a
