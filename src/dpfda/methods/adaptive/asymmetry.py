@@ -84,10 +84,11 @@ class Bias:
     mean: Floats
     sd: Floats
     size: float
+    far: Floats | None = None  # root mean square of what clipping takes of far curves, in all coordinates
 
-    def divided(self, by: float) -> Bias:
-        """In longer units."""
-        return Bias(self.mean / by, self.sd / by, self.size / by)
+    def divided(self, by: float, far: Floats | None = None) -> Bias:
+        """In longer units, with what clipping takes of far curves."""
+        return Bias(self.mean / by, self.sd / by, self.size / by, far)
 
     def root(self, directions: Floats) -> tuple[Floats, Floats]:
         """Mean of T in all coordinates, and a root of its covariance; `directions` is a root of how it is usually spread."""
@@ -95,7 +96,8 @@ class Bias:
         gram = known @ known.T
         along = np.linalg.solve(gram + constants.RIDGE * np.trace(gram) * np.eye(len(known)), known @ directions.T).T
         rest = directions - along @ known
-        return along @ self.mean, np.concatenate([self.size * rest, along * self.sd], axis=1)
+        far = np.zeros(len(directions)) if self.far is None else self.far
+        return along @ self.mean, np.column_stack([self.size * rest, along * self.sd, far])
 
 
 @dataclass(frozen=True)

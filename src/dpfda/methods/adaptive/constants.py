@@ -71,6 +71,12 @@ LEAST_UNIT = 3e-4
 # not at the bounds it would widen bands from 6.3 to 8.3 RMSEs (symmetric, n = 1000, eps 1).
 LEVEL_DOUBT = 3.0
 
+# The same doubt where the level is near a bound: all of it where the bound is within 2^1 sds of the curves' means, none from
+# 2^2 on. A normal law fitted to a spike of zeros hides who is not zero. Cost: without it 12 and 13 of 16 bands held the mean
+# of 10% who carry all events (n = 300, eps 1 and 2) for 14 and 13, and 15 and 13 that of 15% above zero (n = 500) for 16
+# and 14; bands of 30% above zero (n = 250, eps .5) had .81 of their width.
+NEAR_LEVEL = (1.0, 2.0)
+
 # How sure it must be that all values are at a bound for gradients to be left unclipped, and by which factor gradients of
 # single curves may be longer than the length of all of them together. Cost: without it, see LEAST_UNIT, at eps 1 no band
 # held the mean; a factor of 1.2 instead of 2 held 70% for 95% (eps 4) with RMSEs of .021 for .031 of rare events, eps .5.
@@ -328,6 +334,25 @@ AT_BOUND_ODDS, BOUND_OCTAVES, BOUND_REACH = 0.07, 3, 32.0
 # share. Cost: without it the core prototype had ratio 15 and coverage .23 (rare, eps .5) for 3.6 and .90; with odds of 9
 # and groups of any share coverage was .70 to .78 at n = 300.
 TWO_VALUED_ODDS, CLEAR_SHARE = 20.0, 0.1
+
+# Far curves (`far_curves.py`): by how much those of one octave may lift the level, in distances of the nearer bound, and by
+# how much more if all values are at that bound. Measured on laws: .03 to .1 for a log-normal, .15 to .4 where 70 to 85% of
+# subjects are at zero. Cost, 16 fits on seeds of no table: with .15, .08 and .05 RMSEs of 2.5, 2.1, 1.8 (log-normal, n =
+# 250, eps .5) and .119, .100, .098 (gamma, n = 1000, eps 2), all bands holding; with .5 and .8 for the second 14 and 16
+# held where 15% of subjects are above zero (n = 500, eps 2), 14 and 16 where 30% are (n = 250, eps 1), and the RMSE of a
+# gamma with zeros (n = 500, eps 2) was .292 and .315.
+FAR_SHARE, FAR_AT_BOUND = 0.06, 0.7
+
+# Most curves in an octave; where far curves begin, in distances of the nearer bound, and end, in those of the further one
+# (gradients of single curves are longer than that of all together). Cost: a length that took no account of single points
+# missed octaves that were full, and bands of 10% who carry all events (n = 300, eps 2) held in 8 of 12 fits for 10; these
+# values were not varied.
+MOST_FAR, FAR_FROM, FAR_TO = 0.3, 2.0, 2.0
+
+# Far curves are expected where the nearer bound is less than 1.5 octaves from the bulk's median, not from 3 octaves on: a
+# bulk in the middle of its bounds, or of one-sided but far ones, says nothing of them. Cost: not measured; with any bulk
+# symmetric outcomes would pay for it.
+NEAR_BOUND = (1.5, 3.0)
 
 # Variance of a cell's share around its law, as a part of it: a law is believed in like a sample of 200 curves. Part of the
 # first prior that enters every round's. Cost: in the core prototype a relative error of .15 had coverage .60 (growing,

@@ -23,7 +23,7 @@ _MEDIANS = np.arange(constants.LOWEST_MEDIAN, constants.HIGHEST_MEDIAN + 0.5, 0.
 _SHARES = np.array(constants.SECOND_SHARES)
 _PLACES = np.arange(SHORTEST_OCTAVE, LONGEST_OCTAVE, dtype=np.float64) + 0.5
 _FINE = SHORTEST_OCTAVE - 1 + (np.arange(LENGTH_CELLS * _SUB) + 0.5) / _SUB
-_POINTS = 2.0**_FINE
+LENGTH_POINTS = 2.0**_FINE
 _BULKS = len(constants.CHI_BULKS) + len(constants.LOGNORMAL_BULKS) + 2
 
 
@@ -83,7 +83,7 @@ def list_laws() -> Laws:
 
 def _weigh_sizes(bulks: Floats) -> Floats:
     """Log prior weights (medians, bulks): lengths are in units of their expected root mean square, so that it is about 1."""
-    octaves = 0.5 * np.log2(bulks @ _POINTS**2)
+    octaves = 0.5 * np.log2(bulks @ LENGTH_POINTS**2)
     return np.asarray(-0.5 * (octaves / constants.SIZE_SPREAD) ** 2)
 
 
@@ -246,6 +246,11 @@ class LengthLaw:
         """The octave of each law's second group; -inf if there is none."""
         return list_laws().second[self.laws]
 
+    @property
+    def median(self) -> Floats:
+        """log2 of the median length of each law's bulk."""
+        return list_laws().median[self.laws]
+
     def all_weights(self) -> Floats:
         """Weights of all laws of the grid."""
         weights = np.zeros(len(list_laws().median))
@@ -254,7 +259,7 @@ class LengthLaw:
 
     def _densities(self) -> tuple[Floats, Floats, Floats]:
         """Weights, probabilities of the subcells under each law, and their lengths."""
-        return self.weights, self._by_subcell, np.minimum(_POINTS, self.longest)
+        return self.weights, self._by_subcell, np.minimum(LENGTH_POINTS, self.longest)
 
     @cached_property
     def _by_subcell(self) -> Floats:
@@ -285,7 +290,9 @@ class LengthLaw:
 
     def excess_by_octave(self, radii: Floats) -> Floats:
         """E[(L - C)+ | octave], (laws, octaves, radii), of the last octaves: lengths of those before are below all radii."""
-        beyond = np.maximum(np.minimum(_POINTS, self.longest)[:, None] - radii, 0.0).reshape(LENGTH_CELLS, _SUB, -1)
+        beyond = np.maximum(np.minimum(LENGTH_POINTS, self.longest)[:, None] - radii, 0.0).reshape(
+            LENGTH_CELLS, _SUB, -1
+        )
         first = int(np.argmax(beyond.any(axis=(1, 2))))  # all of them if nothing is longer than a radius
         return np.ascontiguousarray((self._within_octaves[first:] @ beyond[first:]).transpose(1, 0, 2))
 
@@ -331,7 +338,7 @@ def take_least(values: Floats, weights: Floats, sure: float) -> Floats:
 
 def free_counts(radius: float) -> Floats:
     """How much a gradient of each subcell counts among the companions of a clipped gradient."""
-    return np.asarray(np.sqrt(np.maximum(1 - (_POINTS / radius) ** 2, 0.0)))
+    return np.asarray(np.sqrt(np.maximum(1 - (LENGTH_POINTS / radius) ** 2, 0.0)))
 
 
 def _weighted_median(values: Floats, weights: Floats) -> float:

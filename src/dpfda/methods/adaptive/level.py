@@ -111,7 +111,7 @@ def fit_level(histogram: Pooled, filled: Filled) -> Level:
     return Level(value, math.sqrt(variance), math.exp(mean_log), math.sqrt(variance_of_log))
 
 
-def allow_for_unseen(level: Level, histogram: Pooled, filled: Filled) -> Level:
-    """Where values are at the bounds, few subjects may be at the other one: as many as the histogram's noise hides."""
-    unseen = constants.LEVEL_DOUBT * float(histogram.sd[0]) / filled.share
+def allow_for_unseen(level: Level, histogram: Pooled, filled: Filled, part: float = 1.0) -> Level:
+    """Where values are at a bound, few subjects may be at the other one: `part` of what the histogram's noise hides."""
+    unseen = part * constants.LEVEL_DOUBT * float(histogram.sd[0]) / filled.share
     return replace(level, sd=math.hypot(level.sd, unseen))

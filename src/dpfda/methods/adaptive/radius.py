@@ -10,6 +10,7 @@ import numpy as np
 from dpfda._typing import Floats, Integers
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.asymmetry import Asymmetry, Bias
+from dpfda.methods.adaptive.far_curves import FarCurves
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw
 from dpfda.methods.adaptive.matrices import power
 
@@ -19,7 +20,7 @@ class Weights:
     """How much a unit of variance, spread as noise, bias or curves are, adds to the risk of the estimate.
 
     `along` is that of bias along the coordinates whose sides are counted, with all that goes with it; `shares` is which
-    part of the bias lies along them, if nothing is known of it.
+    part of the bias lies along them, if nothing is known of it. `level` is that of a curve's level.
     """
 
     noise: float
@@ -27,6 +28,7 @@ class Weights:
     sampling: float
     along: Floats
     shares: Floats
+    level: float = 0.0
 
     def weigh_bias(self, bias: Bias) -> float:
         """What this bias, its mean taken off, adds to the risk."""
@@ -35,7 +37,13 @@ class Weights:
 
 
 def choose_radius(
-    law: LengthLaw, precision: float, n: float, weights: Weights, dims: float, asymmetry: Asymmetry
+    law: LengthLaw,
+    precision: float,
+    n: float,
+    weights: Weights,
+    dims: float,
+    asymmetry: Asymmetry,
+    far: FarCurves | None = None,
 ) -> float:
     """The radius of least risk; `precision` is n mu of the round."""
     step = constants.RADIUS_STEP
@@ -47,7 +55,8 @@ def choose_radius(
     sampling = found.square / n * weights.sampling
 
     def find_bias(which: Integers) -> Floats:
-        return np.array([weights.weigh_bias(each) for each in asymmetry.find_biases(radii[which], constants.SURE)])
+        bias = np.array([weights.weigh_bias(each) for each in asymmetry.find_biases(radii[which], constants.SURE)])
+        return bias if far is None else bias + weights.level * far.take(radii[which]) ** 2
 
     def risk(which: Integers, bias: Floats) -> Floats:
         return np.asarray((noise[which] + bias + sampling[which]) / slope[which] ** 2)
@@ -73,7 +82,14 @@ def spare_two_valued(radius: float, at_bounds: AtBounds, longest: float) -> floa
 
 
 def weigh_errors(
-    shape: Floats, spread: Floats, expected: Floats, bias: Floats, n: float, precision: float, columns: int
+    shape: Floats,
+    spread: Floats,
+    expected: Floats,
+    bias: Floats,
+    n: float,
+    precision: float,
+    columns: int,
+    level: Floats | None = None,
 ) -> Weights:
     """How much variance in the clipped coordinates (trace 1 of noise, of bias, of curves) adds to the posterior risk."""
     size = len(shape)
@@ -93,4 +109,5 @@ def weigh_errors(
         float((slope * spread).sum()),
         np.einsum("ik,ij,jk->k", along, slope, along),
         np.diag(directions)[known] / columns,
+        0.0 if level is None else float(level @ slope @ level),
     )

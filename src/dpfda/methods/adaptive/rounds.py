@@ -15,6 +15,7 @@ from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.asymmetry import Asymmetry, Bias, Sides, split_signs
 from dpfda.methods.adaptive.covariates import CovariateLaw, fit_products
 from dpfda.methods.adaptive.evidence import Answer, Asked, pool_silos
+from dpfda.methods.adaptive.far_curves import Room
 from dpfda.methods.adaptive.finish import finish
 from dpfda.methods.adaptive.gradient_covariance import Companions, learn_covariance, learn_products, learn_unit
 from dpfda.methods.adaptive.information import build_information
@@ -83,11 +84,26 @@ def prepare_question(plan: Plan, state: State, index: int) -> State:
     columns = choose_column_scales(state.law)
     coordinates = Coordinates.of(columns, functions, second_moments(state))
     bias = np.diag(bias_shares(size))
-    found = weigh_errors(functions, spread, expected, bias, n, precision, state.law.columns)
     level, away = state.pooled.gram()[:, 0], (abs(state.level.value) + 1) / state.filled
+    found = weigh_errors(functions, spread, expected, bias, n, precision, state.law.columns, level[:size])
     at_bounds = AtBounds(find_octave_at_bounds(coordinates.whitener, level, away), state.two_valued)
     longest = find_longest(plan.basis, state, coordinates)
-    return dataclasses.replace(state, question=Question(coordinates, found, at_bounds, longest), lengths=None)
+    room = find_room(plan, state, coordinates)
+    return dataclasses.replace(state, question=Question(coordinates, found, at_bounds, longest, room), lengths=None)
+
+
+def find_room(plan: Plan, state: State, coordinates: Coordinates) -> Room:
+    """What the bounds of y leave for curves far from the iterate."""
+    curve = _evaluate_over_domain(plan.basis) @ state.iterate[: plan.basis.size]
+    centre = float(np.clip(curve.mean(), -1.0, 1.0))
+    gram, whitener, points = state.pooled.gram() / state.filled, coordinates.whitener, constants.POINTS_GUESS
+    together, alone = float(((whitener @ gram[:, 0]) ** 2).sum()), float(np.trace(whitener @ gram @ whitener.T))
+    unit = math.sqrt((1 - 1 / points) * together + alone / points)
+    at_lower = state.at_lower[0]
+    at_bound = at_lower if centre < 0 else 1 - state.inside[0] - at_lower
+    doubt = math.sqrt(float(state.open_now[1][0, 0]))
+    part = constants.SYMMETRIC if plan.assumptions.symmetric else 1.0
+    return Room(unit, 1 - abs(centre), doubt, min(max(at_bound, 0.0), 1.0), part)
 
 
 def even_spread(state: State, size: int) -> Floats:
@@ -171,9 +187,11 @@ def find_radius(plan: Plan, state: State, index: int, releases: Mapping[str, Rel
     law = LengthLaw.start(weights, histogram.n, asked.longest).observe(shares, sd)
     precision, n = pooled_precision(plan, index + 1), float(sum(silo.n for silo in plan.silos))
     dims, asymmetry = effective_dims(state, asked.coordinates), see_asymmetry(plan, state, law, sides, for_band=False)
-    radius = choose_radius(law, precision * state.filled, n, asked.weights, dims, asymmetry)
+    far = asked.room.observe(shares, sd, law)
+    radius = choose_radius(law, precision * state.filled, n, asked.weights, dims, asymmetry, far)
     radius = spare_two_valued(radius, asked.at_bounds, asked.longest)
-    return dataclasses.replace(state, lengths=law, sides=sides, question=dataclasses.replace(asked, radius=radius))
+    asked = dataclasses.replace(asked, radius=radius)
+    return dataclasses.replace(state, lengths=law, sides=sides, far=far, question=asked)
 
 
 def see_asymmetry(plan: Plan, state: State, law: LengthLaw, sides: Sides | None, *, for_band: bool) -> Asymmetry:
@@ -261,12 +279,17 @@ def recall_biases(
     radii = np.array([each.radius for each in asked]) * longer
     usual = see_asymmetry(plan, state, law, state.sides, for_band=False)
     biases, units = usual.find_biases(radii, constants.SURE), longer / state.filled
-    asked = tuple(dataclasses.replace(each, bias=biases[k].divided(units[k])) for k, each in enumerate(asked))
+    assert state.far is not None
+    far, level = state.far.take(radii), state.pooled.gram()[:, 0]
+    away = [far[k] * each.coordinates.whitener @ level for k, each in enumerate(asked)]
+    asked = tuple(dataclasses.replace(each, bias=biases[k].divided(units[k], away[k])) for k, each in enumerate(asked))
     if not state.with_band or len(asked) < count_gradient_rounds(plan):
         return asked
     band = usual if state.law.columns == 1 else see_asymmetry(plan, state, law, state.sides, for_band=True)
     bands = band.find_biases(radii, constants.BAND_SURE, constants.BAND_ASYMMETRY)
-    return tuple(dataclasses.replace(each, band_bias=bands[k].divided(units[k])) for k, each in enumerate(asked))
+    return tuple(
+        dataclasses.replace(each, band_bias=bands[k].divided(units[k], away[k])) for k, each in enumerate(asked)
+    )
 
 
 def read_companions(plan: Plan, index: int, releases: Mapping[str, Release], radius: float, state: State) -> Companions:

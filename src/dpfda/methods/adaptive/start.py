@@ -13,6 +13,7 @@ from dpfda.basis.basis import Basis
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.covariates import CovariateLaw, fit_units
 from dpfda.methods.adaptive.design import Design, fit_design
+from dpfda.methods.adaptive.far_curves import judge_one_sided
 from dpfda.methods.adaptive.information import Information, build_information
 from dpfda.methods.adaptive.judging import judge_first
 from dpfda.methods.adaptive.level import Level, allow_for_unseen, fit_filled, fit_level
@@ -42,6 +43,8 @@ def start(plan: Plan, releases: Mapping[str, Release], known: Visits | None = No
     two_valued = 1.0 if plan.assumptions.outcome == "binary" else judge_two_valued(*inside)
     if two_valued > constants.TWO_VALUED:
         level = allow_for_unseen(level, histogram, filled)
+    elif not plan.assumptions.symmetric:
+        level = allow_for_unseen(level, histogram, filled, judge_near_bound(level))
     longer = lengthen(plan.basis, plan.n_coefficients)
     pooled = build_information(plan.basis, longer, design, law, weights.pooled)
     prior_mean = np.zeros(plan.n_coefficients * longer.size)
@@ -72,6 +75,13 @@ def start(plan: Plan, releases: Mapping[str, Release], known: Visits | None = No
         first_traits=first,
         oddness=oddness,
     )
+
+
+def judge_near_bound(level: Level) -> float:
+    """Whether curves' means reach to a bound that has room on its other side only, from 0 to 1."""
+    near, (reached, free) = 1 - abs(level.value), constants.NEAR_LEVEL
+    octaves = math.log2(max(near, constants.LEAST_LENGTH) / level.sd_of_means)
+    return judge_one_sided(near) * min(max((free - octaves) / (free - reached), 0.0), 1.0)
 
 
 def learn_visits(plan: Plan, releases: Mapping[str, Release], trust: Mapping[str, float]) -> Visits:

@@ -12,6 +12,7 @@ from dpfda.methods.adaptive.asymmetry import Sides
 from dpfda.methods.adaptive.covariates import CovariateLaw
 from dpfda.methods.adaptive.design import Design
 from dpfda.methods.adaptive.evidence import Answer, Asked, Measured
+from dpfda.methods.adaptive.far_curves import FarCurves, Room
 from dpfda.methods.adaptive.information import Information
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw
 from dpfda.methods.adaptive.level import Filled, Level
@@ -30,6 +31,7 @@ class Question:
     weights: Weights
     at_bounds: AtBounds
     longest: float
+    room: Room
     radius: float | None = None
 
 
@@ -80,6 +82,7 @@ class State:
     visits: Visits  # as they were released
     question: Question | None = None
     lengths: LengthLaw | None = None
+    far: FarCurves | None = None  # what noise hides of far curves in the coordinates of the question
     sides: Sides | None = None  # on which long gradients lie in the coordinates of the question
     carried: tuple[Floats, float] | None = None  # weights of the laws, and octaves by which lengths fell
     asked: tuple[Asked, ...] = ()
