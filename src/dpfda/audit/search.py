@@ -115,7 +115,7 @@ def _random_pair(case: Case, rng: np.random.Generator) -> Pair:
 
 
 def random_subject(columns: int, rng: np.random.Generator) -> Subject:
-    m = int(rng.choice([0, 1, 1, 2, 5]))
+    m = int(rng.choice([0, 1, 1, 2, 5, _MOST_POINTS]))  # also longer than all others, in case these weigh by it
     extreme = rng.random() < 0.5
     x = rng.choice(_OUTSIDE, m) if extreme else rng.uniform(size=m)
     y = rng.choice(_EXTREMES, m) if extreme else rng.normal(0, 1, m)

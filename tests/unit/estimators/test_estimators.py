@@ -476,7 +476,7 @@ def test_a_delta_above_that_of_the_ledger_is_named():
         PrivateMean(domain=(0, 10), y_bounds=(-6, 6)).fit(silo)
     assert ledger.spent().debits == 0
     PrivateMean(delta=1e-5, domain=(0, 10), y_bounds=(-6, 6)).fit(silo)
-    with pytest.raises(BudgetExceeded, match=r"This would bring what is spent"):
+    with pytest.raises(BudgetExceeded, match=r"Silo 'silo-1' refuses: this would bring what is spent"):
         PrivateMean(delta=1e-5, domain=(0, 10), y_bounds=(-6, 6)).fit(silo)
 
 

@@ -63,6 +63,7 @@ from dpfda.protocol.statistics import (
 )
 
 Function = Callable[[Floats], Floats]
+_KEPT_ENTRIES = 1_000_000  # of one table of functions at made-up points
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ class _Setting:
         rng = np.random.default_rng(constants.FORECAST_SEED)
         shape = (constants.FORECAST_CURVES, min(max(1, round(self.m)), constants.FORECAST_POINTS))
         points = _draw_points(rng, shape, self.guesses.density)
-        features = self.plan.basis.evaluate_unit(points.ravel()).reshape(*shape, -1)
+        features = self._evaluate(self.plan.basis, points)
         apart = self._draw_deviations(rng, points)
         functions = np.einsum("ij,ijk->ik", apart, features) / shape[1]
         rows = rng.standard_normal((shape[0], self.law.columns)) @ np.linalg.cholesky(self.law.average).T
@@ -294,9 +295,16 @@ class _Setting:
             return np.asarray(outcome.draw(latent))
         variances = smooth_variances(self.longer.size)
         curves = rng.standard_normal((len(points), self.longer.size)) * np.sqrt(variances / variances.sum())
-        features = self.longer.evaluate_unit(points.ravel()).reshape(*points.shape, -1)
+        features = self._evaluate(self.longer, points)
         smooth = self.guesses.spread * np.einsum("ik,ijk->ij", curves, features)
         return np.asarray(smooth + self.guesses.noise_sd * rng.standard_normal(points.shape))
+
+    def _evaluate(self, basis: Basis, points: Floats) -> Floats:
+        """The functions at the made-up points, which are the same for every plan unless a density moves them."""
+        on_unit = replace(basis, domain=(0.0, 1.0))
+        if self.guesses.density is None and points.size * basis.size <= _KEPT_ENTRIES:
+            return _evaluate_uniform(on_unit, points.shape)
+        return on_unit.evaluate_unit(points.ravel()).reshape(*points.shape, -1)
 
     def _find_at_bounds(self, coordinates: Coordinates) -> AtBounds:
         outcome = self.guesses.outcome
@@ -380,6 +388,14 @@ def _draw_points(rng: np.random.Generator, shape: tuple[int, int], density: Func
     middle = (grid[1:] + grid[:-1]) / 2
     below = np.concatenate([[0.0], np.cumsum(np.maximum(np.asarray(density(middle), dtype=np.float64), 0.0))])
     return np.asarray(np.interp(uniform, below / below[-1], grid))
+
+
+@lru_cache(maxsize=8)
+def _evaluate_uniform(basis: Basis, shape: tuple[int, int]) -> Floats:
+    points = _draw_points(np.random.default_rng(constants.FORECAST_SEED), shape, None)
+    features = basis.evaluate_unit(points.ravel()).reshape(*shape, -1)
+    features.flags.writeable = False
+    return features
 
 
 def _find_octaves(gradients: Floats) -> Integers:
