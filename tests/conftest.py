@@ -19,6 +19,7 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True)  # the same examples in every run: a flaky test is a bug
 settings.load_profile("repeatable")
 
+FEDERATION = Path(__file__).parent / "e2e" / "federation"
 MISSING = "the system package {package!r} is not installed, so this test did not run; `make setup-system` installs it"
 
 
@@ -105,9 +106,16 @@ def flare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         world.close()
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist takes note of groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on real FLARE processes are marked, so that `make test` can run them by themselves, in one deployment."""
+    """Mark the tests on real FLARE processes, and say which tests one worker of `--dist loadgroup` runs one after the other.
+
+    Those on FLARE are one group, with one deployment: they wait for processes and deadlines more than they compute, so the
+    other worker goes on meanwhile. Of the others each file is a group, so that what a file shares is made once.
+    """
     for item in items:
         parameter = getattr(getattr(item, "callspec", None), "params", {}).get("connect")
-        if parameter == "flare" or item.path.name.startswith("test_federation_"):
+        on_flare = parameter == "flare" or FEDERATION in item.path.parents
+        if on_flare:
             item.add_marker("federation")
+        item.add_marker(pytest.mark.xdist_group("federation" if on_flare else item.path.stem))
