@@ -1,10 +1,10 @@
-"""The quick version of every experiment, as `dpfda reproduce all --quick` runs it but with fewer repetitions, and its verdicts.
+"""The quick version of every experiment of `dpfda reproduce all --quick`, with fewer repetitions, and its verdicts.
 
 Levels are those of `reproduce/claims/verdicts.py`: a direction of the published method counts as seen when EACH of its
-one-sided tests has p < 1e-4 (p < 0.01 with fewer than 60 repetitions, as of the readings here); where nothing is true a row of
-several comparisons would hold with probability far below that. What did not reproduce is asserted as found. The default
-method has at most five repetitions here: none of its rows may be refuted, and some may be undecided. Everything is seeded: a
-run is the same every time.
+one-sided tests has p < 1e-4 (p < 0.01 with fewer than 60 repetitions, as the readings have here); where nothing is true a
+row of several comparisons would hold with probability far below that. What did not reproduce is asserted as found. The
+default method has at most five repetitions here: none of its rows may be refuted, and some may be undecided. Everything
+is seeded: a run is the same every time.
 """
 
 from __future__ import annotations
