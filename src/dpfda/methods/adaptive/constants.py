@@ -485,6 +485,9 @@ QUADRATURE_POINTS, ALL_FUNCTIONS, FORECAST_PASSES = 256, 400, 3
 # change forecasts by a few percent; time.
 FORECAST_CURVES, FORECAST_POINTS, FORECAST_SEED = 2000, 40, 2026
 
+# Largest table of functions at made-up points that is kept for the next forecast, in numbers. It changes no forecast; memory.
+FORECAST_KEPT = 1_000_000
+
 # Functions, the level included, over which a guessed signal is spread, and the power of k with which it falls; part of the
 # prior's bias that stays where functions are given; and how much more noise the early rounds' budget leaves than a single
 # round would. Power 1, 1.5, 2: forecast over measured error 0.8 to 1.9, 0.7 to 1.6, 0.6 to 1.5 (14 settings of no table, 24

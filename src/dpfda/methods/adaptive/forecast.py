@@ -63,7 +63,6 @@ from dpfda.protocol.statistics import (
 )
 
 Function = Callable[[Floats], Floats]
-_KEPT_ENTRIES = 1_000_000  # of one table of functions at made-up points
 
 
 @dataclass(frozen=True)
@@ -302,7 +301,7 @@ class _Setting:
     def _evaluate(self, basis: Basis, points: Floats) -> Floats:
         """The functions at the made-up points, which are the same for every plan unless a density moves them."""
         on_unit = replace(basis, domain=(0.0, 1.0))
-        if self.guesses.density is None and points.size * basis.size <= _KEPT_ENTRIES:
+        if self.guesses.density is None and points.size * basis.size <= constants.FORECAST_KEPT:
             return _evaluate_uniform(on_unit, points.shape)
         return on_unit.evaluate_unit(points.ravel()).reshape(*points.shape, -1)
 
