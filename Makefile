@@ -47,7 +47,7 @@ demo: setup      ## a private mean curve of 15,205 real subjects, with a picture
 demo-federated: setup  ## one server and three sites with real data and mutual TLS, from enrolment to result
 	$(BIN)/dpfda federate-demo
 
-PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadgroup  # groups: tests/conftest.py
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile  # see tests/conftest.py
 
 test: test-python test-others  ## the test suite with the docstrings' examples (tests marked slow are left to test-all)
 

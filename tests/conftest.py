@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -19,7 +20,6 @@ from hypothesis import settings
 settings.register_profile("repeatable", derandomize=True)  # the same examples in every run: a flaky test is a bug
 settings.load_profile("repeatable")
 
-FEDERATION = Path(__file__).parent / "e2e" / "federation"
 MISSING = "the system package {package!r} is not installed, so this test did not run; `make setup-system` installs it"
 
 
@@ -106,16 +106,28 @@ def flare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         world.close()
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist takes note of groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests on real FLARE processes, and say which tests one worker of `--dist loadgroup` runs one after the other.
-
-    Those on FLARE are one group, with one deployment: they wait for processes and deadlines more than they compute, so the
-    other worker goes on meanwhile. Of the others each file is a group, so that what a file shares is made once.
-    """
+    """Tests on real FLARE processes are marked."""
     for item in items:
-        parameter = getattr(getattr(item, "callspec", None), "params", {}).get("connect")
-        on_flare = parameter == "flare" or FEDERATION in item.path.parents
-        if on_flare:
+        if is_on_flare(item.nodeid):
             item.add_marker("federation")
-        item.add_marker(pytest.mark.xdist_group("federation" if on_flare else item.path.stem))
+
+
+def is_on_flare(nodeid: str) -> bool:
+    """Whether a test needs a deployment of FLARE: by its folder, or by what its silos are connected with."""
+    return nodeid.startswith("tests/e2e/federation/") or "[flare" in nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile` one worker runs each file, and one worker all tests on FLARE, in one deployment.
+
+    These wait for processes and deadlines more than they compute, so the other worker goes on meanwhile.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneDeployment(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "federation" if is_on_flare(nodeid) else super()._split_scope(nodeid)
+
+    return OneDeployment(config, log) if config.getvalue("dist") == "loadfile" else None
