@@ -485,7 +485,7 @@ QUADRATURE_POINTS, ALL_FUNCTIONS, FORECAST_PASSES = 256, 400, 3
 # change forecasts by a few percent; time.
 FORECAST_CURVES, FORECAST_POINTS, FORECAST_SEED = 2000, 40, 2026
 
-# Largest table of functions at made-up points that is kept for the next forecast, in numbers. It changes no forecast; memory.
+# Numbers in the largest table of functions at made-up points that is kept for the next forecast. Cost: none; memory.
 FORECAST_KEPT = 1_000_000
 
 # Functions, the level included, over which a guessed signal is spread, and the power of k with which it falls; part of the
