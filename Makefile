@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernels wheel release setup-system demo demo-federated test test-r test-spark test-all test-bounds check docs docs-check format bench audit fuzz clean
+.PHONY: help setup kernels wheel release setup-system demo demo-federated test test-python test-others test-r test-spark test-all test-bounds check docs docs-check format bench audit fuzz clean
 
 help:            ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -47,10 +47,15 @@ demo: setup      ## a private mean curve of 15,205 real subjects, with a picture
 demo-federated: setup  ## one server and three sites with real data and mutual TLS, from enrolment to result
 	$(BIN)/dpfda federate-demo
 
-test: setup      ## the test suite with the docstrings' examples (tests marked slow are left to test-all)
-	$(BIN)/python -m pytest -q -n 2 -m "not slow and not federation"
-	$(BIN)/python -m pytest -q -m "not slow and federation"
+PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile  # see tests/conftest.py
+
+test: test-python test-others  ## the test suite with the docstrings' examples (tests marked slow are left to test-all)
+
+test-python: setup  ## of it, what runs in .venv: with two processes
+	$(PYTEST) -m "not slow"
 	$(BIN)/python -m pytest -q -n 2 --doctest-modules src/dpfda
+
+test-others: setup  ## of it, the R package and Spark, where there are R and Spark: with one process
 	@if command -v R >/dev/null; then $(MAKE) --no-print-directory test-r; else echo "NOT RUN: the tests of r/dpfda (there is no R; make setup-system installs it)"; fi
 	@if command -v java >/dev/null && [ -e $(SPARK)/.installed ]; then $(MAKE) --no-print-directory test-spark; else echo "NOT RUN: tests/spark (needs Java and Spark, 500 MB; make test-spark installs Spark in a venv of its own)"; fi
 
@@ -83,8 +88,7 @@ test-bounds: setup  ## properties, locality and fuzzing with a check of every in
 	DPFDA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n 2 $(BOUNDED)
 
 test-all: setup test-bounds  ## every test, those of test-bounds twice
-	$(BIN)/python -m pytest -q -n 2 -m "not federation"
-	$(BIN)/python -m pytest -q -m federation
+	$(PYTEST)
 
 check: setup docs-check  ## ruff, mypy --strict, import contracts, and the site without its gallery
 	$(BIN)/ruff check .

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -106,8 +107,27 @@ def flare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on real FLARE processes are marked, so that `make test` can run them by themselves, in one deployment."""
+    """Tests on real FLARE processes are marked."""
     for item in items:
-        parameter = getattr(getattr(item, "callspec", None), "params", {}).get("connect")
-        if parameter == "flare" or item.path.name.startswith("test_federation_"):
+        if is_on_flare(item.nodeid):
             item.add_marker("federation")
+
+
+def is_on_flare(nodeid: str) -> bool:
+    """Whether a test needs a deployment of FLARE: by its folder, or by what its silos are connected with."""
+    return nodeid.startswith("tests/e2e/federation/") or "[flare" in nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadfile` one worker runs each file, and one worker all tests on FLARE, in one deployment.
+
+    These wait for processes and deadlines more than they compute, so the other worker goes on meanwhile.
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneDeployment(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "federation" if is_on_flare(nodeid) else super()._split_scope(nodeid)
+
+    return OneDeployment(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -63,5 +63,5 @@ if __name__ == "__main__":
 # %%
 # What leaves a worker in a round are sums of a few thousand integers. With a real cluster, give the scheduler's URL
 # in the place of the client: ``DaskCurves("tls://head:8786", ...)``; on the command line, ``dpfda fit ... --engine
-# tls://head:8786``. For Spark, write Parquet files that are partitioned by the person's id, and read them as here.
+# tls://head:8786``. For Spark, ``dpfda.curves.spark.write_by_id`` writes Parquet files in the order of ids.
 plt.show()

@@ -24,7 +24,7 @@ from dpfda.curves.datasets import load_frame
 
 visits = load_frame("pbcseq")  # pandas
 containers = {"pandas": visits, "polars": pl.from_pandas(visits), "Arrow": pa.Table.from_pandas(visits)}
-key = b"any 32 bytes will do for a compar"[:32]
+key = bytes(range(32))  # any 32 bytes will do for a comparison
 for name, table in containers.items():
     curves = Curves.from_frame(table, id="id", x="x", y="y")
     print(f"{name:>7}: {curves}, fingerprint {curves.fingerprint(key)[:8].hex()}...")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import grimp
@@ -76,6 +77,7 @@ def module_edges() -> set[tuple[str, str]]:
     return {(one, other) for one, other in edges if one.count(".") and other.count(".")}  # the root's names are lazy
 
 
+@cache
 def room_edges() -> Edges:
     """Imports from room to room, with their number."""
     rooms = ((one.split(".")[1], other.split(".")[1]) for one, other in module_edges())
@@ -107,6 +109,7 @@ def trusted_share(room: str) -> float:
     return len(modules & set(guarded())) / len(modules)
 
 
+@cache
 def draw() -> str:
     """The picture as SVG, the same for the same code."""
     rows = [[room for room in row if room in CAPTIONS] for row in layers()]

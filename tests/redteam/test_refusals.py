@@ -105,7 +105,7 @@ CELLS = st.lists(st.tuples(CELL, CELL, CELL, CELL).map(list), min_size=0, max_si
 
 
 @given(cells=CELLS, shifted=st.booleans(), covariates=st.sampled_from([(), (AGE,), (SEX,), (AGE, SEX)]))
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=24, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_text_table_is_refused(cells, shifted, covariates, make_site, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("site")
     rows = [[BASE[2 * (k % N)][0], *each] for k, each in enumerate(cells)]
@@ -124,7 +124,7 @@ OBJECT = st.one_of(
     rows=st.lists(st.tuples(OBJECT, OBJECT, OBJECT, OBJECT, OBJECT), max_size=8),
     covariates=st.sampled_from([(), (AGE, SEX)]),
 )
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=24, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_rows_of_a_database_are_refused(rows, covariates, make_site, tmp_path_factory) -> None:
     folder = tmp_path_factory.mktemp("site")
     odd = [["s01", 0.123, b"\xe9\xff", 41, "M"], [7, 0.2, 0.1, 40, "F"]]

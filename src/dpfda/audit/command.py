@@ -45,6 +45,7 @@ QUICK = Effort("quick", 5, 80, 40, 800, 4, 12, 60, 1, 0, 2_000, 40)
 FULL = Effort("full", 20, 300, 2000, 5000, 250, 300, None, 20, 100, 1_000_000, 10_000)
 _LEAST = Effort("least", 5, 60, 150, 150, 3, 6, None, 0, 0, 0, 0)
 STRONG = "share-below"  # the cheapest release that attains its whole sensitivity: most runs, so the sharpest bound
+_SMALL_AUDITS = 3
 _LEAST_SINGLES = (
     "published mean",
     "clipped-gradient",
@@ -119,21 +120,24 @@ def audit(effort: Effort, say: Say = lambda text: None, seed: int | None = None,
 
 
 def first_violation_when(broken: str, rng: np.random.Generator) -> Violation | None:
-    """What a small audit finds first in a library with this mistake; None if it finds nothing."""
+    """What small audits, up to three of them, find first in a library with this mistake; None if they find nothing.
+
+    One alone can miss: its search is short, and it found the hardest mistake, a projection on raw data, in 13 of 15 trials.
+    """
     with BROKEN[broken]():
         try:
-            return next(_small_audit(rng), None)
+            return next((found for _ in range(_SMALL_AUDITS) for found in _small_audit(rng)), None)
         except DpfdaError as error:  # the library itself refuses to work with this mistake in it
             return Violation("refused by the library", broken, str(error))
 
 
 def _small_audit(rng: np.random.Generator) -> Iterator[Violation]:
     """One violation after the other, cheapest checks first."""
+    yield from audit_border(rng)[1]
     for case in single_cases():
         if case.name in _LEAST_SINGLES:
             pair = worst_pair(case, rng, restarts=_LEAST.restarts, steps=_LEAST.steps, content=False)
             yield from audit_release(pair, _LEAST.runs).violations
-    yield from audit_border(rng)[1]
     yield from audit_refusals(rng, queries=0, kinds=("level-histogram",))[1]
     for case in study_cases():
         if case.name.endswith(_LEAST_STUDIES):

@@ -29,6 +29,7 @@ _OPTIONS = {
 _NO_NUMBER = re.compile(
     r"^Invalid value for '(--[\w-]+)[^']*': Input should be a valid (number|integer)\b.*", re.DOTALL
 )
+_EXTRA = re.compile(r"^Got unexpected extra arguments?(?:\(s\))? \((.*)\)$")
 _WrongPath = FileNotFoundError | IsADirectoryError | NotADirectoryError | FileExistsError
 
 
@@ -44,7 +45,7 @@ def run_for_exit_code(action: Callable[[], Any], words: Sequence[str] = ()) -> i
     except (KeyboardInterrupt, typer.Abort):
         outcome = INTERRUPTED
     except (_UsageError, DpfdaError, OSError) as error:
-        sentence, code = _judge(error)
+        sentence, code = _judge(error, words)
         sentence = name_option(sentence) if words[:1] in _WITH_OPTIONS else sentence
         sys.stderr.write(f"dpfda: {' '.join(sentence.split())}\n")
         return code
@@ -72,10 +73,10 @@ def describe_interruption(words: Sequence[str]) -> str:
     return _STUDY if words[:1] == ["study"] and words[1:2] in (["run"], ["resume"]) else _INTERRUPTED
 
 
-def _judge(error: Exception) -> tuple[str, int]:
+def _judge(error: Exception, words: Sequence[str]) -> tuple[str, int]:
     """The sentence, and whose mistake it was."""
     if isinstance(error, _UsageError):
-        return _describe_usage(error), USER
+        return _describe_usage(error, words), USER
     if isinstance(error, DpfdaError):
         return str(error), USER if isinstance(error, InvalidInput | BudgetExceeded) else SYSTEM
     assert isinstance(error, OSError)
@@ -84,12 +85,23 @@ def _judge(error: Exception) -> tuple[str, int]:
     return _describe_system_error(error), SYSTEM
 
 
-def _describe_usage(error: Any) -> str:
+def _describe_usage(error: Any, words: Sequence[str]) -> str:
     sentence = error.format_message().rstrip(".")
     if no_number := _NO_NUMBER.match(sentence):
         sentence = f"{no_number[1]} must be a {'number' if no_number[2] == 'number' else 'whole number'}"
     command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "dpfda"
+    if extra := _EXTRA.match(sentence):
+        sentence = _describe_extra_words(extra[1].split(), words[len(command.split()) - 1 :])
     return f"{sentence} See {command} --help." if sentence.endswith("?") else f"{sentence}; see {command} --help."
+
+
+def _describe_extra_words(extra: Sequence[str], words: Sequence[str]) -> str:
+    """Most often a name with a blank in it: show it between quotes, with the word before it."""
+    place = next((k for k in range(1, len(words)) if list(words[k : k + len(extra)]) == list(extra)), 0)
+    if place == 0:
+        return f"Leave out {' '.join(extra)!r}"
+    name = " ".join([words[place - 1], *extra])
+    return f"Put {name!r} between quotes if it is one name, or leave out {' '.join(extra)!r}"
 
 
 def _describe_wrong_path(error: OSError) -> str:

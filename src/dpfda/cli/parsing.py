@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dpfda import _validate
@@ -71,7 +71,8 @@ def parse_named(option: str, value: Any) -> dict[str, Any]:
     for entry in [value] if isinstance(value, str) else value or []:
         name, equals, rest = str(entry).partition("=")
         if not equals or not name.strip() or not rest.strip():
-            raise InvalidInput(f"--{option} must be written NAME=..., as in --{option} bmi=10:70, got {entry!r}.")
+            example = {"reference": "bmi=25"}.get(option, "bmi=10:70")
+            raise InvalidInput(f"--{option} must be written NAME=..., as in --{option} {example}, got {entry!r}.")
         pairs[name.strip()] = rest.strip()
     return pairs
 
@@ -105,3 +106,24 @@ def parse_covariates(formula: Formula | None, bounds: Any, levels: Any) -> tuple
         )
         for name in wanted
     )
+
+
+def parse_references(covariates: Sequence[Covariate], value: Any) -> dict[str, float | str]:
+    """What a profile assumes of covariates that it does not name: a number within the bounds, or one of the levels."""
+    known, found = {each.name: each for each in covariates}, {}
+    for name, given in parse_named("reference", value).items():
+        if name not in known:
+            raise InvalidInput(f"--reference names {name!r}, which is not in --design; add it there or leave it out.")
+        found[name] = _parse_reference(known[name], given)
+    return found
+
+
+def _parse_reference(covariate: Covariate, given: Any) -> float | str:
+    option = f"--reference {covariate.name}="
+    if covariate.bounds is None:
+        return _validate.choice(option, str(given), covariate.levels)
+    low, high = covariate.bounds
+    number = parse_number(option, given)
+    if not low <= number <= high:
+        raise InvalidInput(f"{option} must lie within its public bounds {low:g} to {high:g}, got {given!r}.")
+    return number

@@ -21,6 +21,7 @@ DEFAULTS: dict[str, Any] = {
     "design": None,
     "bounds": None,
     "levels": None,
+    "reference": None,
     "fill-down": None,
     "domain": None,
     "y-bounds": None,

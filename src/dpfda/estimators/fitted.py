@@ -15,6 +15,7 @@ from dpfda.curves.curves import Curves
 from dpfda.errors import InvalidInput
 from dpfda.estimators.estimated_error import estimate_error
 from dpfda.estimators.parameters import check_is_fitted
+from dpfda.estimators.promises import name_design_bounds
 from dpfda.estimators.sites import Sites
 from dpfda.inference.answers import Answers
 from dpfda.inference.coding import Coding, Covariate, default_coding
@@ -134,10 +135,10 @@ class FittedFunctions(Answers):
             self.expected_error_ = estimate_error(basis, scaling, outcome.coefficients, outcome.errors)
         self.coef_ = self._public_shape(self._coefficients)
         self.n_basis_ = basis.size
-        self.privacy_ = privacy
+        self.coding_ = self._name_columns(scaling) if coding is None else coding
+        self.privacy_ = name_design_bounds(privacy, self.coding_.columns)
         self.heads_ = dict(outcome.heads)
         self.contributing_ = self._count_contributing(outcome.contributing)
-        self.coding_ = self._name_columns(scaling) if coding is None else coding
         self.limits_, self.transform_, self._visit_cap = scaling.y_bounds, scaling.transform, scaling.visit_cap
         self.law_ = self._make_law()
         self.sites_ = None if outcome.sites is None else Sites.of(outcome.sites, basis, scaling)

@@ -136,7 +136,7 @@ def remember_outcomes(
         planned = plan.of_outcome(place)
         fitted.y_name = name
         fitted.terms_, fitted.plan_ = terms.of_outcome(place), planned
-        fitted.remember(planned.basis, planned.scaling, found[name], privacy, coding)
+        privacy = fitted.remember(planned.basis, planned.scaling, found[name], privacy, coding).privacy_
     return FittedOutcomes(each, privacy, terms, plan)
 
 

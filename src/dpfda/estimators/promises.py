@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from dpfda import _validate
 from dpfda._blas import one_blas_thread
 from dpfda.errors import BudgetExceeded, InvalidInput, LargeDeltaWarning
 from dpfda.protocol.plans.registry import make_plan
+from dpfda.protocol.statement import PrivacyStatement
 from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.protocol.transport import Transport
 from dpfda.silo.silo import Silo
@@ -58,6 +59,15 @@ def warn_of_smaller_promise(silos: Sequence[Silo], epsilon: float | None, delta:
                     stacklevel=4,
                 )
                 return
+
+
+def name_design_bounds(privacy: PrivacyStatement, columns: Sequence[str]) -> PrivacyStatement:
+    """The statement with its `design_bounds` by the names of the design columns."""
+    bounds = privacy.public_inputs.get("design_bounds")
+    if bounds is None or isinstance(bounds, Mapping):
+        return privacy
+    named = dict(zip(columns, bounds, strict=True))
+    return replace(privacy, public_inputs={**privacy.public_inputs, "design_bounds": named})
 
 
 def run_on_silos(

@@ -21,6 +21,10 @@ from dpfda.inference.summary import write_outcomes_summary
 _Each = TypeVar("_Each", bound=Answers)
 
 
+class OneOutcomeOnly(InvalidInput, AttributeError):
+    """Several outcomes together were asked what each of them answers alone."""
+
+
 class OutcomeAnswers(Mapping[str, _Each], Generic[_Each]):
     """The outcomes by name: ``result["sbp"].curve_``; and what they say together."""
 
@@ -31,6 +35,14 @@ class OutcomeAnswers(Mapping[str, _Each], Generic[_Each]):
         if name not in self._each:
             raise InvalidInput(f"There is no outcome {name!r}; there are {', '.join(map(repr, self._each))}.")
         return self._each[name]
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse a question that goes to one outcome, such as `predict`, and say to which."""
+        each = self.__dict__.get("_each", {})
+        if not name.startswith("_") and each and hasattr(next(iter(each.values())), name):
+            choices = " or ".join(f"result[{outcome!r}].{name}" for outcome in each)
+            raise OneOutcomeOnly(f"{name} is a question to one outcome: ask {choices}.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __contains__(self, name: object) -> bool:
         return name in self._each

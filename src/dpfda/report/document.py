@@ -195,6 +195,8 @@ def _curves(model: Document, study: StudyDescription) -> Document:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value

@@ -34,17 +34,10 @@ def render_report(document: Document) -> str:
     """The report of a result, of one outcome or of several."""
     if has_outcomes(document):
         return _render_outcomes(document)
-    read = _read_asset
     return _render(
         "report.html.j2",
         document,
-        script=_trusted(read("report.js")),
-        questions=_trusted(read("questions.js")),
-        ask=_trusted(read("ask.js")),
-        covariates=document["model"]["covariates"],
-        mean=MEANS[read_transform(document["model"])],
-        effects=[name for name in document["model"]["columns"] if name not in ("mean", "intercept")],
-        levels=sorted({*_LEVELS, document["study"]["level"]}),
+        form=_describe_form(document),
         subjects=count_subjects(document),
         contributing=describe_contributing(document),
         charts=_charts(document),
@@ -53,6 +46,18 @@ def render_report(document: Document) -> str:
         card=write_privacy_card(document),
         accuracy=_accuracy(document),
     )
+
+
+def _describe_form(document: Document) -> dict[str, Any]:
+    """What may be asked of a result."""
+    model = document["model"]
+    return {
+        "covariates": model["covariates"],
+        "mean": MEANS[read_transform(model)],
+        "effects": [name for name in model["columns"] if name not in ("mean", "intercept")],
+        "levels": sorted({*_LEVELS, document["study"]["level"]}),
+        "has_band": document["functions"][0]["low"] is not None,
+    }
 
 
 def _render_outcomes(document: Document) -> str:
@@ -64,6 +69,7 @@ def _render_outcomes(document: Document) -> str:
             "document": each,
             "charts": _charts(each, document["joint"].get(name, [])),
             "table": _table(each),
+            "form": _describe_form(each),
             "contributing": describe_contributing(each),
         }
         for name, each in document["outcomes"].items()
@@ -89,10 +95,16 @@ def _render(template: str, document: Document, **values: Any) -> str:
     import jinja2
 
     strict = jinja2.StrictUndefined
-    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict)
+    loader = jinja2.FunctionLoader(_read_asset)
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=strict, loader=loader
+    )
     environment.filters.update(number=format_number, tiny=format_small)
-    return environment.from_string(_read_asset(template)).render(
+    return environment.get_template(template).render(
         style=_trusted(_read_asset("report.css")),
+        script=_trusted(_read_asset("report.js")),
+        questions=_trusted(_read_asset("questions.js")),
+        ask=_trusted(_read_asset("ask.js")),
         data=_trusted(embedded_json(document)),
         document=document,
         study=document["study"],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
-from dpfda.errors import TransportError
+from dpfda.errors import BudgetExceeded, TransportError
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.terms import StudyTerms
 
@@ -37,10 +38,24 @@ class InProcessTransport:
         self._members = [self._silos[name] for name in names]
         received = StudyTerms.decode(terms.encode())  # frozen, and each silo makes its plan from the bytes again
         for silo in self._members:
-            silo.join(received, run)
+            with _naming(silo):
+                silo.join(received, run)
 
     def gather(self, query: Query) -> Mapping[str, Release]:
         """Ask all silos of the terms, in their order."""
         message = query.encode()
-        answers = {silo.name: silo.release(Query.decode(message)) for silo in self._members}
+        answers: dict[str, Release] = {}
+        for silo in self._members:
+            with _naming(silo):
+                answers[silo.name] = silo.release(Query.decode(message))
         return {name: Release.decode(answer.encode()) for name, answer in answers.items()}
+
+
+@contextmanager
+def _naming(silo: Releasing) -> Iterator[None]:
+    """A refusal for want of budget says whose it is."""
+    try:
+        yield
+    except BudgetExceeded as refusal:
+        reason = str(refusal)
+        raise BudgetExceeded(f"Silo {silo.name!r} refuses: {reason[:1].lower()}{reason[1:]}") from refusal

@@ -13,6 +13,7 @@ from dpfda.audit import trust_base
 
 FIRST = trust_base.modules(trust_base.first_ring())
 SECOND = trust_base.modules(trust_base.second_ring())
+GENERATED = trust_base.generated_texts()
 
 RELEASE = """
 import sys
@@ -110,10 +111,10 @@ def test_every_entry_of_the_list_names_modules_that_exist() -> None:
     assert not FIRST & SECOND
 
 
-@pytest.mark.parametrize("path", trust_base.generated_texts(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
 def test_pages_say_the_size_of_the_trust_base(path) -> None:
     page = path.read_text()
-    current = trust_base.update_page(page, trust_base.generated_texts()[path])
+    current = trust_base.update_page(page, GENERATED[path])
     assert page == current, "run python -m dpfda.audit.trust_base --write"
 
 

@@ -129,6 +129,30 @@ def test_coefficient_curves_with_a_category(table, capsys) -> None:
     ]  # fmt: skip
     assert document["model"]["columns"] == ["intercept", "male", "smoker: former", "smoker: current"]
     assert np.isfinite(document["coefficients"]).all()
+    named = document["privacy"]["public_inputs"]["design_bounds"]
+    assert named == {"intercept": [1, 1], "male": [0, 1], "smoker: former": [0, 1], "smoker: current": [0, 1]}
+
+
+def test_the_reference_profile_is_as_declared(table, capsys) -> None:
+    fund(table, 3.0)
+    design = [
+        "--design",
+        "male + C(smoker) + male:C(smoker)",
+        "--bounds",
+        "male=0:1",
+        "--levels",
+        "smoker=never,former,current",
+    ]
+    references = ["--reference", "male=0.5", "--reference", "smoker=former"]
+    ran = dpfda(capsys, "fit", table, *ALL, *design, *references, "--json", "v.json")
+    assert ran.code == 0, ran.err
+    result = load("v.json")
+    assert [each.reference for each in result.coding_.covariates] == [0.5, "former"]
+    assert result.curve_.name == result.document["functions"][0]["name"] == "mean at male=0.5, smoker=former"
+    np.testing.assert_allclose(result.curve_([50.0]), result.curve_at(male=0.5, smoker="former")([50.0]))
+    (table.parent / "again.toml").write_text(result.document["repeat"]["settings"])
+    again = dpfda(capsys, "fit", "again.toml", "--overwrite", "--dry-run")
+    assert 'reference = ["male=0.5", "smoker=former"]' in again.out, again.err
 
 
 def test_owner_notes_go_to_stderr_and_never_into_a_report_or_result(table, capsys) -> None:

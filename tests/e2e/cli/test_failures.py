@@ -408,6 +408,12 @@ def test_a_closed_pipe_is_not_a_traceback() -> None:
         (["simulate", "s.csv", "--n", "0"], "at least 1"),
         (["simulate", "s.csv", "--noise", "loud"], "must be one of"),
         (["describe", "visits.csv", "--search", "0:9"], "must be given"),
+        (
+            ["describe", "blood", "pressure"],
+            "Put 'blood pressure' between quotes if it is one name, or leave out 'pressure'",
+        ),
+        (["fit", "my", "own", "visits.csv", "--id", "pid"], "Put 'my own visits.csv' between quotes if it is one name"),
+        (["datasets", "list", "wages"], "Leave out 'wages'; see dpfda datasets list --help."),
         (["nonsense"], "No such command"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",

@@ -69,7 +69,8 @@ def test_one_command_fits_both_and_spends_once(capsys, table, folder) -> None:
 def test_the_report_shows_both_under_one_promise_and_holds_the_result(folder) -> None:
     page = (folder / "both.html").read_text(encoding="utf-8")
     assert page.count("<h1>Blood pressure</h1>") == 1
-    assert len(re.findall(r'<svg class="chart', page)) == 2
+    assert len(re.findall(r'<svg class="chart" ', page)) == 2
+    assert len(re.findall(r'<svg class="chart asked" ', page)) == 2, "a form for each outcome"
     assert len(re.findall(r"<path class=\"joint\"", page)) == 4
     assert "promised for all outcomes together" in page
     assert "with all outcomes" in page

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import golden
 import numpy as np
+import pandas as pd
 import pytest
 from browsers import run_chromium
 from golden_differences import list_differences
 
-from dpfda import PrivateVaryingCoefficients
+from dpfda import PrivateMean, PrivateVaryingCoefficients
 from dpfda.curves.simulated import simulate_vcm
 from dpfda.report.html import embedded_json, render_report
 from dpfda.report.results import load, save
@@ -149,3 +150,52 @@ def test_a_forged_page_comes_to_rest(chromium, tmp_path, result, origin, level, 
     dom, _ = dump(chromium, page, patience=60)
     said = json.loads(html.unescape(re.search(r'<pre id="said">(.*?)</pre>', dom, re.DOTALL).group(1)))
     assert len(said["ticks"]) in ticks
+
+
+ASK_TWO = """<script>
+const asked = [...document.querySelectorAll(".ask")];
+const said = { summaries: asked.map((each) => each.firstElementChild.textContent) };
+const chart = document.querySelectorAll("svg.chart[data-function]")[1], box = chart.getBoundingClientRect();
+chart.dispatchEvent(new PointerEvent("pointermove", {clientX: box.left + box.width / 2, clientY: box.top + 50}));
+said.tip = chart.parentElement.querySelector(".tip").textContent;
+said.answers = asked.map((each) => {
+  each.open = true;
+  each.querySelector("select[name=level]").value = "0.9";
+  each.querySelector("form").dispatchEvent(new Event("input", {bubbles: true}));
+  return [...each.querySelectorAll("tbody tr")].map((row) => [...row.children].map((cell) => cell.textContent));
+});
+document.getElementById("theme").click();
+said.theme = document.documentElement.dataset.theme;
+said.fits = document.documentElement.scrollWidth <= innerWidth;
+said.requests = performance.getEntriesByType("resource").length;
+const out = document.createElement("pre");
+out.id = "said"; out.textContent = JSON.stringify(said); document.body.append(out);
+</script></body>"""
+
+
+@pytest.mark.parametrize("width", [1100, 500])
+def test_every_outcome_of_a_page_has_its_form(chromium, tmp_path, width) -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"pid": np.repeat(np.arange(300), 4), "age": rng.uniform(20, 80, 1200)})
+    frame["sbp"], frame["dbp"] = 100 + 0.5 * frame["age"], 60 + rng.normal(0, 6, 1200)
+    bounds = {"sbp": (60, 250), "dbp": (30, 150)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mean = PrivateMean(4, 1e-5, domain=(20, 80), y_bounds=bounds, transform={"dbp": "log"}, random_state=1)
+        fit = mean.fit(frame, id="pid", x="age", y=["sbp", "dbp"])
+    result = load(save(fit, tmp_path / "both.json"))
+    page = tmp_path / f"both-{width}.html"
+    page.write_text(render_report(result.document).replace("</body>", ASK_TWO))
+    dom, log = dump(chromium, page, width)
+    assert "CONSOLE" not in log
+    said = json.loads(html.unescape(re.search(r'<pre id="said">(.*?)</pre>', dom, re.DOTALL).group(1)))
+    x = np.linspace(20, 80, 21)
+    for rows, curve in zip(said["answers"], (result["sbp"].curve_, result["dbp"].curve_), strict=True):
+        numbers = np.array([[float(cell.replace(",", "")) for cell in row] for row in rows])
+        np.testing.assert_allclose(numbers, np.column_stack([x, curve(x), *curve.band(0.9, x)]), rtol=6e-4)
+    place, value = map(float, re.findall(r"\d+(?:\.\d+)?", said["tip"])[:2])
+    assert value == pytest.approx(float(result["dbp"].curve_([place])[0]), rel=1e-3)
+    assert said["summaries"] == ["Ask the curve", "Ask the curve"]
+    assert said["theme"] in ("dark", "light")
+    assert said["fits"]
+    assert said["requests"] == 0

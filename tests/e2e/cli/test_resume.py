@@ -20,6 +20,7 @@ pytest.importorskip("polars")
 
 from cli_helpers import ALL, command, dpfda, environment, visits
 
+from dpfda.cli.main import run
 from dpfda.privacy.accounting import event_from_dict, mu_squared
 from dpfda.privacy.ledger.ledger import Ledger
 
@@ -61,17 +62,18 @@ def _killed_when(table: Path, moment: Callable[[], bool], *options: object, stop
     )
     limit = time.monotonic() + 60
     while process.poll() is None and not moment() and time.monotonic() < limit:
-        time.sleep(0.001)
+        time.sleep(0.003)
     process.send_signal(stop)
     return process.communicate(timeout=30)[1]
 
 
-def _price_of_one_fit(folder: Path, capsys) -> tuple[float, int]:
-    """What an undisturbed fit of the same size costs: mu^2, and its rounds."""
-    (folder / "other").mkdir()
-    table = visits(folder / "other" / "visits.csv", subjects=300)
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> tuple[float, int]:
+    """What a fit of the same size costs that nobody stops: mu^2, and its rounds."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    table = visits(folder / "visits.csv", subjects=300)
     Ledger.create(f"{table}.ledger", 3.0, 1e-5)
-    assert dpfda(capsys, "fit", table, *ALL, "--json", folder / "other.json").code == 0
+    assert run(["fit", str(table), *ALL, "--json", str(folder / "r.json"), "--quiet"]) == 0
     spent = Ledger.open(f"{table}.ledger").spent()
     return spent.mu_squared, spent.debits
 
@@ -86,8 +88,8 @@ MOMENTS: dict[str, tuple[str, Callable[[int], int]]] = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_killed_fit_goes_on_and_pays_once(moment: str, table, tmp_path, capsys) -> None:
-    price, rounds = _price_of_one_fit(tmp_path, capsys)
+def test_a_killed_fit_goes_on_and_pays_once(moment: str, undisturbed, table, tmp_path, capsys) -> None:
+    price, rounds = undisturbed
     rows, place = MOMENTS[moment]
     _killed_when(table, lambda: _count(table, rows) >= place(rounds))
     assert not (tmp_path / "r.json").exists()
@@ -114,7 +116,7 @@ def test_a_killed_search_for_quantiles_goes_on_and_pays_once(table, tmp_path, ca
         command(*words), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     while process.poll() is None and _count(table, "releases") < 3:
-        time.sleep(0.001)
+        time.sleep(0.003)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=30)
     stopped = not Ledger.open(

@@ -13,12 +13,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from consortium import Consortium
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker("federation")
-
-
 @pytest.fixture(scope="session")
 def consortium(tmp_path_factory):
     made = Consortium(tmp_path_factory.mktemp("consortium"))

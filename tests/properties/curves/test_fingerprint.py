@@ -109,7 +109,7 @@ def test_shapes_are_checked_before_anything_is_read() -> None:
 @pytest.mark.parametrize("design", [False, True])
 def test_memory_scratch_files_and_chunks_agree(kind: str, design: bool, tmp_path) -> None:
     rng = np.random.default_rng(2)
-    ids = rng.permutation(np.repeat(np.arange(60), rng.integers(1, 40, 60)))
+    ids = rng.permutation(np.repeat(np.arange(40), rng.integers(1, 14, 40)))
     ids = np.where(rng.random(ids.size) < 0.3, 7, ids)  # one long curve
     named = {"text": [f"patient {k}" for k in ids], "integer": ids, "sparse": ids * 10**12, "number": ids + 0.5}[kind]
     frame = pl.DataFrame(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,22 @@ def test_a_name_with_a_comma_stands_between_quotes() -> None:
 def test_facts_about_a_covariate_that_is_not_in_the_design_are_refused() -> None:
     with pytest.raises(InvalidInput, match="bmi"):
         parsing.parse_covariates(parsing.parse_design("age"), ["age=20:90", "bmi=10:70"], None)
+
+
+def test_references_lie_within_public_facts() -> None:
+    covariates = parsing.parse_covariates(parsing.parse_design("bmi,arm"), ["bmi=10:70"], ["arm=A,B"])
+    assert parsing.parse_references(covariates, ["bmi=25", "arm=B"]) == {"bmi": 25.0, "arm": "B"}
+    assert parsing.parse_references(covariates, {"bmi": 25}) == {"bmi": 25.0}
+    assert parsing.parse_references(covariates, None) == {}
+    for wrong, words in (
+        ("bmi=90", "--reference bmi= must lie within its public bounds 10 to 70, got '90'."),
+        ("bmi=high", "--reference bmi="),
+        ("arm=C", "must be one of"),
+        ("age=50", "names 'age', which is not in --design"),
+        ("bmi", "as in --reference bmi=25, got 'bmi'"),
+    ):
+        with pytest.raises(InvalidInput, match=re.escape(words)):
+            parsing.parse_references(covariates, [wrong])
 
 
 def test_what_is_typed_wins_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:

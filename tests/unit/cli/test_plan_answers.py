@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from dpfda import Curves
 from dpfda.cli import example_fit
-from dpfda.cli.plan.answers import answer, average_sites
+from dpfda.cli.plan.answers import answer, average_sites, check_delta
 from dpfda.cli.plan.sentences import print_answers
 from dpfda.cli.summary import print_summary
 from dpfda.cli.terminal import Terminal
@@ -28,6 +29,15 @@ def test_doubling_anything_never_hurts_and_the_most_helpful_is_first() -> None:
     times = [row["error_times"] for row in rows]
     assert times == sorted(times)
     assert max(times) <= 1.0 + 1e-9
+
+
+def test_the_delta_of_the_lower_bound_is_that_of_the_study_s_theorem() -> None:
+    assert not check_delta(replace(STUDY, delta=1e-9))["holds"], "epsilon must be below 1"
+    small, large = (check_delta(replace(STUDY, epsilon=0.9, delta=delta)) for delta in (1e-9, 1e-3))
+    assert (small["holds"], large["holds"], small["source"]) == (True, False, "Theorem 3")
+    assert large["largest_delta"] == small["largest_delta"]
+    assert check_delta(replace(STUDY, S=5))["source"] == "Theorem 5.2"
+    assert check_delta(replace(STUDY, d=2))["source"] == "Corollary 1"
 
 
 def test_the_subjects_that_a_target_needs_reach_it() -> None:

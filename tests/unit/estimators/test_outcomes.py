@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -57,6 +58,17 @@ def test_every_outcome_is_a_fitted_estimator_by_its_name(fitted) -> None:
     with pytest.raises(InvalidInput, match="no outcome 'hdl'"):
         fitted["hdl"]
     assert repr(fitted) == "FittedOutcomes('sbp', 'dbp')"
+
+
+def test_a_question_to_one_outcome_says_whom_to_ask(fitted) -> None:
+    with pytest.raises(InvalidInput, match=r"ask result\['sbp'\].predict or result\['dbp'\].predict\.$"):
+        fitted.predict([30])
+    with pytest.raises(InvalidInput, match=r"^curve_ is a question to one outcome"):
+        _ = fitted.curve_
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = fitted.nonsense
+    assert not hasattr(fitted, "coef_")
+    assert list(copy.deepcopy(fitted)) == ["sbp", "dbp"]
 
 
 def test_one_statement_covers_all_outcomes(visits) -> None:

@@ -6,11 +6,20 @@ import warnings
 
 import pytest
 
-from dpfda import BudgetExceeded, InvalidInput, LargeDeltaWarning, Ledger, Silo
-from dpfda.curves.simulated import simulate_mean
+from dpfda import (
+    BudgetExceeded,
+    InvalidInput,
+    LargeDeltaWarning,
+    Ledger,
+    PrivateMean,
+    PrivateVaryingCoefficients,
+    Silo,
+)
+from dpfda.curves.simulated import simulate_mean, simulate_vcm
 from dpfda.estimators.promises import (
     LARGEST_DELTA,
     explain_delta,
+    name_design_bounds,
     refuse_absurd_delta,
     warn_of_large_delta,
     warn_of_smaller_promise,
@@ -54,3 +63,29 @@ def test_delta_is_blamed_only_where_a_smaller_one_would_fit() -> None:
     assert "above the delta = 1e-05" in str(explained(wide))
     assert explained(dear) is refusal
     assert explained(small) is refusal
+
+
+def test_a_refusal_says_which_silo_has_no_budget_left() -> None:
+    ledger = Ledger.in_memory(1, 1e-5)
+    silos = [
+        Silo(CURVES, epsilon=1, delta=1e-5, name="north"),
+        Silo(CURVES, epsilon=1, delta=1e-5, ledger=ledger, name="south"),
+    ]
+    mean = PrivateMean(domain=(0, 1), y_bounds=(-4, 4))
+    mean.fit([silos[1]])
+    spent = ledger.spent()
+    with pytest.raises(BudgetExceeded, match=r"^Silo 'south' refuses: this would bring what is spent to epsilon"):
+        mean.fit(silos)
+    assert ledger.spent() == spent
+    assert silos[0].ledger.spent().debits == 0
+
+
+def test_design_bounds_are_stated_by_name() -> None:
+    curves = simulate_vcm(60, 4, 1, rng=1)
+    model = PrivateVaryingCoefficients(1, 1e-5, domain=(0, 1), y_bounds=(-4, 4), covariates={"dose": (-1, 1)}).fit(
+        curves
+    )
+    named = {"intercept": (1.0, 1.0), "dose": (-1.0, 1.0)}
+    assert model.privacy_.public_inputs["design_bounds"] == named
+    assert f"design_bounds = {named}" in str(model.privacy_)
+    assert name_design_bounds(model.privacy_, ("other", "names")) is model.privacy_, "once named, they keep their names"

@@ -9,7 +9,7 @@ import pytest
 
 from dpfda.basis.basis import make_basis
 from dpfda.methods.adaptive.constants import FORECAST_SEED, GUESSED_SD
-from dpfda.methods.adaptive.forecast import Guesses, _evaluate_at_uniform, forecast
+from dpfda.methods.adaptive.forecast import Guesses, _evaluate_uniform, forecast
 from dpfda.protocol.plans import adaptive_plan
 from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.terms import SiloTerms
@@ -28,7 +28,7 @@ def test_bias_sampling_privacy_and_signal_are_positive(n) -> None:
 
 def test_made_up_points_are_kept_as_they_are_drawn() -> None:
     basis = make_basis("free-ends", 6)
-    kept = _evaluate_at_uniform(basis, (7, 3))
+    kept = _evaluate_uniform(basis, (7, 3))
     points = np.random.default_rng(FORECAST_SEED).random((7, 3))
     np.testing.assert_array_equal(kept, np.stack([basis.evaluate_unit(row) for row in points]))
     assert not kept.flags.writeable

@@ -179,10 +179,10 @@ def everything(packed, p, size):
 
 def test_threads_chunks_and_the_order_of_curves_do_not_change_a_bit(monkeypatch):
     rng = np.random.default_rng(6)
-    curves = oracle.some_curves(rng, 700, 2, 0, 30)
+    curves = oracle.some_curves(rng, 250, 2, 0, 30)
     basis = Fourier(7)
     expected = everything(pack(curves, basis), 2, 7)
-    order = rng.permutation(700)
+    order = rng.permutation(250)
     shuffled = [oracle.pieces(curves)[i] for i in order]
     other = PreparedCurves(
         np.concatenate([u for u, _, _ in shuffled]),

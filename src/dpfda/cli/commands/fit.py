@@ -58,6 +58,7 @@ def fit(
     design: options.Design = None,
     bounds: options.Bounds = None,
     levels: options.Levels = None,
+    reference: options.Reference = None,
     fill_down: options.FillDown = None,
     method: options.Method = None,
     variant: options.Variant = None,

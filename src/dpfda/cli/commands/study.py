@@ -62,7 +62,7 @@ def propose(ctx: typer.Context, study: _Study, json_: _Json = False) -> None:
     told = f" Sent to {', '.join(sent)}." if sent else ""
     ctx.obj.say(
         f"The signed terms are {folder.terms_path}; nothing in them is secret.{told} dpfda study run sends them to every "
-        "connected site, too. Each site's owner looks at them (dpfda site inbox) and accepts or declines."
+        "connected site as well. Each site's owner looks at them (dpfda site inbox) and accepts or declines."
     )
 
 

@@ -22,7 +22,9 @@ def verify_install(
     wheel: Annotated[
         Path | None,
         typer.Option(
-            "--wheel", help="Compare with this wheel, too; check its own hash in SHA256SUMS first.", show_default=False
+            "--wheel",
+            help="Compare with this wheel as well; check its own hash in SHA256SUMS first.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:

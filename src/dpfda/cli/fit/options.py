@@ -83,6 +83,15 @@ Levels = Annotated[
         'PUBLIC levels of a category, reference first: NAME=a,b,c, or NAME="a, b","c" if they hold commas.',
     ),
 ]
+Reference = Annotated[
+    list[str] | None,
+    _option(
+        "--reference",
+        MODEL,
+        "Value of a covariate in the reference profile: NAME=VALUE. Default: the middle of its bounds, 0 if these are 0:1, "
+        "or its first level.",
+    ),
+]
 FillDown = Annotated[
     str | None,
     _option("--fill-down", MODEL, "Covariates a,b whose blanks take the value of the subject's previous visit."),

@@ -46,6 +46,7 @@ class FitRequest:
     settings: Mapping[str, Any]
     run: str | None = None
     each: Mapping[str, FitRequest] = field(default_factory=dict)  # of several outcomes, that of every one alone
+    references: Mapping[str, float | str] = field(default_factory=dict)  # of covariates; the others have the default
 
     def name_outcomes(self) -> str:
         """What is estimated, by its column or columns."""
@@ -71,12 +72,18 @@ class FitRequest:
                 public[key] = {name: one.options[key] for name, one in self.each.items() if key in one.options}
         if not self.reading.covariates:
             return PrivateMean(self.epsilon, self.delta, **public)
-        if self.reading.design is None:
-            bounds = [pair for covariate in self.reading.covariates for pair in covariate.column_bounds]
-            return PrivateVaryingCoefficients(self.epsilon, self.delta, design_bounds=bounds, **public)
-        design = self.reading.design
-        public |= {"covariates": design.covariates, "design": design.formula, "intercept": design.parsed.intercept}
+        public["covariates"] = self._describe_covariates()
+        if self.reading.design is not None:
+            design = self.reading.design
+            public |= {"design": design.formula, "intercept": design.parsed.intercept}
         return PrivateVaryingCoefficients(self.epsilon, self.delta, **public)
+
+    def _describe_covariates(self) -> dict[str, dict[str, Any]]:
+        """Public facts of every covariate, by name."""
+        return {
+            each.name: {"bounds": each.bounds, "levels": each.levels, "reference": self.references.get(each.name)}
+            for each in self.reading.covariates
+        }
 
     def study(self, loaded: Loaded) -> StudyDescription:
         """The public description of what is fitted."""
@@ -97,9 +104,7 @@ class FitRequest:
             y_label=settings["y-label"] or value,
             level=float(settings["level"]),
             x_origin=None if origin is None else origin.isoformat(),
-            covariates=tuple(
-                {"name": each.name, "bounds": each.bounds, "levels": each.levels} for each in self.reading.covariates
-            ),
+            covariates=tuple({"name": name, **facts} for name, facts in self._describe_covariates().items()),
         )
 
 
@@ -125,9 +130,10 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
     source = find_source(str(settings["source"]), settings["query"], settings["sheet"])
     outputs = _outputs(settings)
     outputs.check()
+    reading = _reading(settings)
     return FitRequest(
         source=source,
-        reading=_reading(settings),
+        reading=reading,
         epsilon=epsilon,
         delta=delta,
         ledger=choose_ledger(settings["ledger"], source),
@@ -135,6 +141,7 @@ def make_request(settings: Mapping[str, Any]) -> FitRequest:
         options=_options(settings),
         settings=settings,
         run=None if settings["run"] is None else _validate.name("--run", settings["run"]),
+        references=parsing.parse_references(reading.covariates, settings["reference"]),
     )
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 KINDS = ("fit", "quantiles")
 _NOT_OF_THE_STUDY = (  # settings that change what is written, not what is released
     "source", "ledger", "run", "report", "json", "figure", "overwrite", "level", "title", "x-label", "y-label",
-    "scratch",
+    "scratch", "reference",
 )  # fmt: skip
 
 

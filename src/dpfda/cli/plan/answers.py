@@ -75,9 +75,9 @@ def answer(
     if error is not None:
         _validate.positive("--error", error)
     setting, table = study.setting, decide(study)
-    sizes = {"n": study.n, "m": study.m, "S": study.S, "epsilon": study.epsilon, "alpha": study.alpha, "d": setting.d}
+    sizes = _list_sizes(study)
     forecast, doubling = _list_parts(study.expected()), _try_doubling(study)
-    theory = {**_apply_theory(setting, sizes), "delta_condition": _check_delta(study, sizes, setting)}
+    theory = {**_apply_theory(setting, sizes), "delta_condition": check_delta(study)}
     theory["compared"] = _compare(setting)
     theory["upper_conditions"] = _check_upper(study, setting, theory["optimal_r"])
     found: dict[str, Any] = {
@@ -122,8 +122,15 @@ def _apply_theory(setting: Setting, sizes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_delta(study: PlannedStudy, sizes: Mapping[str, Any], setting: Setting) -> dict[str, Any]:
+def _list_sizes(study: PlannedStudy) -> dict[str, Any]:
+    """The numbers that the theory speaks of."""
+    d = study.setting.d
+    return {"n": study.n, "m": study.m, "S": study.S, "epsilon": study.epsilon, "alpha": study.alpha, "d": d}
+
+
+def check_delta(study: PlannedStudy) -> dict[str, Any]:
     """How small delta must be for the lower bound to be proved (up to a constant): of the strictest site, if they differ."""
+    setting = study.setting
     if study.sites:
         sites = [SiteBudget(site.n, site.epsilon) for site in study.sites]
         conditions = heterogeneous_delta_conditions(
@@ -133,7 +140,8 @@ def _check_delta(study: PlannedStudy, sizes: Mapping[str, Any], setting: Setting
         condition, strictest = min(pairs, key=lambda pair: pair[0].largest / pair[1].delta)
         delta, site, epsilon = strictest.delta, strictest.name, max(site.epsilon for site in study.sites)
     else:
-        condition, delta = delta_condition(setting.problem, setting.privacy, **sizes), study.delta
+        condition = delta_condition(setting.problem, setting.privacy, **_list_sizes(study))
+        delta = study.delta
         site, epsilon = None, study.epsilon
     return {
         "site": site,

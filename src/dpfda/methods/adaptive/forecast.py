@@ -214,9 +214,16 @@ class _Setting:
         if self.guesses.functions is not None:
             taken = found.posterior.mean - truth
             bias = min(bias, self.size_of(np.outer(taken, taken)) + truncation + constants.FORECAST_BIAS * bias)
-        lost = (constants.LOST_PRECISION / self.precision(ClippedGradient)) ** constants.LOST_POWER
-        noise = self.size_of(found.noise) * (1 + lost)
+        noise = self.size_of(found.noise) * (1 + self.find_lost_share())
         return bias + self.size_of(found.clipping), self.size_of(found.sampling), noise
+
+    def find_lost_share(self) -> float:
+        """How much more noise there is than one round of average releases would leave."""
+        outcome = self.guesses.outcome
+        if outcome is not None and outcome.two_valued:
+            return 0.0
+        lost = (constants.LOST_PRECISION / self.precision(ClippedGradient)) ** constants.LOST_POWER
+        return float(min(lost, constants.MOST_LOST) + (0.0 if outcome is None else constants.LOST_TO_FAR))
 
     def run(self, truth: Floats, mixtures: Sequence[ScaledMixture]) -> _Found:
         """The posterior when every release is what it would be on average."""
@@ -301,10 +308,11 @@ class _Setting:
         return np.asarray(smooth + self.guesses.noise_sd * rng.standard_normal(points.shape))
 
     def _evaluate(self, basis: Basis, points: Floats) -> Floats:
-        """Functions at made-up points, (curves, points, functions); points are always the same without a density."""
-        if self.guesses.density is None:
-            return _evaluate_at_uniform(basis, points.shape)
-        return basis.evaluate_unit(points.ravel()).reshape(*points.shape, -1)
+        """The functions at the made-up points, which are the same for every plan unless a density moves them."""
+        on_unit = replace(basis, domain=(0.0, 1.0))
+        if self.guesses.density is None and points.size * basis.size <= constants.FORECAST_KEPT:
+            return _evaluate_uniform(on_unit, points.shape)
+        return on_unit.evaluate_unit(points.ravel()).reshape(*points.shape, -1)
 
     def _find_at_bounds(self, coordinates: Coordinates) -> AtBounds:
         outcome = self.guesses.outcome
@@ -390,13 +398,13 @@ def _draw_points(rng: np.random.Generator, shape: tuple[int, int], density: Func
     return np.asarray(np.interp(uniform, below / below[-1], grid))
 
 
-@lru_cache(maxsize=2)  # the basis and the longer one of a plan, up to 40 MB each
-def _evaluate_at_uniform(basis: Basis, shape: tuple[int, int]) -> Floats:
+@lru_cache(maxsize=8)
+def _evaluate_uniform(basis: Basis, shape: tuple[int, int]) -> Floats:
     """Functions at the points that are drawn without a guessed density."""
     points = _draw_points(np.random.default_rng(constants.FORECAST_SEED), shape, None)
-    found = basis.evaluate_unit(points.ravel()).reshape(*shape, -1)
-    found.flags.writeable = False
-    return found
+    features = basis.evaluate_unit(points.ravel()).reshape(*shape, -1)
+    features.flags.writeable = False
+    return features
 
 
 def _find_octaves(gradients: Floats) -> Integers:

@@ -1,9 +1,7 @@
 "use strict";
-// The form "Ask the curves": profiles, contrasts, slopes, levels; answers by questions.js.
-(() => {
-  const section = document.getElementById("ask");
-  if (!section) return;
-  const result = JSON.parse(document.getElementById("dpfda-result").textContent), answers = dpfdaQuestions.open(result);
+// The form "Ask the curves": profiles, contrasts, slopes, levels; answers by questions.js. One for each outcome of a page.
+const dpfdaAsk = (section, result) => {
+  const answers = dpfdaQuestions.open(result);
   const study = result.study, origin = study.x_origin, form = section.querySelector("form"), field = (name) => form.elements.namedItem(name);
   const isNarrow = section.clientWidth < 600, GRID = 201, WIDTH = isNarrow ? 420 : 880, HEIGHT = isNarrow ? 300 : 380, LEFT = 64, RIGHT = 14, TOP = 14, BOTTOM = 50, ROWS = 21, MOST_TICKS = 100, END_OF_DATES = 12 * 10000;
 
@@ -129,7 +127,7 @@
   field("slope").disabled = !answers.curveAt().hasFreeEnds;
   form.addEventListener("input", () => { show(); answer(); });
   form.addEventListener("submit", (event) => event.preventDefault());
-  section.querySelector("#save-csv").addEventListener("click", () => {
+  section.querySelector(".save-csv").addEventListener("click", () => {
     const head = ["x", "estimate", "lower", "upper"].slice(0, table[0].length).join(",");
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([[head, ...table.map(([x, ...row]) => [origin === null ? x : momentName(x), ...row].join(","))].join("\n") + "\n"], { type: "text/csv" }));
@@ -143,4 +141,10 @@
     seen.observe(section);
   } else begin();
   addEventListener("beforeprint", () => { if (!table.length) begin(); });
-})();
+};
+{
+  const whole = JSON.parse(document.getElementById("dpfda-result").textContent);
+  for (const section of document.querySelectorAll(".ask")) {
+    dpfdaAsk(section, whole.outcomes ? whole.outcomes[section.closest("[data-outcome]").dataset.outcome] : whole);
+  }
+}

@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const result = JSON.parse(document.getElementById("dpfda-result").textContent);
-  const grid = result.grid, origin = result.study.x_origin;
+  const resultAt = (node) => result.outcomes ? result.outcomes[node.closest("[data-outcome]").dataset.outcome] : result;
 
   const shown = (value) => {
     if (value === null || value === undefined) return "–";
@@ -9,11 +9,11 @@
     if (size !== 0 && (size < 1e-4 || size >= 1e7)) return value.toExponential(3);
     return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
   };
-  const place = (x) => origin === null ? shown(x)
+  const place = (x, origin) => origin === null ? shown(x)
     : new Date(Date.parse(origin + "T00:00:00Z") + Math.round(x) * 864e5).toISOString().slice(0, 10);
 
   for (const svg of document.querySelectorAll("svg.chart[data-function]")) {
-    const own = result.functions[Number(svg.dataset.function)];
+    const { grid, study, functions } = resultAt(svg), own = functions[Number(svg.dataset.function)];
     const [left, right, top, bottom, low, high] = ["left", "right", "top", "bottom", "low", "high"].map((k) => Number(svg.dataset[k]));
     const [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);
     const pointer = svg.querySelector(".pointer"), cross = pointer.querySelector(".cross"), dot = pointer.querySelector(".dot");
@@ -31,7 +31,7 @@
       tip.textContent = "";
       const strong = document.createElement("b");
       strong.textContent = shown(own.values[current]);
-      tip.append(`${place(grid[current])}:  `, strong);
+      tip.append(`${place(grid[current], study.x_origin)}:  `, strong);
       if (own.low !== null) tip.append(document.createElement("br"), `band ${shown(own.low[current])} to ${shown(own.high[current])}`);
       const half = tip.offsetWidth / 2;
       tip.style.left = `${Math.max(half, Math.min(box.width - half, x * scale + box.left - frame.left))}px`;
@@ -66,10 +66,10 @@
       button.textContent = "Copied";
     });
   }
-  const table = document.querySelector("#curves details");  // on paper nobody can point at a curve
-  let wasOpen = false;
-  addEventListener("beforeprint", () => { wasOpen = table.open; table.open = true; });
-  addEventListener("afterprint", () => { table.open = wasOpen; });
+  const tables = [...document.querySelectorAll("details.values")];  // on paper nobody can point at a curve
+  let opened = [];
+  addEventListener("beforeprint", () => { opened = tables.filter((each) => each.open); for (const each of tables) each.open = true; });
+  addEventListener("afterprint", () => { for (const each of tables) each.open = opened.includes(each); });
   document.getElementById("save").addEventListener("click", () => {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([JSON.stringify(result, null, 1)], { type: "application/json" }));
