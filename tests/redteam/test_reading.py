@@ -10,6 +10,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -26,7 +28,17 @@ pytest.importorskip("cryptography")
 from hospital import BASE, Hospital, N, open_consortium, with_values, write_csv
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves, text_files, workbook
+from dpfda.curves.tables import (
+    Covariate,
+    Domain,
+    Reading,
+    database,
+    find_source,
+    load_curves,
+    odd_lines,
+    text_files,
+    workbook,
+)
 from dpfda.curves.tables import loading as table_loading
 from dpfda.curves.tables.parquet_files import list_parquet, scan_parquet
 from dpfda.errors import InvalidInput
@@ -517,6 +529,47 @@ def test_a_number_among_dates_is_the_affair_of_its_subject(odd, tmp_path) -> Non
     usual = read("2020-01-01")
     assert (usual.counts == 2).all()
     assert others_are_unchanged(read(odd), usual)
+
+
+@pytest.mark.parametrize("content", ["line\n", '""', 'a""'])
+@pytest.mark.parametrize("end", ['",x', '"x', ""])
+def test_a_long_cell_in_quotes_takes_the_room_of_its_letters(content, end) -> None:
+    """For each letter on the way to its closing quote 150 bytes were kept: a long note took all memory, a site refused."""
+    line = '"' + content * 200_000 + end
+    tracemalloc.start()
+    try:
+        cells = odd_lines.split_row(line, ",")
+        odd_lines.find_id(line, ",", 1, 3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert cells[0] == (content.replace('""', '"') * 200_000 if end == '",x' else line)
+    assert peak < 8 * len(line)
+
+
+def test_digits_before_a_letter_are_read_once() -> None:
+    """A cell of a workbook with many digits and a letter was looked at once for each of its digits."""
+    began = time.monotonic()
+    assert not workbook._NUMBER.fullmatch("9" * 1_000_000 + "x")
+    assert time.monotonic() - began < 5
+
+
+def test_a_cell_that_is_no_number_moves_no_terminal(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,x,y\n1,0.5,\x1b]0;t\x07\n")
+    with pytest.raises(InvalidInput, match="not a number") as refused:
+        load_curves(find_source(str(path)), Reading(Domain(0, 1), (0, 1), id="id", x="x", y="y"))
+    assert str(refused.value).isprintable()
+
+
+def test_texts_of_duckdb_are_looked_at() -> None:
+    """No DuckDB is known that gives bytes which are no text; if one does, polars must not read beyond them."""
+    import pyarrow as pa
+
+    texts = pa.array([b"a", b"\xff\xfe", b"c\xc3"], pa.binary()).view(pa.string())
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"arm": pa.string()}), [pa.record_batch({"arm": texts})])
+    (frame,) = database._read_records(reader, ["arm"], any_text=True)
+    assert frame["arm"].to_list() == ["a", "\ufffd\ufffd", "c\ufffd"]
 
 
 # ------------------------------------------------------------ folders of Parquet

@@ -59,7 +59,8 @@ def test_a_column_s_name_moves_no_terminal(tmp_path) -> None:
     ("place", "value"),
     [
         (("created",), "2020"), (("study", "x_origin"), "zzz"), (("study", "x_origin"), "9999-12-31"), (("grid",), []),
-        (("grid",), [0] * 201), (("grid", 0), float("nan")),
+        (("grid",), [0] * 201), (("grid", 0), float("nan")), (("repeat", "versions"), -1), (("privacy", "delta"), {}),
+        (("repeat",), [1]), (("study",), 7), (("functions", 0, "high"), []),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_ends_in_one_sentence(place, value, document, tmp_path) -> None:
