@@ -550,8 +550,8 @@ def test_a_long_cell_in_quotes_takes_the_room_of_its_letters(content, end) -> No
 def test_digits_before_a_letter_are_read_once() -> None:
     """A cell of a workbook with many digits and a letter was looked at once for each of its digits."""
     began = time.monotonic()
-    assert not workbook._NUMBER.fullmatch("9" * 1_000_000 + "x")
-    assert time.monotonic() - began < 5
+    assert not workbook._NUMBER.fullmatch("9" * 20_000 + "x")
+    assert time.monotonic() - began < 1
 
 
 def test_a_cell_that_is_no_number_moves_no_terminal(tmp_path) -> None:

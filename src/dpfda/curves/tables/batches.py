@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.database import query_batches, read_query_columns
-from dpfda.curves.tables.files import arrow_batches, explain_errors
+from dpfda.curves.tables.files import arrow_batches, explain_errors, scan_file
 from dpfda.curves.tables.parquet_files import Part, scan_parquet
 from dpfda.curves.tables.stores import open_locally
 from dpfda.curves.tables.text_files import open_text
@@ -16,7 +16,6 @@ from dpfda.curves.tables.text_files import open_text
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
-    from pathlib import Path
 
     import polars as pl
 
@@ -70,9 +69,9 @@ def open_batches(
             with open_text(path, separator, tolerant=tolerant, id=id) as text:
                 yield Batches(text.frames(choose(text.names), min(rows, _TEXT_ROWS)), None)
             return
-        if source.kind == "excel":
-            frame = _read_sheet(path, source.sheet)
-            yield Batches(frame.select(choose(frame.columns)).iter_slices(min(rows, _TEXT_ROWS)), None)
+        if source.kind != "parquet":
+            lazy = scan_file(path, source.kind, source.sheet)
+            yield Batches(_read_lazily(lazy.select(choose(lazy.collect_schema().names())), min(rows, _TEXT_ROWS)), None)
             return
         table = scan_parquet(local.files)
         columns = table.choose(choose)
@@ -106,23 +105,20 @@ def read_column_names(source: Source, separator: str | None = None, *, rows_refu
         if source.kind == "csv":
             with open_text(path, separator, tolerant=not rows_refuse) as text:
                 return text.names
-        if source.kind == "excel":
-            return _read_sheet(path, source.sheet).columns
+        if source.kind != "parquet":
+            return scan_file(path, source.kind, source.sheet).collect_schema().names()
         table = scan_parquet(local.files)
         return list(table.shared if rows_refuse else table.columns)
-
-
-def _read_sheet(path: Path, sheet: str | None) -> pl.DataFrame:
-    from dpfda.curves.tables.workbook import read_sheet
-
-    return read_sheet(path, sheet)
 
 
 def _read_part(part: Part, columns: list[str], rows: int, narrow: Narrow | None) -> Iterator[pl.DataFrame]:
     with part.open() as lazy:
         chosen = lazy.select(columns)
-        chosen = chosen if narrow is None else narrow(chosen)
-        yield from chosen.collect_batches(chunk_size=rows, lazy=True, engine="streaming")
+        yield from _read_lazily(chosen if narrow is None else narrow(chosen), rows)
+
+
+def _read_lazily(lazy: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    yield from lazy.collect_batches(chunk_size=rows, lazy=True, engine="streaming")
 
 
 def _count_rows(part: Part) -> int:

@@ -1,4 +1,4 @@
-"""Arrow files into frames, and one sentence for what goes wrong with any file."""
+"""Arrow files and workbooks into frames, and one sentence for what goes wrong with any file."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ Frames = Callable[[list[str]], "Iterator[pl.DataFrame]"]  # of the columns that 
 
 class NotText(InvalidInput):
     """A Parquet file has bytes that are no text in a column of texts."""
+
+
+def scan_file(path: Path, kind: str, sheet: str | None = None) -> pl.LazyFrame:
+    """The rows of a file that is neither text, Arrow nor Parquet: of a workbook, which is read at once."""
+    if kind == "excel":
+        from dpfda.curves.tables.workbook import read_sheet
+
+        return read_sheet(path, sheet).lazy()
+    raise InvalidInput(f"{path.name} is of the kind {kind!r}, which is not read as a whole.")
 
 
 @contextmanager
