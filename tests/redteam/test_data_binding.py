@@ -16,7 +16,7 @@ pytest.importorskip("psutil")
 from world import PASSPHRASE, accept, enrol, set_policy
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables import Domain, Reading, find_source, load_curves
+from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
 from dpfda.errors import SourceError
 from dpfda.federation.audit_log import AuditLog
 from dpfda.federation.consortium import ConsortiumFolder
@@ -220,6 +220,43 @@ def test_workers_that_read_other_rows_are_refused(tmp_path) -> None:
         with pytest.raises(SourceError, match="not those that were loaded first"):
             silo.release(ask(ROUNDS - 1))
         assert silo.ledger.spent().debits == 1
+
+
+def test_the_order_of_rows_does_not_end_a_run_where_covariates_are_filled_down(tmp_path) -> None:
+    """Eighth review, R8-7: of two entries at the same x the last row's was filled down."""
+    rows = [f"{subject},1.0,{value},{value}" for subject in range(10) for value in (0.1, 0.2, -0.0, 0.0)]
+    rows += [f"{subject},{x},0.3," for subject in range(10) for x in (1.0, 2.0)]
+    covariates = (Covariate("g", bounds=(0.0, 1.0)),)
+    reading = Reading(
+        Domain(0, 3),
+        (-1.0, 1.0),
+        id="id",
+        x="x",
+        y="y",
+        covariates=covariates,
+        fill_down=("g",),
+        duplicates="keep",
+    )
+
+    def fingerprint(lines: list[str]) -> bytes:
+        (tmp_path / "t.csv").write_text("\n".join(["id,x,y,g", *lines]))
+        return load_curves(find_source(str(tmp_path / "t.csv")), reading).curves.fingerprint(b"k" * 32)
+
+    rng = np.random.default_rng(3)
+    assert len({fingerprint(rows), *(fingerprint(list(rng.permutation(rows))) for _ in range(5))}) == 1
+
+
+def test_how_rows_are_read_does_not_end_a_run_over_a_curve_outside_the_domain(tmp_path) -> None:
+    """Eighth review, R8-12: its stored design was that of other rows where the curve was read in pieces."""
+    rows = [f"{subject},{0.1 * visit},0.5,0.{visit}" for subject in range(6) for visit in range(8)]
+    rows += [f"6,{5 + visit},0.5,{gap}" for visit, gap in enumerate(["0.1"] * 5 + ["0.9"] * 5)]
+    covariates = (Covariate("g", bounds=(0.0, 1.0)),)
+    reading = Reading(Domain(0, 1), (-1.0, 1.0), id="id", x="x", y="y", covariates=covariates, rows="never refuse")
+    (tmp_path / "t.csv").write_text("\n".join(["id,x,y,g", *rows]))
+    source = find_source(str(tmp_path / "t.csv"))
+    read = [load_curves(source, reading, rows_at_once=size).curves for size in (1000, 3, 4)]
+    assert read[0].counts[6] == 0
+    assert len({each.fingerprint(b"k" * 32) for each in read}) == 1
 
 
 def test_the_order_of_rows_does_not_end_a_run() -> None:

@@ -10,6 +10,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -26,8 +28,19 @@ pytest.importorskip("cryptography")
 from hospital import BASE, Hospital, N, open_consortium, with_values, write_csv
 
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables import Covariate, Domain, Reading, files, find_source, load_curves, text_files, workbook
+from dpfda.curves.tables import (
+    Covariate,
+    Domain,
+    Reading,
+    database,
+    find_source,
+    load_curves,
+    odd_lines,
+    text_files,
+    workbook,
+)
 from dpfda.curves.tables import loading as table_loading
+from dpfda.curves.tables.parquet_files import list_parquet, scan_parquet
 from dpfda.errors import InvalidInput
 from dpfda.federation.policy import SitePolicy
 
@@ -518,10 +531,54 @@ def test_a_number_among_dates_is_the_affair_of_its_subject(odd, tmp_path) -> Non
     assert others_are_unchanged(read(odd), usual)
 
 
+@pytest.mark.parametrize("content", ["line\n", '""', 'a""'])
+@pytest.mark.parametrize("end", ['",x', '"x', ""])
+def test_a_long_cell_in_quotes_takes_the_room_of_its_letters(content, end) -> None:
+    """For each letter on the way to its closing quote 150 bytes were kept: a long note took all memory, a site refused."""
+    line = '"' + content * 200_000 + end
+    tracemalloc.start()
+    try:
+        cells = odd_lines.split_row(line, ",")
+        odd_lines.find_id(line, ",", 1, 3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert cells[0] == (content.replace('""', '"') * 200_000 if end == '",x' else line)
+    assert peak < 8 * len(line)
+
+
+def test_digits_before_a_letter_are_read_once() -> None:
+    """A cell of a workbook with many digits and a letter was looked at once for each of its digits."""
+    began = time.monotonic()
+    assert not workbook._NUMBER.fullmatch("9" * 20_000 + "x")
+    assert time.monotonic() - began < 1
+
+
+def test_a_cell_that_is_no_number_moves_no_terminal(tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,x,y\n1,0.5,\x1b]0;t\x07\n")
+    with pytest.raises(InvalidInput, match="not a number") as refused:
+        load_curves(find_source(str(path)), Reading(Domain(0, 1), (0, 1), id="id", x="x", y="y"))
+    assert str(refused.value).isprintable()
+
+
+def test_texts_of_duckdb_are_looked_at() -> None:
+    """No DuckDB is known that gives bytes which are no text; if one does, polars must not read beyond them."""
+    import pyarrow as pa
+
+    texts = pa.array([b"a", b"\xff\xfe", b"c\xc3"], pa.binary()).view(pa.string())
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"arm": pa.string()}), [pa.record_batch({"arm": texts})])
+    (frame,) = database._read_records(reader, ["arm"], any_text=True)
+    assert frame["arm"].to_list() == ["a", "\ufffd\ufffd", "c\ufffd"]
+
+
 # ------------------------------------------------------------ folders of Parquet
 
 ARMS = ["01", "02"] * (N // 2)
-ODD_ARMS = ["unknown", "1.5", "1e3", "true", "2020-01-01", "__HIVE_DEFAULT_PARTITION__", "a=b", "x%2Fy", "%ff", ""]
+ODD_ARMS = [
+    "unknown", "1.5", "1e3", "true", "2020-01-01", "__HIVE_DEFAULT_PARTITION__", "a=b", "x%2Fy", "%ff", "", "*", "**", "0?",
+    "[01]*", "{01,02}", "!", "~", "$HOME", "a\nb", "\udcff", "_01", ".01",
+]  # fmt: skip
 
 
 def write_folder(folder: Path, change: Callable[[int, dict[str, list]], dict], arms: list[str] | None = None) -> str:
@@ -531,7 +588,8 @@ def write_folder(folder: Path, change: Callable[[int, dict[str, list]], dict], a
         place = folder if arms is None else folder / f"arm={arms[number]}"
         place.mkdir(parents=True, exist_ok=True)
         columns = {"id": [number] * 2, "x": [0.25, 0.75], "y": [0, 1], "code": [int(CODES[number % 2])] * 2}
-        pl.DataFrame(change(number, columns)).write_parquet(place / f"{number:02}.parquet")
+        with (place / f"{number:02}.parquet").open("wb") as file:
+            pl.DataFrame(change(number, columns)).write_parquet(file)
     return str(folder)
 
 
@@ -550,14 +608,68 @@ def test_the_name_of_a_folder_is_the_affair_of_its_subjects(odd, tmp_path) -> No
     assert read.counts[0] == 0
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "x/y=1",
+        "x/id=3",
+        "x/y=0.5/x=0.5",
+        "x/_y",
+        "x/.y",
+        "x/y.parquet",
+        "../study=3/id=3",
+        "x/../z=1",
+        "x/code=1",
+        "x/1",
+    ],
+)
+def test_a_slash_in_the_name_of_a_folder_is_the_affair_of_its_subjects(odd, tmp_path) -> None:
+    """As Dask writes values: a slash in one of them was a column of all files, and the rows of others had nothing in it."""
+    how = {"covariates": (Covariate("arm", levels=("01", "02")),)}
+    usual = load(write_folder(tmp_path / "t", keep, ARMS), **how)
+    read = load(write_folder(tmp_path / "t", keep, [odd, *ARMS[1:]]), **how)
+    assert others_are_unchanged(read, usual)
+    assert read.counts[0] == 0
+
+
+@pytest.mark.parametrize("lost", ["id", "x", "y", "code"])
+def test_a_file_that_lacks_a_column_takes_it_from_nobody(lost, tmp_path) -> None:
+    def leave_out(number: int, columns: dict[str, list]) -> dict:
+        return {name: cells for name, cells in columns.items() if number != 4 or name != lost}
+
+    how = {"covariates": (Covariate("code", levels=CODES[:2]),)}
+    usual = load(write_folder(tmp_path / "t", keep), **how)
+    read = load(write_folder(tmp_path / "t", leave_out), **how)
+    if lost == "id":
+        assert np.array_equal(read.y, np.delete(usual.y, [8, 9]))
+    else:
+        assert np.array_equal(np.delete(read.counts, 4), np.delete(usual.counts, 4))
+        assert read.counts[4] == 0
+
+
+def test_a_writer_s_own_files_are_not_of_the_table(tmp_path) -> None:
+    """As Spark, Delta and Hive leave them: a job that died, a log of changes, a file that is being written."""
+    folder = Path(write_folder(tmp_path / "t", keep, ARMS))
+    usual = load(str(folder))
+    for name in (
+        "_temporary/0/arm=01/a.parquet",
+        "_delta_log/1.checkpoint.parquet",
+        ".staging/a.parquet",
+        "arm=01/.a.parquet",
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        pl.DataFrame({"id": [1], "x": [0.5], "y": [1], "code": [1]}).write_parquet(folder / name)
+    assert load(str(folder)).fingerprint(b"k" * 32) == usual.fingerprint(b"k" * 32)
+
+
 @pytest.mark.parametrize("first", ["01", "1.50", "a=b", "%C3%A9", "__HIVE_DEFAULT_PARTITION__"])
 def test_both_readers_of_parquet_find_the_same_names_of_folders(first, tmp_path) -> None:
     path = Path(write_folder(tmp_path / "study=3" / "t", keep, [first, *ARMS[1:]]))
-    names, frames = files.mended_parquet(path, 5)
     columns = ["id", "arm", "y"]
-    (part,) = files.scan_parts(path, "parquet")
-    assert part.collect_schema().names() == names
-    assert part.select(columns).collect().rows() == pl.concat(frames(columns)).rows()
+    (part,) = scan_parquet(list_parquet(path)).parts
+    with part.open() as lazy:
+        assert lazy.collect_schema() == part.types
+        assert lazy.select(columns).collect().equals(pl.concat(part.read_mended(columns, 5, "t")))
 
 
 def put_gap(column: str) -> Callable[[int, dict[str, list]], dict]:

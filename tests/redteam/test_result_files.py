@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 
+import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -59,12 +61,39 @@ def test_a_column_s_name_moves_no_terminal(tmp_path) -> None:
     ("place", "value"),
     [
         (("created",), "2020"), (("study", "x_origin"), "zzz"), (("study", "x_origin"), "9999-12-31"), (("grid",), []),
-        (("grid",), [0] * 201), (("grid", 0), float("nan")),
+        (("grid",), [0] * 201), (("grid", 0), float("nan")), (("repeat", "versions"), -1), (("privacy", "delta"), {}),
+        (("repeat",), [1]), (("study",), 7), (("functions", 0, "high"), []),
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_ends_in_one_sentence(place, value, document, tmp_path) -> None:
     path = write_changed(document, tmp_path, place, value)
     said = CliRunner().invoke(app, ["report", path, "--report", str(tmp_path / "o.html")])
+    assert said.exception is None or isinstance(said.exception, dpfda.errors.InvalidInput), said.exception
+
+
+@pytest.fixture(scope="module")
+def two_outcomes(tmp_path_factory) -> dict:
+    rng = np.random.default_rng(2)
+    y = {name: rng.normal(size=1200) for name in ("sbp", "dbp")}
+    table = pl.DataFrame({"pid": np.repeat(np.arange(300), 4), "time": rng.random(1200), **y})
+    model = dpfda.PrivateMean(4, 1e-5, domain=(0, 1), y_bounds={"sbp": (-4, 4), "dbp": (-4, 4)}, random_state=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = model.fit(table, id="pid", x="time", y=["sbp", "dbp"])
+    return json.loads(dpfda.save(fit, tmp_path_factory.mktemp("results") / "r.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("repeat", "versions"), -1), (("privacy", "delta"), {}), (("outcomes", "sbp", "functions", 0, "high"), []),
+        (("outcomes", "dbp"), 3), (("study",), 7), (("joint",), []),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_of_several_outcomes_ends_in_one_sentence(place, value, two_outcomes, tmp_path) -> None:
+    """Eighth review, R8-9: an error of the page's template was none of those that were expected."""
+    path = write_changed(two_outcomes, tmp_path, place, value)
+    said = CliRunner().invoke(app, ["report", path, "--report", str(tmp_path / "o.html"), "--x-label", "t"])
     assert said.exception is None or isinstance(said.exception, dpfda.errors.InvalidInput), said.exception
 
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import importlib.util
 import io
 import json
+import marshal
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -46,7 +49,7 @@ def verify_installation(wheel: Path | None = None, package: Path = PACKAGE) -> l
     recorded = read_record(package)
     if recorded is not None:
         checks.append(_compare("installed files against RECORD", recorded, package))
-    return [*checks, _check_kernels(package), _check_data(package)]
+    return [*checks, _check_bytecode(package), _check_kernels(package), _check_data(package)]
 
 
 def has_record(package: Path = PACKAGE) -> bool:
@@ -105,6 +108,54 @@ def _find_differences(stated: Mapping[str, str], package: Path) -> Iterator[str]
         name = file.relative_to(package.parent).as_posix()
         if file.is_file() and file.suffix not in _MADE_LATER and name not in stated:
             yield f"{name} does not belong to the release"
+
+
+def _check_bytecode(package: Path) -> Check:
+    """What this Python would run in place of compiling a source, against what that source compiles to."""
+    files = [
+        file for file in sorted(package.rglob("*.pyc")) if sys.implementation.cache_tag in file.name or _is_alone(file)
+    ]
+    wrong = [
+        f"{file.relative_to(package.parent)} is not what its source compiles to"
+        for file in files
+        if not _is_bytecode(file)
+    ]
+    return Check("bytecode against its sources", len(files), tuple(wrong))
+
+
+def _is_alone(file: Path) -> bool:
+    """Outside __pycache__: Python runs it where there is no source of the name."""
+    return file.parent.name != "__pycache__"
+
+
+def _is_bytecode(file: Path) -> bool:
+    """Whether Python compiles the source anew, or the code is that of the source.
+
+    What stands in the head of the file (a time, a size, a hash) says when Python believes it, which anybody can write there.
+    """
+    if _is_alone(file):
+        return False
+    try:
+        source = Path(importlib.util.source_from_cache(str(file)))
+        content, text = file.read_bytes(), source.read_bytes()
+        if not _is_believed(content, source, text):
+            return True
+        level = file.stem.partition(".opt-")[2]
+        made = compile(text, str(source), "exec", dont_inherit=True, optimize=int(level or 0))
+        return bool(marshal.loads(content[16:]) == made)
+    except (OSError, ValueError, EOFError, TypeError, SyntaxError):
+        return False
+
+
+def _is_believed(content: bytes, source: Path, text: bytes) -> bool:
+    """Whether Python would run this bytecode and not look at the source (PEP 552)."""
+    if content[:4] != importlib.util.MAGIC_NUMBER:
+        return False
+    if content[4] & 1:
+        return not content[4] & 2 or content[8:16] == importlib.util.source_hash(text)
+    stated = int.from_bytes(content[8:12], "little"), int.from_bytes(content[12:16], "little")
+    state = source.stat()
+    return stated == (int(state.st_mtime) & 0xFFFFFFFF, state.st_size & 0xFFFFFFFF)
 
 
 def _check_kernels(package: Path) -> Check:

@@ -61,13 +61,11 @@ class Console:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(self.link)
 
-    @property
-    def home(self):
-        return self.link.partition("/enter")[0]
+        self.home, self.origin = self.page.url.rstrip("/"), self.link.partition("/enter")[0]
 
     def check(self):
         assert self.errors == []
-        assert {request.partition("/enter")[0][: len(self.home)] for request in self.requests} == {self.home}
+        assert {request[: len(self.origin) + 1] for request in self.requests} == {f"{self.origin}/"}
         self.context.close()
         self.process.terminate()
         self.process.wait(20)
@@ -115,7 +113,7 @@ def test_propose_approve_at_three_sites_run_and_look_at_the_result(lipids, brows
         steward.page.locator("input[name=ends]").first.fill("2099-12-31")
         steward.page.locator("#approve").click()
         sync_api.expect(steward.page.locator("#decided")).to_contain_text("Accepted: study-1-")
-        steward.page.goto(steward.home)
+        steward.page.goto(f"{steward.home}/")
         sync_api.expect(steward.page.locator("#status")).to_contain_text("accepted through 2099-12-31")
         steward.page.get_by_text("Verify log and ledger").click()
         sync_api.expect(steward.page.locator("#verified")).to_contain_text("unbroken")
@@ -143,14 +141,15 @@ def test_the_link_works_once_and_only_here(lipids, browser):
     sync_api.expect(console.page.locator("#status")).to_contain_text("connected to its server")
     stranger = browser.new_context().request
     assert stranger.get(console.link).status == 403, "used already"
-    assert stranger.get(console.home).status == 403, "no cookie"
+    assert stranger.get(f"{console.home}/").status == 403, "no cookie"
     assert stranger.get(console.home, headers={"Host": "evil.example.org"}).status == 400
     inside = console.context.request
-    assert inside.get(console.home).status == 200
+    assert inside.get(f"{console.home}/").status == 200
+    assert inside.get(f"{console.origin}/").status == 403, "not without the room"
     assert inside.post(f"{console.home}/log/verify", headers={"Origin": "http://evil.example.org"}).status == 403
     assert inside.post(f"{console.home}/log/verify").status == 403, "no origin"
-    assert inside.post(f"{console.home}/log/verify", headers={"Origin": console.home}).status == 200
+    assert inside.post(f"{console.home}/log/verify", headers={"Origin": console.origin}).status == 200
     assert inside.get(f"{console.home}/offer/{'0' * 64}").status == 404
-    policy = inside.get(console.home).headers["content-security-policy"]
+    policy = inside.get(f"{console.home}/").headers["content-security-policy"]
     assert policy.startswith("default-src 'self'")
     console.check()

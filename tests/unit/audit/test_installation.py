@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import marshal
+import py_compile
 import shutil
 import zipfile
 from pathlib import Path
@@ -51,6 +54,29 @@ def test_files_that_are_missing_changed_or_added_are_named(package: Path, tmp_pa
     ]
 
 
+def test_bytecode_that_is_not_its_source_s_is_named(package: Path) -> None:
+    """Eighth review, R8-10: planted bytecode ran in place of a source that was as stated."""
+    source = package / "errors.py"
+    cache = Path(importlib.util.cache_from_source(str(source)))
+    planted = compile(source.read_text() + "\nprint('planted')", str(source), "exec")
+    for mode in py_compile.PycInvalidationMode:
+        py_compile.compile(str(source), doraise=True, invalidation_mode=mode)
+        assert wrong(None, package) == []
+        head = cache.read_bytes()[:16]
+        cache.write_bytes(head + marshal.dumps(planted))
+        assert wrong(None, package) == [f"dpfda/__pycache__/{cache.name} is not what its source compiles to"]
+    cache.write_bytes(head[:8] + bytes(8) + marshal.dumps(planted))  # never looked at again
+    assert len(wrong(None, package)) == 1
+    cache.write_bytes(head[:4] + bytes(12) + marshal.dumps(planted))  # of an older source: Python compiles anew
+    assert wrong(None, package) == []
+    for content in (head[:16], head[:16] + b"x", b"", head[:3]):
+        cache.write_bytes(content)
+        verify_installation(None, package)
+    cache.unlink()
+    (package / "_blas.pyc").write_bytes(head + marshal.dumps(planted))
+    assert wrong(None, package) == ["dpfda/_blas.pyc is not what its source compiles to"]
+
+
 def test_a_wheel_that_is_damaged_or_none_is_refused(package: Path, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="is damaged"):
         read_wheel(make_wheel(package, tmp_path / "w.whl", wrong="dpfda/errors.py"))
@@ -74,7 +100,7 @@ def test_kernels_their_sources_and_data_are_compared_with_their_hashes(package: 
 
 def test_without_compiled_kernels_it_says_so(package: Path) -> None:
     shutil.rmtree(package / "native" / "objects")
-    assert "there are none" in str(verify_installation(None, package)[0])
+    assert "there are none" in str(verify_installation(None, package)[1])
 
 
 def test_the_command_says_what_it_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -56,14 +56,17 @@ def test_the_guard_admits_one_browser_of_this_machine():
     assert "HttpOnly" in kept
     assert "SameSite=strict" in kept
     assert get(link, **here).status_code == 403, "the link works once"
-    cookie = kept.partition(";")[0]
-    assert get("/", **here, cookie=cookie).body == b"secret"
-    assert get("/", **here, cookie=f"{COOKIE}=wrong").status_code == 403
-    assert get("/", **here, cookie=f"{COOKIE}=é").status_code == 403
+    cookie, room = kept.partition(";")[0], entered.headers["location"]
+    assert f"Path={room};" in kept
+    assert get(room, **here, cookie=cookie).body == b"secret"
+    assert get(room, **here, cookie=f"{COOKIE}=wrong").status_code == 403
+    assert get(room, **here, cookie=f"{COOKIE}=é").status_code == 403
+    for path in ("/", "/log", "//", room[:-2], f"/x{room}", f"{room[:-1]}x/", "/é/"):
+        assert get(path, **here, cookie=cookie).status_code == 403, "not without the room"
     for origin, code in (({}, 403), ({"origin": "http://127.0.0.1:8"}, 403), ({"origin": "http://127.0.0.1:9"}, 200)):
-        asked = request("/log/verify", "POST", **here, cookie=cookie, **origin)
+        asked = request(f"{room}log/verify", "POST", **here, cookie=cookie, **origin)
         assert asyncio.run(guard.admit(asked, page)).status_code == code
-    shown = get("/", **here, cookie=cookie)
+    shown = get(room, **here, cookie=cookie)
     assert "default-src 'self'" in shown.headers["content-security-policy"]
     assert shown.headers["cache-control"] == "no-store"
 
@@ -101,11 +104,11 @@ def test_htmx_is_the_file_that_its_note_names_and_pages_load_nothing_else():
 def test_a_port_in_use_is_a_sentence_and_both_consoles_have_pages():
     require_console()
     with pytest.raises(InvalidInput, match="--port 99999"):
-        serve_console(list, 99_999, print)
+        serve_console(lambda _: [], 99_999, print)
     assert {StewardPages.__name__, CoordinatorPages.__name__} == {"StewardPages", "CoordinatorPages"}
 
 
 def test_it_ends_by_itself_when_nobody_looks():
     links = []
-    serve_console(list, 0, links.append, idle=0.5)
+    serve_console(lambda _: [], 0, links.append, idle=0.5)
     assert links[0].startswith("http://127.0.0.1:")

@@ -228,21 +228,21 @@ def test_what_cannot_be_filled_is_refused(how, sentence) -> None:
 
 
 ENTRY = st.one_of(st.none(), st.integers(0, 3))
-ROWS = st.lists(st.tuples(st.integers(0, 3), ENTRY, ENTRY), min_size=1, max_size=20)
+ROWS = st.lists(st.tuples(st.integers(0, 3), ENTRY, ENTRY, ENTRY), min_size=1, max_size=20)
 
 
 @settings(max_examples=200, deadline=None)
 @given(ROWS)
 def test_filling_down_looks_at_one_subject_only(rows) -> None:
-    """Against the rule in words, row by row; and whatever the order of the subjects' rows in between."""
-    codes, x, value = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
-    filled = fill_down(codes.astype(np.int64), x, value[:, None], [slice(0, 1)]).ravel()
+    """Against the rule in words, row by row; and whatever the order of the rows."""
+    codes, x, y, value = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    filled = fill_down(codes.astype(np.int64), x, y, value[:, None], [slice(0, 1)]).ravel()
+    late_x, late_y = (np.where(np.isnan(column), np.inf, column) for column in (x, y))
     for row in range(len(rows)):
         mine = [other for other in range(len(rows)) if codes[other] == codes[row] and not np.isnan(value[other])]
-        before = [k for k in mine if x[k] < x[row] or (x[k] == x[row] and k <= row)]
-        before += [k for k in mine if np.isnan(x[row]) and (not np.isnan(x[k]) or k <= row)]
-        expected = value[max(before, key=lambda k: (np.inf if np.isnan(x[k]) else x[k], k))] if before else NAN
-        assert np.array_equal([filled[row]], [expected], equal_nan=True)
-    order = sorted(range(len(rows)), key=lambda k: (codes[k] != codes[0], k))
-    again = fill_down(codes[order].astype(np.int64), x[order], value[order][:, None], [slice(0, 1)]).ravel()
+        before = [k for k in mine if late_x[k] <= late_x[row]]
+        last = value[max(before, key=lambda k: (late_x[k], late_y[k], value[k]))] if before else NAN
+        assert np.array_equal([filled[row]], [last if np.isnan(value[row]) else value[row]], equal_nan=True)
+    order = np.random.default_rng(len(rows)).permutation(len(rows))
+    again = fill_down(codes[order].astype(np.int64), x[order], y[order], value[order][:, None], [slice(0, 1)]).ravel()
     assert np.array_equal(again, filled[order], equal_nan=True)

@@ -15,7 +15,7 @@ import pytest
 
 from dpfda import Ledger, Silo
 from dpfda.curves.tables import Domain, Reading, find_source, load_curves
-from dpfda.curves.tables.stores import describe_state, forget_copies, local_path
+from dpfda.curves.tables.stores import describe_state, forget_copies, open_locally
 from dpfda.errors import InvalidInput, SourceError
 from dpfda.protocol.messages import Query
 from dpfda.protocol.published_constants import PublishedConstants
@@ -136,7 +136,8 @@ def test_a_store_leaves_nothing_on_disk_but_links_while_it_is_read(bucket, tmp_p
     scratch.mkdir()
     bucket.pipe("clinic/visits.csv", table().write_csv().encode())
     source = find_source("s3://clinic/visits.csv")
-    with local_path(source, scratch) as path:
+    with open_locally(source, scratch) as local:
+        path = local.path
         assert path.name == "visits.csv"
         assert path.read_bytes().startswith(b"pid,x,y")
         (folder,) = scratch.iterdir()
@@ -152,15 +153,16 @@ def test_a_store_leaves_nothing_on_disk_but_links_while_it_is_read(bucket, tmp_p
 def test_a_copy_is_used_again_until_an_object_changes(bucket, tmp_path) -> None:
     source = find_source("s3://clinic/visits/")
     bucket.pipe("clinic/visits/1.parquet", _parquet(table(seed=1)))
-    with local_path(source) as first, local_path(source) as again:
-        assert first == again
-        before, state = first / "1.parquet", describe_state(source)
+    with open_locally(source) as first, open_locally(source) as again:
+        assert first is again
+        with first.files[0].open() as path:
+            before, state = Path(path), describe_state(source)
         assert describe_state(source) == state
         bucket.pipe("clinic/visits/1.parquet", _parquet(table(seed=2)))
         assert describe_state(source) != state
-        with local_path(source) as later:
-            assert later != first
-            assert pl.read_parquet(later / "1.parquet").equals(table(seed=2))
+        with open_locally(source) as later, later.files[0].open() as path:
+            assert later is not first
+            assert pl.read_parquet(path).equals(table(seed=2))
         assert pl.read_parquet(before).equals(table(seed=1)), "who reads keeps what was read first"
     assert not before.exists()
     state = describe_state(source)
@@ -214,12 +216,6 @@ def test_an_object_that_changes_while_it_is_copied_is_refused(memory, monkeypatc
     monkeypatch.setattr(type(memory), "get_file", late)
     with pytest.raises(SourceError, match="changed while it was read"):
         load("memory://clinic/visits.csv")
-
-
-def test_names_that_lead_out_of_the_folder_are_refused(bucket) -> None:
-    bucket.pipe("clinic/visits/../../out.parquet", _parquet(table()))
-    with pytest.raises(InvalidInput, match=r"name is no path|no \.parquet"):
-        load("s3://clinic/visits/")
 
 
 @pytest.mark.parametrize(

@@ -26,25 +26,25 @@ def report(
 ) -> None:
     """Redraw the report or figures of a result. This is post-processing: nothing is spent."""
     from dpfda.cli.outputs import Outputs
-    from dpfda.errors import InvalidInput
+    from dpfda.errors import DpfdaError, InvalidInput
     from dpfda.report.document import has_outcomes, read_any_document
 
     if report is None and not figure:
         raise InvalidInput("Name what to draw: --report NAME.html, --figure NAME.png, or both.")
     outputs = Outputs(report=report, figures=tuple(figure or ()), overwrite=overwrite)
     outputs.check()
-    document = read_any_document(result)
-    if has_outcomes(document) and y_label is not None:
-        raise InvalidInput("--y-label must be left out for several outcomes: each has its own.")
-    for each in document["outcomes"].values() if has_outcomes(document) and x_label is not None else ():
-        each["study"]["x_label"] = x_label
-    changes = {"title": title, "x_label": x_label, "y_label": y_label}
-    document["study"].update({name: value for name, value in changes.items() if value is not None})
     try:
+        document = read_any_document(result)
+        if has_outcomes(document) and y_label is not None:
+            raise InvalidInput("--y-label must be left out for several outcomes: each has its own.")
+        for each in document["outcomes"].values() if has_outcomes(document) and x_label is not None else ():
+            each["study"]["x_label"] = x_label
+        changes = {"title": title, "x_label": x_label, "y_label": y_label}
+        document["study"].update({name: value for name, value in changes.items() if value is not None})
         written = list(outputs.write(document))
-    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
-        if isinstance(error, InvalidInput):
-            raise
+    except (DpfdaError, OSError):
+        raise
+    except Exception as error:  # of templates, charts or numbers: anybody may have written the file
         raise InvalidInput(
             f"{result} holds values that cannot be drawn ({type(error).__name__}); name a file that `dpfda fit` wrote."
         ) from None

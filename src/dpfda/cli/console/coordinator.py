@@ -44,8 +44,9 @@ class CoordinatorPages:
         self._consortium, self._studies = consortium, studies.absolute()
         self._pages = Pages(f"Consortium {consortium.address().consortium}")
 
-    def routes(self) -> list[Route]:
-        """One for each page and part."""
+    def routes(self, room: str) -> list[Route]:
+        """One for each page and part, below the path `room`."""
+        self._pages.room = room
         shown = {
             "/": self._home, "/sites": self._sites, "/new": self._new, "/study/{name}": self._study,
             "/study/{name}/part": self._part, "/study/{name}/report": self._report,
@@ -143,7 +144,7 @@ class CoordinatorPages:
     async def _report(self, request: Request) -> Response:
         folder = self._find(request)
         if folder.rounds_done() < len(make_plan(folder.terms()).rounds):
-            return RedirectResponse(f"/study/{request.path_params['name']}", 303)
+            return RedirectResponse(f"{self._pages.room}/study/{request.path_params['name']}", 303)
 
         def render() -> str:
             return render_report(

@@ -1,7 +1,10 @@
 """Who may see a page: whoever opens the one-time link, in that one browser, on this machine.
 
 A page on the internet that makes the browser talk to 127.0.0.1 fails at the Host check (another name), at the cookie
-(SameSite=Strict) and, for anything that changes something, at the Origin check.
+(SameSite=Strict) and, for anything that changes something, at the Origin check. Another user's server at another port of
+127.0.0.1 is of the same site, and cookies know no ports: so every path begins with a room, a second secret, and the cookie
+is for that room only. A browser sends it to no path that such a server can name, and tells the room to no other page
+(no-referrer).
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ class Guard:
         self._hosts = (f"127.0.0.1:{port}", f"localhost:{port}")
         self._token: str | None = secrets.token_urlsafe(32)
         self._session = secrets.token_urlsafe(32)
+        self.room = f"/{secrets.token_urlsafe(32)}"
         self.link = f"http://127.0.0.1:{port}/enter?token={self._token}"
         self.last_seen = time.monotonic()
 
@@ -61,12 +65,13 @@ class Guard:
         if request.method != "GET" or self._token is None or not _are_equal(given, self._token):
             return PlainTextResponse("This link was used already or is wrong; start the console again.", 403)
         self._token = None  # once
-        response = RedirectResponse("/", 303)
-        response.set_cookie(COOKIE, self._session, httponly=True, samesite="strict", path="/")
+        response = RedirectResponse(f"{self.room}/", 303)
+        response.set_cookie(COOKIE, self._session, httponly=True, samesite="strict", path=f"{self.room}/")
         return response
 
     async def _serve(self, request: Request, call_next: Next) -> Response:
-        if not _are_equal(request.cookies.get(COOKIE, ""), self._session):
+        room = "/" + request.url.path.split("/")[1]
+        if not (_are_equal(room, self.room) and _are_equal(request.cookies.get(COOKIE, ""), self._session)):
             return PlainTextResponse("Open the link that the console printed.", 403)
         self.last_seen = time.monotonic()
         return await call_next(request)

@@ -28,7 +28,16 @@ class Pages:
         loader = jinja2.FunctionLoader(lambda name: (_ASSETS / name).read_text(encoding="utf-8"))
         self._environment = jinja2.Environment(autoescape=True, loader=loader, undefined=jinja2.StrictUndefined)
         self._environment.filters["plain"] = lambda value: neutralise(str(value), 2000)
-        self._environment.globals["title"] = title
+        self._environment.globals |= {"title": title, "room": ""}
+
+    @property
+    def room(self) -> str:
+        """The beginning of every path, which no other server of this machine knows."""
+        return str(self._environment.globals["room"])
+
+    @room.setter
+    def room(self, path: str) -> None:
+        self._environment.globals["room"] = path
 
     def show(self, name: str, code: int = 200, /, **values: Any) -> Response:
         """One page or part of a page."""

@@ -26,7 +26,7 @@ def require_console() -> None:
 
 
 def serve_console(
-    make_routes: Callable[[], Sequence[object]], port: int, tell: Callable[[str], None], idle: float = IDLE
+    make_routes: Callable[[str], Sequence[object]], port: int, tell: Callable[[str], None], idle: float = IDLE
 ) -> None:
     """Serve until Ctrl-C, or until nobody has looked for a while."""
     require_console()
@@ -34,13 +34,15 @@ def serve_console(
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.middleware.base import BaseHTTPMiddleware
+    from starlette.routing import Mount
 
     from dpfda.cli.console.guarding import Guard
 
     with _listen(port) as listener:
         guard = Guard(int(listener.getsockname()[1]))
-        routes: Any = list(make_routes())
-        app = Starlette(routes=routes, middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard.admit)])
+        routes: Any = list(make_routes(guard.room))
+        below = [Mount(guard.room, routes=routes)]
+        app = Starlette(routes=below, middleware=[Middleware(BaseHTTPMiddleware, dispatch=guard.admit)])
         quiet: dict[str, Any] = {"log_level": "critical", "access_log": False, "server_header": False}
         server = uvicorn.Server(uvicorn.Config(app, lifespan="off", ws="none", **quiet))
         tell(guard.link)

@@ -35,8 +35,9 @@ class StewardPages:
         self._site = read_site_name(folder)
         self._pages = Pages(f"Site {self._site}")
 
-    def routes(self) -> list[Route]:
-        """One for each page and part."""
+    def routes(self, room: str) -> list[Route]:
+        """One for each page and part, below the path `room`."""
+        self._pages.room = room
         shown = {"/": self._home, "/status": self._status, "/log": self._log, "/offer/{digest}": self._offer,
                  "/offer/{digest}/promise": self._promise}  # fmt: skip
         done = {

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.database import query_batches, read_query_columns
-from dpfda.curves.tables.files import arrow_batches, explain_errors, mended_parquet, scan_parts
-from dpfda.curves.tables.stores import local_path
+from dpfda.curves.tables.files import arrow_batches, explain_errors, scan_file
+from dpfda.curves.tables.parquet_files import Part, scan_parquet
+from dpfda.curves.tables.stores import open_locally
 from dpfda.curves.tables.text_files import open_text
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dpfda.curves.tables.source import Source
+
+    Narrow = Callable[[pl.LazyFrame], pl.LazyFrame]
 
 BATCH_ROWS = 1 << 19
 _TEXT_ROWS = 1 << 18  # text takes more room than the numbers in it
@@ -41,7 +44,7 @@ def open_batches(
     *,
     tolerant: bool = False,
     mending: bool = False,
-    narrow: Callable[[pl.LazyFrame], pl.LazyFrame] | None = None,
+    narrow: Narrow | None = None,
     scratch: str | os.PathLike[str] | None = None,
     id: str | None = None,
 ) -> Iterator[Batches]:
@@ -56,57 +59,70 @@ def open_batches(
         with query_batches(source, choose, rows, any_text=tolerant) as frames:
             yield Batches(frames, None)
         return
-    with local_path(source, scratch) as path, explain_errors(path):
+    with open_locally(source, scratch) as local, explain_errors(local.path):
+        path = local.path
         if source.kind == "arrow":
             with arrow_batches(path, rows, tolerant=tolerant) as (names, arrow_frames):
                 yield Batches(arrow_frames(choose(names)), None)
-            return
-        if source.kind == "parquet" and mending:
-            names, parquet_frames = mended_parquet(path, rows)
-            yield Batches(parquet_frames(choose(names)), None)
             return
         if source.kind == "csv":
             with open_text(path, separator, tolerant=tolerant, id=id) as text:
                 yield Batches(text.frames(choose(text.names), min(rows, _TEXT_ROWS)), None)
             return
-        parts = scan_parts(path, source.kind, source.sheet)
-        columns = choose(parts[0].collect_schema().names())
-        total = sum(map(_count_rows, parts)) if source.kind == "parquet" else None
-        at_once = rows if source.kind == "parquet" else min(rows, _TEXT_ROWS)
-        parts = [part.select(columns) for part in parts]
-        if narrow is not None and source.kind == "parquet" and len(parts) == 1:  # else ids may be of several types
-            parts = [narrow(parts[0])]
-        yield Batches(_read_parts(parts, at_once), total)
+        if source.kind != "parquet":
+            lazy = scan_file(path, source.kind, source.sheet)
+            yield Batches(_read_lazily(lazy.select(choose(lazy.collect_schema().names())), min(rows, _TEXT_ROWS)), None)
+            return
+        table = scan_parquet(local.files)
+        columns = table.choose(choose)
+        if mending:
+            yield Batches((frame for part in table.parts for frame in part.read_mended(columns, rows, path.name)), None)
+            return
+        if len(table.parts) > 1:  # ids may be of several types
+            narrow = None
+        frames = (frame for part in table.parts for frame in _read_part(part, columns, rows, narrow))
+        yield Batches(frames, sum(map(_count_rows, table.parts)))
 
 
 def read_rows(source: Source, choose: Callable[[list[str]], list[str]], first: int, last: int) -> pl.DataFrame:
     """The rows first..last-1 of a source of Parquet of one part, in its order; row groups of other rows are not read."""
-    with local_path(source) as path, explain_errors(path):
-        (lazy,) = scan_parts(path, source.kind)
-        columns = choose(lazy.collect_schema().names())
-        return lazy.select(columns).slice(first, last - first).collect(engine="streaming")
+    with open_locally(source) as local, explain_errors(local.path):
+        table = scan_parquet(local.files)
+        (part,) = table.parts
+        with part.open() as lazy:
+            return lazy.select(table.choose(choose)).slice(first, last - first).collect(engine="streaming")
 
 
 def read_column_names(source: Source, separator: str | None = None, *, rows_refuse: bool = True) -> list[str]:
-    """The names of the columns; no row is kept."""
+    """The names of the columns; no row is kept. Of a folder those that all files have, or any if rows may not refuse."""
     if source.is_database:
         return read_query_columns(source)
-    with local_path(source) as path, explain_errors(path):
+    with open_locally(source) as local, explain_errors(local.path):
+        path = local.path
         if source.kind == "arrow":
             with arrow_batches(path, 1) as (names, _):
                 return names
         if source.kind == "csv":
             with open_text(path, separator, tolerant=not rows_refuse) as text:
                 return text.names
-        return scan_parts(path, source.kind, source.sheet)[0].collect_schema().names()
+        if source.kind != "parquet":
+            return scan_file(path, source.kind, source.sheet).collect_schema().names()
+        table = scan_parquet(local.files)
+        return list(table.shared if rows_refuse else table.columns)
 
 
-def _read_parts(parts: list[pl.LazyFrame], rows: int) -> Iterator[pl.DataFrame]:
-    for part in parts:
-        yield from part.collect_batches(chunk_size=rows, lazy=True, engine="streaming")
+def _read_part(part: Part, columns: list[str], rows: int, narrow: Narrow | None) -> Iterator[pl.DataFrame]:
+    with part.open() as lazy:
+        chosen = lazy.select(columns)
+        yield from _read_lazily(chosen if narrow is None else narrow(chosen), rows)
 
 
-def _count_rows(lazy: pl.LazyFrame) -> int:
+def _read_lazily(lazy: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    yield from lazy.collect_batches(chunk_size=rows, lazy=True, engine="streaming")
+
+
+def _count_rows(part: Part) -> int:
     import polars as pl
 
-    return int(lazy.select(pl.len()).collect().item())
+    with part.open() as lazy:
+        return int(lazy.select(pl.len()).collect().item())

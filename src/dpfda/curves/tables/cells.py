@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MISSING = ("", "na", "n/a", "nan", "null", "none", ".", "-", "missing")
 DECIMALS = ("point", "comma")
 DATE_ORDERS = ("dmy", "mdy", "ymd")
-_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _UNIT_WORD = r"[\p{L}%‰°µμΩ'\"^²³*·/.-]"  # a digit stands in a unit as an exponent only: kg/m2, ml/min/1.73m2
 _UNIT = rf"(?:[\p{{L}}%‰°µμΩ]{_UNIT_WORD}*(?:1\.73\s?m)?[23]?)(?:\s(?:[\p{{L}}%‰°µμΩ]{_UNIT_WORD}*[23]?))*"
 _WITH_UNIT = rf"^({_NUMBER})\s*({_UNIT})$"

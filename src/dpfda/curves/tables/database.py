@@ -16,6 +16,7 @@ from decimal import Decimal
 from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
+from dpfda.curves.tables.arrow_text import check_texts
 from dpfda.curves.tables.postgres import Choose, NoArrowType, arrow_result
 from dpfda.curves.tables.postgres_cells import CLIENT_ENCODING, read_as_text
 from dpfda.curves.tables.source import Source, redact_password
@@ -47,7 +48,7 @@ def query_batches(
     bytes that are no text in a text (SQLite does not check, nor does PostgreSQL with the encoding SQL_ASCII) are replaced.
     """
     if source.kind == "duckdb":
-        with _duckdb_batches(source, choose, rows) as frames:
+        with _duckdb_batches(source, choose, rows, any_text=any_text) as frames:
             yield frames
         return
     if source.kind in WAREHOUSES:
@@ -235,11 +236,11 @@ def describe_reason(error: Any) -> str:
 
 
 @contextmanager
-def _duckdb_batches(source: Source, choose: Choose, rows: int) -> Iterator[Iterator[pl.DataFrame]]:
+def _duckdb_batches(source: Source, choose: Choose, rows: int, *, any_text: bool) -> Iterator[Iterator[pl.DataFrame]]:
     with _duckdb_result(source) as result:
         read = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
         with read(rows) as reader:  # an error that is kept would keep it open, and opening the file again waits
-            yield _read_records(reader, choose(reader.schema.names))
+            yield _read_records(reader, choose(reader.schema.names), any_text=any_text)
 
 
 @contextmanager
@@ -258,13 +259,14 @@ def _duckdb_result(source: Source) -> Iterator[Any]:
         raise InvalidInput(f"The database rejected the query ({describe_reason(error)}); correct --query.") from None
 
 
-def _read_records(reader: Any, columns: list[str]) -> Iterator[pl.DataFrame]:
+def _read_records(reader: Any, columns: list[str], *, any_text: bool) -> Iterator[pl.DataFrame]:
     import polars as pl
 
     empty = True
     for batch in reader:
         empty = False
-        yield cast("pl.DataFrame", pl.from_arrow(batch.select(columns)))
+        checked = check_texts(batch.select(columns), "The database", tolerant=any_text)
+        yield cast("pl.DataFrame", pl.from_arrow(checked))
     if empty:
         yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table().select(columns)))
 

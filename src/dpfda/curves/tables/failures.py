@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.batches import read_column_names
-from dpfda.curves.tables.stores import local_path
+from dpfda.curves.tables.stores import open_locally
 from dpfda.errors import InvalidInput, SourceError
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def is_made_by_rows(
         if source.kind == "excel":
             from dpfda.curves.tables.workbook import find_sheet
 
-            with local_path(source) as path:
-                find_sheet(path, source.sheet)
+            with open_locally(source) as local:
+                find_sheet(local.path, source.sheet)
         else:
             choose(read_column_names(source, separator, rows_refuse=False))
     except BaseException as found:  # a panic of a compiled reader is no Exception

@@ -1,14 +1,12 @@
-"""Files into frames: Parquet, Arrow and workbooks, and one sentence for what goes wrong with any file."""
+"""Arrow files and workbooks into frames, and one sentence for what goes wrong with any file."""
 
 from __future__ import annotations
 
 import gzip
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
-from urllib.parse import unquote
 
 from dpfda.curves.tables.arrow_text import check_texts
 from dpfda.errors import InvalidInput, SourceError
@@ -18,27 +16,18 @@ if TYPE_CHECKING:
 
 Frames = Callable[[list[str]], "Iterator[pl.DataFrame]"]  # of the columns that are named
 
-_PATH = "\0path"  # of the file in which a row stands; no column of a table has this name
-_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-
 
 class NotText(InvalidInput):
     """A Parquet file has bytes that are no text in a column of texts."""
 
 
-def scan_parts(path: Path, kind: str, sheet: str | None = None) -> list[pl.LazyFrame]:
-    """The rows of a file or folder of Parquet, not read yet, or of a workbook, which is read at once.
+def scan_file(path: Path, kind: str, sheet: str | None = None) -> pl.LazyFrame:
+    """The rows of a file that is neither text, Arrow nor Parquet: of a workbook, which is read at once."""
+    if kind == "excel":
+        from dpfda.curves.tables.workbook import read_sheet
 
-    In order; consecutive files whose columns have the same types are one part, and every part keeps its own types.
-    """
-    with explain_errors(path):
-        if kind == "excel":
-            from dpfda.curves.tables.workbook import read_sheet
-
-            return [read_sheet(path, sheet).lazy()]
-        if kind == "parquet":
-            return _scan_parquet(path)
-        raise InvalidInput(f"{path.name} is of the kind {kind!r}, which is not read as a whole.")
+        return read_sheet(path, sheet).lazy()
+    raise InvalidInput(f"{path.name} is of the kind {kind!r}, which is not read as a whole.")
 
 
 @contextmanager
@@ -66,71 +55,6 @@ def explain_errors(path: Path) -> Iterator[None]:
         raise InvalidInput(f"{path.name} is not a complete gzip file; compress it again.") from None
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror or _first_line(error)}.") from None
-
-
-def _scan_parquet(path: Path) -> list[pl.LazyFrame]:
-    import polars as pl
-
-    if not path.is_dir():
-        return [pl.scan_parquet(path, hive_partitioning=False)]
-    files = _list_parquet(path)
-    folders = _read_folder_names(files, path)
-    alike = groupby(files, key=lambda file: dict(pl.read_parquet_schema(file)))
-    return [_scan_alike(list(part), folders) for _, part in alike]
-
-
-def _scan_alike(files: list[Path], folders: dict[str, dict[str, str | None]]) -> pl.LazyFrame:
-    """Files of the same types as one table, with the columns that stand in the names of folders."""
-    import polars as pl
-
-    if not folders:
-        return pl.scan_parquet(files, hive_partitioning=False)
-    rows = pl.scan_parquet(files, hive_partitioning=False, include_file_paths=_PATH)
-    columns = {name: pl.col(_PATH).replace_strict(values, return_dtype=pl.String) for name, values in folders.items()}
-    return rows.with_columns(**columns).drop(_PATH)
-
-
-def _read_folder_names(files: list[Path], folder: Path) -> dict[str, dict[str, str | None]]:
-    """The columns in the names of folders (arm=01), each as the text that every file has there, always a text.
-
-    A type that suits all names would let the name of one subject's folder decide what those of others mean.
-    """
-    found: dict[str, dict[str, str | None]] = {}
-    for file in files:
-        for part in file.relative_to(folder).parts[:-1]:
-            name, is_column, value = part.partition("=")
-            if is_column:
-                known = found.setdefault(unquote(name), dict.fromkeys(map(str, files)))
-                known[str(file)] = None if value == _NO_VALUE else unquote(value)
-    return found
-
-
-def _list_parquet(folder: Path) -> list[Path]:
-    files = sorted(file for file in folder.rglob("*.parquet") if file.is_file())
-    if not files:
-        raise InvalidInput(f"The folder {folder} has no .parquet files; name a folder of Parquet files or one file.")
-    return files
-
-
-def mended_parquet(path: Path, rows: int) -> tuple[list[str], Frames]:
-    """The names of the columns, and the rows in the same order, with bytes that are no text replaced: polars gives up."""
-    import polars as pl
-    from pyarrow.parquet import ParquetFile, read_schema
-
-    files = _list_parquet(path) if path.is_dir() else [path]
-    folders = _read_folder_names(files, path) if path.is_dir() else {}
-
-    def frames(columns: list[str]) -> Iterator[pl.DataFrame]:
-        inside = [column for column in columns if column not in folders]
-        for file in files:
-            named = [pl.lit(folders[name][str(file)], pl.String).alias(name) for name in columns if name in folders]
-            with ParquetFile(file) as data:
-                for batch in data.iter_batches(columns=inside, batch_size=rows):
-                    checked = check_texts(batch, path.name, tolerant=True)
-                    yield cast("pl.DataFrame", pl.from_arrow(checked)).with_columns(named).select(columns)
-
-    names = [name for name in read_schema(files[0]).names if name not in folders]
-    return [*names, *folders], frames
 
 
 def _has_footer(path: Path) -> bool:

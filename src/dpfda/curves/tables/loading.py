@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import BATCH_ROWS, Batches, open_batches
 from dpfda.curves.tables.cells import write_objects
@@ -175,12 +177,24 @@ def _collect_curves(
     _refuse_no_rows(reader.rows, source)
     notes = reader.finish()
     curves = collector.curves(lambda done: report(reader.rows + done, 2 * reader.rows))
+    curves = _forget_unused_designs(curves) if reading.covariates else curves
     if reading.one_design and curves.design_changes:
         raise InvalidInput(
             "A covariate of --design changes within a subject, but the published method has one value for each subject; use "
             "the default method, or a column with one value (such as that of the first visit)."
         )
     return curves, Findings(replace(collector.tally, seen=reader.levels_seen), tuple(notes))
+
+
+def _forget_unused_designs(curves: Curves) -> Curves:
+    """Curves without points have no design, which no release reads: else it would depend on how the rows were read."""
+    unused = (curves.counts == 0) & curves.design.any(axis=1)
+    if not unused.any():
+        return curves
+    design = np.where(unused[:, None], 0.0, curves.design)
+    return Curves.of_checked_arrays(
+        curves.x, curves.y, curves.offsets, design, curves.labels, curves.rows, curves.names
+    )
 
 
 def _ignore(done: int, planned: int) -> None:

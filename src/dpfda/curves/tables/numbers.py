@@ -177,7 +177,9 @@ def _describe_text(text: pl.Series, place: int, rows_before: int, cells: Cells, 
     if re.search(_CURRENCY, sample):
         return f"Row {row} of {name!r} is {shown}, not a number; write amounts without a sign and without thousands."
     missing = (
-        f"add --missing {shlex.quote(sample)} if it stands for a missing value" if len(sample) <= 20 else "empty it"
+        f"add --missing {shlex.quote(sample)} if it stands for a missing value"
+        if len(sample) <= 20 and sample.isprintable()
+        else "empty it"
     )
     return f"Row {row} of {name!r} is {shown}, not a number; correct it, or {missing}{hint}."
 

@@ -23,7 +23,8 @@ LONGEST_CELL = 1 << 26  # letters up to which a closing quote is looked for: so 
 _OPEN = -1
 BREAK = "\ufdd0"  # a line break within a cell while its row is one line; Unicode keeps it for such uses
 UNREADABLE = "\ufffd"  # stands in a cell of which nobody can say what it was: no number, no level, not a blank
-QUOTED = '"(?:[^"]|"")*"'
+QUOTED = '"(?:[^"]|"")*"'  # for polars, whose patterns take the same room whatever they match
+_WITHIN = '(?:[^"]++|"")*+'  # what is between quotes, for Python: nothing is kept of the way to the end of a long cell
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def _find_close(text: str, opening: int, separator: str) -> int | None:
 def split_row(line: str, separator: str) -> list[str]:
     """The cells of one row: one in quotes may hold separators, line breaks, doubled quotes; any other quote is a letter."""
     mark = re.escape(separator)
-    cell = re.compile(rf' *"((?:[^"]|"")*)" *(?={mark}|\Z)|([^{mark}]*)')
+    cell = re.compile(rf' *"({_WITHIN})" *(?={mark}|\Z)|([^{mark}]*)')
     cells, place = [], 0
     while True:
         found = cell.match(line, place)
@@ -144,7 +145,7 @@ def _find_in_plain_cells(cells: list[str], place: int, width: int) -> str | None
 def _find_whole_cells(line: str, separator: str) -> tuple[list[str], bool]:
     """The cells at the beginning of a line up to the first one with an odd quote, and whether these are all."""
     mark = re.escape(separator)
-    cell = re.compile(rf' *({QUOTED}) *(?={mark}|\Z)|([^"{mark}]*)(?={mark}|\Z)')
+    cell = re.compile(rf' *("{_WITHIN}") *(?={mark}|\Z)|([^"{mark}]*)(?={mark}|\Z)')
     cells, place = [], 0
     while place <= len(line) and (found := cell.match(line, place)):
         cells.append(found[2] if found[1] is None else found[1][1:-1].replace('""', '"'))

@@ -93,18 +93,18 @@ def _fill_down(rows: Rows, codes: NDArray[np.int64], reading: Reading) -> Rows:
         return rows
     places = Covariate.places(reading.covariates)
     columns = [places[name] for name in reading.fill_down]
-    return replace(rows, design=fill_down(codes, place_baselines(rows.x, rows.y), rows.design, columns))
+    return replace(rows, design=fill_down(codes, place_baselines(rows.x, rows.y), rows.y, rows.design, columns))
 
 
 def _filled_blocks(piece: Piece, reading: Reading, at_once: int) -> Callable[[], Iterator[Rows]]:
-    """The rows of one very long curve block by block; to fill down, its x and design are put in order in memory."""
+    """The rows of one very long curve block by block; to fill down, its x, y and design are put in order in memory."""
     if not reading.fill_down:
         return lambda: piece.blocks(at_once)
-    read = ((place_baselines(rows.x, rows.y), rows.design) for rows in piece.blocks(at_once))
-    x, design = zip(*read, strict=True)
+    read = ((place_baselines(rows.x, rows.y), rows.y, rows.design) for rows in piece.blocks(at_once))
+    x, y, design = map(np.concatenate, zip(*read, strict=True))
     places = Covariate.places(reading.covariates)
     columns = [places[name] for name in reading.fill_down]
-    filled = fill_down(np.zeros(len(piece), dtype=np.int64), np.concatenate(x), np.concatenate(design), columns)
+    filled = fill_down(np.zeros(len(piece), dtype=np.int64), x, y, design, columns)
 
     def blocks() -> Iterator[Rows]:
         start = 0

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("b", "d", "e", "inlineStr", "n", "s", "str")
 _ERRORS = ("#DIV/0!", "#N/A", "#NAME?", "#NULL!", "#NUM!", "#REF!", "#VALUE!")  # all that the reader knows
-_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)?", re.IGNORECASE)
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _FAR_PLACE = re.compile(
     rb"""<(?:\w+:)?c\s(?:[^<>]*?\s)?r\s*=\s*["'](?=[A-Za-z]{3}|[A-Za-z]+[0-9]{7})([A-Za-z]+)([0-9]+)["']"""

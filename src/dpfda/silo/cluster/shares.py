@@ -16,11 +16,11 @@ import numpy as np
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import open_batches, read_rows
-from dpfda.curves.tables.files import scan_parts
 from dpfda.curves.tables.keys import Ranges
 from dpfda.curves.tables.loading import Findings, choose_columns, read_curves
+from dpfda.curves.tables.parquet_files import scan_parquet
 from dpfda.curves.tables.rows import Rows, match_ids, simplify_ids
-from dpfda.curves.tables.stores import local_path
+from dpfda.curves.tables.stores import open_locally
 from dpfda.errors import InvalidInput
 from dpfda.silo.cluster.part import Part
 
@@ -140,12 +140,12 @@ def _is_separable(source: Source, reading: Reading) -> bool:
     """Whether rows mean the same wherever they are read: numbers in Parquet, and no levels that all rows decide."""
     if source.kind != "parquet" or not _all_bounded(reading):
         return False
-    with local_path(source) as path:
-        parts = scan_parts(path, source.kind)
-        if len(parts) > 1:
-            return False
-        schema = parts[0].collect_schema()
-    return all(schema[column].is_numeric() for column in choose_columns(schema.names(), source, reading)[1:])
+    with open_locally(source) as local:
+        table = scan_parquet(local.files)
+    if len(table.parts) > 1:
+        return False
+    columns = table.choose(partial(choose_columns, source=source, reading=reading))
+    return all(table.parts[0].types[column].is_numeric() for column in columns[1:])
 
 
 class Piece(bytes):

@@ -1,0 +1,203 @@
+"""Parquet: one file, or the files of a folder with the columns that stand in the names of its folders (arm=01).
+
+What a row holds is decided by its own file alone: a column is what the file holds under that name, else the text in the
+names of its own folders, always a text, else empty. A type or a column that suits all files would let the name of one
+subject's folder decide what the rows of others mean. Readers take paths as they are: no letter in a name is a wildcard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+from urllib.parse import unquote
+
+from dpfda.curves.tables.arrow_text import check_texts
+from dpfda.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_PATH = "\0path"  # of the file in which a row stands; no column of a table has this name
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_HELD_AT_ONCE = 64  # files that take a handle while they are open
+
+
+@dataclass(frozen=True)
+class PartFile:
+    """A Parquet file: its name below the folder ("" of a file that is named itself), and how to get a path that opens it.
+
+    One that is `held` takes a handle of this process while it is open.
+    """
+
+    name: str
+    open: Callable[[], AbstractContextManager[str]]
+    held: bool = False
+
+    @classmethod
+    def at(cls, path: str, name: str) -> PartFile:
+        """A file that any reader opens by its path."""
+        return cls(name, lambda: nullcontext(path))
+
+    @property
+    def folder_columns(self) -> dict[str, str | None]:
+        """The columns in the names of its folders; of two with one name the first."""
+        found: dict[str, str | None] = {}
+        for folder in self.name.split("/")[:-1]:
+            name, is_column, value = folder.partition("=")
+            if is_column:
+                found.setdefault(_decode(name), None if value == _NO_VALUE else _decode(value))
+        return found
+
+
+def is_of_the_table(name: str) -> bool:
+    """Whether a file below a folder is one of the table's.
+
+    As Spark and Hive have it, names that begin with _ or . are a writer's own (_temporary, _delta_log, .part-0.parquet).
+    Below a folder that is a column only the file's own name counts: a value with a slash makes folders, too.
+    """
+    *folders, file = name.split("/")
+    above = takewhile(lambda folder: "=" not in folder, folders)
+    return file.endswith(".parquet") and not any(each.startswith(("_", ".")) for each in (*above, file))
+
+
+def list_parquet(path: Path) -> tuple[PartFile, ...]:
+    """A file, or the files of a folder in the order of their names."""
+    if not path.is_dir():
+        return (_local_file(path, ""),)
+    found = sorted(file.relative_to(path) for file in path.rglob("*.parquet") if file.is_file())
+    files = tuple(_local_file(path / name, str(name)) for name in found if is_of_the_table(name.as_posix()))
+    if not files:
+        raise InvalidInput(f"The folder {path} has no .parquet files; name a folder of Parquet files or one file.")
+    return files
+
+
+def _local_file(path: Path, name: str) -> PartFile:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:  # the system's names are bytes, and readers want texts
+        return PartFile(name, partial(_open_by_handle, path), held=True)
+    return PartFile.at(str(path), name)
+
+
+@contextmanager
+def _open_by_handle(path: Path) -> Iterator[str]:
+    with path.open("rb") as file:
+        yield f"/dev/fd/{file.fileno()}"
+
+
+def _decode(text: str) -> str:
+    return unquote(text).encode(errors="surrogateescape").decode(errors="replace")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive files whose columns have the same types, as one table; `types` has the columns of the whole folder."""
+
+    files: tuple[PartFile, ...]
+    types: dict[str, pl.DataType]
+    inside: frozenset[str]
+
+    @contextmanager
+    def open(self) -> Iterator[pl.LazyFrame]:
+        """The rows, not read yet, for as long as the block lasts."""
+        import polars as pl
+
+        with ExitStack() as opened:
+            files = {opened.enter_context(file.open()): file.folder_columns for file in self.files}
+            rows = pl.scan_parquet(list(files), hive_partitioning=False, glob=False, include_file_paths=_PATH)
+            others = {
+                name: _find_by_path({path: folders.get(name) for path, folders in files.items()}, kind)
+                for name, kind in self.types.items()
+                if name not in self.inside
+            }
+            yield rows.with_columns(**others).select(*self.types)
+
+    def read_mended(self, columns: list[str], rows: int, table: str) -> Iterator[pl.DataFrame]:
+        """Some columns of the rows in order, with bytes that are no text replaced, at which polars gives up."""
+        import polars as pl
+        from pyarrow.parquet import ParquetFile
+
+        inside = [name for name in columns if name in self.inside]
+        outside = [name for name in columns if name not in self.inside]
+        for file in self.files:
+            others = [pl.lit(file.folder_columns.get(name), self.types[name]).alias(name) for name in outside]
+            with file.open() as path, open(path, "rb") as handle, ParquetFile(handle) as data:
+                for batch in data.iter_batches(columns=inside, batch_size=rows):
+                    checked = check_texts(batch, table, tolerant=True)
+                    yield cast("pl.DataFrame", pl.from_arrow(checked)).with_columns(others).select(columns)
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """The parts of a table in order, the columns that every file or its folders have, and those that any has."""
+
+    parts: tuple[Part, ...]
+    shared: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    def choose(self, choose: Callable[[list[str]], list[str]]) -> list[str]:
+        """What is chosen of the columns that every file has, or, where one lacks what is asked for, of all.
+
+        So no file adds a column for the others, and none takes one away from them.
+        """
+        try:
+            return choose(list(self.shared))
+        except InvalidInput:
+            return choose(list(self.columns))
+
+
+def scan_parquet(files: Iterable[PartFile]) -> ParquetTable:
+    """The table that files are together; no row is read."""
+    import polars as pl
+
+    read = [(file, _read_types(file)) for file in files]
+    every: dict[str, pl.DataType] = {}
+    for file, types in read:
+        for name, kind in (types | dict.fromkeys(file.folder_columns.keys() - types.keys(), pl.String())).items():
+            every.setdefault(name, kind)
+    parts = [
+        _make_part(tuple(file for file, _ in alike), types, every)
+        for types, group in groupby(read, key=lambda each: each[1])
+        for alike in _divide(list(group))
+    ]
+    shared = (name for name in every if all(name in types or name in file.folder_columns for file, types in read))
+    return ParquetTable(tuple(parts), tuple(shared), tuple(every))
+
+
+def _read_types(file: PartFile) -> dict[str, pl.DataType]:
+    import polars as pl
+
+    with file.open() as path:
+        return dict(pl.scan_parquet(path, hive_partitioning=False, glob=False).collect_schema())
+
+
+def _divide(
+    alike: list[tuple[PartFile, dict[str, pl.DataType]]],
+) -> Iterator[list[tuple[PartFile, dict[str, pl.DataType]]]]:
+    """All at once, unless that takes more handles than a process has."""
+    size = _HELD_AT_ONCE if any(file.held for file, _ in alike) else len(alike)
+    for start in range(0, len(alike), size):
+        yield alike[start : start + size]
+
+
+def _make_part(files: tuple[PartFile, ...], types: dict[str, pl.DataType], every: dict[str, pl.DataType]) -> Part:
+    """What neither a file nor its folders hold is empty, of the type that it has elsewhere: it brings no new one."""
+    import polars as pl
+
+    in_names = {name for file in files for name in file.folder_columns}
+    others = {name: pl.String() if name in in_names else kind for name, kind in every.items() if name not in types}
+    return Part(files, {name: (types | others)[name] for name in every}, frozenset(types))
+
+
+def _find_by_path(values: dict[str, str | None], kind: pl.DataType) -> pl.Expr:
+    """The text in the name of each row's file; empty where all are, of this type."""
+    import polars as pl
+
+    if all(value is None for value in values.values()):
+        return pl.lit(None, kind)
+    return pl.col(_PATH).replace_strict(values, return_dtype=pl.String)
