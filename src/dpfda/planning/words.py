@@ -16,15 +16,15 @@ TERMS = {
 
 # How good the forecast was on the grid of benchmarks/planner.py (docs/planner.md); change them with that page.
 TRUST = {
-    "symmetric": "A forecast for the default method, not a bound: measured squared errors were 0.7 to 1.8 times the "
+    "symmetric": "A forecast for the default method, not a bound: measured squared errors were 0.6 to 1.4 times the "
     "forecast for up to 10 sites when the guesses were right.",
     "binary": "A forecast for the default method, not a bound: measured squared errors of binary outcomes were 1.0 to 1.5 "
     "times the forecast when the guesses were right.",
-    "skewed": "A forecast for the default method, not a bound: measured squared errors of skewed outcomes were 1.1 to 2.1 "
+    "skewed": "A forecast for the default method, not a bound: measured squared errors of skewed outcomes were 0.9 to 1.3 "
     "times the forecast when the guesses were right.",
 }
 LOCAL_TRUST = (
-    "The row for local privacy is too optimistic: measured squared errors were three to four times the forecast."
+    "The row for local privacy is too optimistic: measured squared errors were about twice the forecast."
 )
 
 
