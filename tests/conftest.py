@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("repeatable", derandomize=True)  # the same examples in every run: a flaky test is a bug
+# the same examples in every run, however busy the machine is: a flaky test is a bug
+settings.register_profile("repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("repeatable")
 
 MISSING = "the system package {package!r} is not installed, so this test did not run; `make setup-system` installs it"
