@@ -6,7 +6,6 @@ They are no part of dpfda's own licence: `LGPL-2.0.txt` beside them is theirs. `
 from __future__ import annotations
 
 import hashlib
-import io
 import tomllib
 from importlib.resources import files
 from typing import Any
@@ -27,9 +26,10 @@ def read_shipped(name: str) -> Any:
     if hashlib.sha256(content).hexdigest() != source["sha256"]:
         raise InvalidInput(f"The file {source['file']} of this installation was changed; install dpfda again.")
     try:
-        from pyarrow import parquet
+        from pyarrow import BufferReader, parquet
     except ImportError:
         raise InvalidInput(
             "Example data need the package 'pyarrow'; install it with `pip install dpfda[data]`."
         ) from None
-    return parquet.read_table(io.BytesIO(content))
+    # a thread of pyarrow's that still holds a Python file when the process ends would abort it
+    return parquet.read_table(BufferReader(content), use_threads=False, pre_buffer=False)
