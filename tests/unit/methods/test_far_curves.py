@@ -37,15 +37,15 @@ def test_there_is_room_on_one_side_only_near_a_bound() -> None:
 
 
 def test_curves_are_expected_between_both_bounds_and_the_fewer_the_further_away() -> None:
-    shares = NEAR.expect()
+    shares = NEAR.expect(law_of(BULK))
     octaves = np.flatnonzero(shares)
     assert octaves[0] == find_octaves(np.array([1.5]))[0]  # from twice the distance of the nearer bound
     assert octaves[-1] == find_octaves(np.array([12.0]))[0]
     assert (np.diff(octaves) == 1).all()
     assert (np.diff(shares[octaves]) < 0).all()
-    fewer = dataclasses.replace(NEAR, at_bound=0.0).expect()
+    fewer = dataclasses.replace(NEAR, at_bound=0.0).expect(law_of(BULK))
     assert (fewer[octaves] < shares[octaves]).all()
-    np.testing.assert_allclose(dataclasses.replace(NEAR, part=0.1).expect(), 0.1 * shares)
+    np.testing.assert_allclose(dataclasses.replace(NEAR, part=0.1).expect(law_of(BULK)), 0.1 * shares)
 
 
 def test_a_bulk_in_the_middle_of_its_bounds_hides_nobody() -> None:
@@ -60,6 +60,14 @@ def test_a_bulk_far_from_both_bounds_hides_nobody() -> None:
     assert NEAR.suspect(law_of(BULK)) > 0.95
 
 
+def test_zeros_that_come_and_go_hide_fewer_curves_than_curves_that_stay_at_zero() -> None:
+    """Values at the bound count in full if the bulk's curves are as far from the mean as the bound is."""
+    stays, comes_and_goes = (NEAR.expect(law_of(BULK * longer)).sum() for longer in (1.0, 0.4))
+    never = dataclasses.replace(NEAR, at_bound=0.0).expect(law_of(BULK)).sum()
+    assert stays > 5 * never
+    assert comes_and_goes == pytest.approx(never, rel=0.1)
+
+
 def test_noise_leaves_open_what_it_hides_and_no_more_than_is_expected() -> None:
     radii = np.array([0.5, 2.0, 8.0, LONGEST])
     loud, usual, quiet = (NEAR.observe(count(BULK), sd, law_of(BULK)).take(radii) for sd in (10.0, 0.03, 1e-4))
@@ -67,7 +75,7 @@ def test_noise_leaves_open_what_it_hides_and_no_more_than_is_expected() -> None:
     assert (usual[:-1] > 5 * quiet[:-1]).all()
     assert loud[-1] == usual[-1] == quiet[-1] == 0.0  # nothing is longer
     assert (np.diff(usual) < 0).all()
-    expected = FarCurves(NEAR.unit, NEAR.suspect(law_of(BULK)) * NEAR.expect() ** 2, LONGEST)
+    expected = FarCurves(NEAR.unit, NEAR.suspect(law_of(BULK)) * NEAR.expect(law_of(BULK)) ** 2, LONGEST)
     np.testing.assert_allclose(loud, expected.take(radii), rtol=0.01)
 
 

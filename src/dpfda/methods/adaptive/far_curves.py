@@ -3,7 +3,7 @@
 Where the iterate is near one bound and far from the other, gradients much longer than those of a curve at the nearer bound
 are all on one side, and what clipping takes of them is a bias along the level. How many there may be is limited: a share s
 of curves that are `away` from the iterate lifts the mean by s times `away`, so that a mean near a bound has few of them; and
-where many values are at that bound, others must lie above the mean in balance. A histogram of lengths tells the share of an
+where many curves stay at that bound, others must lie above the mean in balance. A histogram of lengths tells the share of an
 octave up to its noise. What it leaves open is part of the choice of the radius, of the estimate and of the band.
 """
 
@@ -41,23 +41,28 @@ class Room:
     at_bound: float
     part: float = 1.0
 
-    def expect(self) -> Floats:
+    def expect(self, law: LengthLaw) -> Floats:
         """The share of curves that may be in each octave: none where bounds leave no room."""
         away = _LENGTHS / self.unit
-        lifted = (constants.FAR_SHARE + constants.FAR_AT_BOUND * self.at_bound) * (self.near + self.doubt)
+        always = self.at_bound * self._weigh_within(law, constants.ALL_AT_BOUND)
+        lifted = (constants.FAR_SHARE + constants.FAR_AT_BOUND * always) * (self.near + self.doubt)
         shares = self.part * np.minimum(lifted / away, constants.MOST_FAR)
         room = (away >= constants.FAR_FROM * self.near) & (away <= constants.FAR_TO * (2 - self.near))
         return np.where(room, shares, 0.0)
 
     def suspect(self, law: LengthLaw) -> float:
         """Whether there are far curves, from 0 to 1: there is room on one side, and the bulk reaches to the nearer bound."""
-        reached, free = constants.NEAR_BOUND
+        return judge_one_sided(self.near) * self._weigh_within(law, constants.NEAR_BOUND)
+
+    def _weigh_within(self, law: LengthLaw, limits: tuple[float, float]) -> float:
+        """How much of the law has its bulk within the first limit, in octaves, of the nearer bound, none from the second."""
+        reached, free = limits
         octaves = math.log2(max(self.near * self.unit, constants.LEAST_LENGTH)) - law.median
-        return judge_one_sided(self.near) * float(law.weights @ np.clip((free - octaves) / (free - reached), 0.0, 1.0))
+        return float(law.weights @ np.clip((free - octaves) / (free - reached), 0.0, 1.0))
 
     def observe(self, shares: Floats, sd: float, law: LengthLaw) -> FarCurves:
         """What noisy shares of the octaves leave open, besides what the law of lengths makes of them."""
-        prior = self.suspect(law) * self.expect() ** 2
+        prior = self.suspect(law) * self.expect(law) ** 2
         gain = prior / (prior + sd**2)
         more = np.maximum(gain * (shares - law.weights @ np.maximum(law.mass, 0.0)), 0.0)
         return FarCurves(self.unit, gain * sd**2 + more**2, law.longest)
