@@ -31,5 +31,6 @@ def read_shipped(name: str) -> Any:
         raise InvalidInput(
             "Example data need the package 'pyarrow'; install it with `pip install dpfda[data]`."
         ) from None
-    # a thread of pyarrow's that still holds a Python file when the process ends would abort it
-    return parquet.read_table(BufferReader(content), use_threads=False, pre_buffer=False)
+    # read_table starts threads, and one that is still at work when the process ends may abort it
+    with parquet.ParquetFile(BufferReader(content), pre_buffer=False) as file:
+        return file.read(use_threads=False)
