@@ -349,18 +349,18 @@ FAR_SHARE, FAR_AT_BOUND = 0.06, 0.7
 # values were not varied.
 MOST_FAR, FAR_FROM, FAR_TO = 0.3, 2.0, 2.0
 
-# Far curves are expected where the nearer bound is less than an octave from the bulk's median, not from two octaves on: of a
-# log-normal law an octave is an sd of the log of .75, where what lies beyond three times the mean lifts it by .1, and two
-# octaves are an sd of .37, where it lifts it by .002. Cost, 12 fits on seeds of no table: with (1.5, 3) bands of mild skew
-# (log-sd .39, n = 2500, eps 1 and 2) were 9.3 and 8.3 RMSEs wide for 4.6 and 4.2, with (.7, 1.7) 11 of 12 bands of a
-# log-normal (log-sd 1.1, n = 500, eps 1) held for 12.
-NEAR_BOUND = (1.0, 2.0)
+# Far curves are expected where the nearer bound is less than 1.25 octaves from the bulk's median, not from 2.5 octaves on:
+# of a log-normal law these are sds of the log of .62 and .26, where what lies beyond three times the mean lifts it by .05
+# and by nothing. Cost, 24 fits on seeds of no table: with (1, 2), these and (1.5, 3) bands of mild skew (log-sd .39, n =
+# 2500, eps 1) were 5.8, 7.3 and 8.8 RMSEs wide; where the spread of logs grows with x (n = 1000, eps 2,
+# `benchmarks/narrow`) 26, 30 and 31 of 32 bands held.
+NEAR_BOUND = (1.25, 2.5)
 
-# Values at the bound are those of curves that stay there if the bulk is within .3 octaves of it, not from .9 on: zeros that
-# come and go leave a bulk that is nearer the mean. Cost, 12 fits on seeds of no table: always, (.5, 1) and these had RMSEs
-# of .19, .18, .17 where half of all values are zero (n = 1000, eps 2; .09 without far curves) and held 12, 12 and 11 of 12
-# where 30% of subjects are above zero (n = 500, eps 2); with (.2, .6) 8 of 12 held where 12% are (n = 4000, eps 1).
-ALL_AT_BOUND = (0.3, 0.9)
+# Values at the bound are those of curves that stay there if the bulk is within half an octave of it, not from an octave on:
+# zeros that come and go leave a bulk that is nearer the mean. Cost, 12 fits on seeds of no table: always, these and (.3, .9)
+# had RMSEs of .19, .18, .17 where half of all values are zero (n = 1000, eps 2; .09 without far curves) and held 12, 12 and
+# 11 of 12 where 30% of subjects are above zero (n = 500, eps 2); with (.2, .6) 8 of 12 held where 12% are (n = 4000, eps 1).
+ALL_AT_BOUND = (0.5, 1.0)
 
 # Variance of a cell's share around its law, as a part of it: a law is believed in like a sample of 200 curves. Part of the
 # first prior that enters every round's. Cost: in the core prototype a relative error of .15 had coverage .60 (growing,
