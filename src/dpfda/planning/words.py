@@ -23,9 +23,7 @@ TRUST = {
     "skewed": "A forecast for the default method, not a bound: measured squared errors of skewed outcomes were 0.9 to 1.3 "
     "times the forecast when the guesses were right.",
 }
-LOCAL_TRUST = (
-    "The row for local privacy is too optimistic: measured squared errors were about twice the forecast."
-)
+LOCAL_TRUST = "The row for local privacy is too optimistic: measured squared errors were about twice the forecast."
 
 
 def explain(parts: Mapping[str, float], doubling: Sequence[tuple[str, float]], regime: str | None = None) -> list[str]:
