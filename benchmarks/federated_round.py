@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "e2e" / "federation
 
 from consortium import Consortium  # type: ignore[import-not-found]
 
-from dpfda.federation.rounds import Closing
+from dpfda.federation.rounds import Closing, count_all
 from dpfda.federation.signing import QUERY, Subject, sign_message
 
 
@@ -51,7 +51,7 @@ def measure_rounds(world: Consortium, names: list[str], size: int, rounds: int) 
     for number in range(rounds):
         question = sign_message(QUERY, Subject("0" * 64, "run", number), os.urandom(size), world.signing_key)
         began = time.perf_counter()
-        answers = link.ask(names, question, closing)
+        answers = link.ask(names, question, closing, count_all)
         times.append(1000 * (time.perf_counter() - began))
         assert len(answers.given) == len(names), answers.missing
     times.sort()

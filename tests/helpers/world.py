@@ -26,7 +26,7 @@ from dpfda.federation.flare.supervisor import Supervisor
 from dpfda.federation.folder import SiteFolder
 from dpfda.federation.policy import Allowed, SitePolicy
 from dpfda.federation.proposal import sign_terms
-from dpfda.federation.rounds import Closing
+from dpfda.federation.rounds import Closing, count_all
 from dpfda.federation.seal import write_seal
 from dpfda.federation.server_link import ServerLink
 from dpfda.federation.signed import INVITATION
@@ -194,7 +194,7 @@ class World:
 
     def send(self, site, message, seconds=30.0):
         """Any bytes to one site; its answer, or None."""
-        return self.link().ask([site], message, Closing(1, 0.0, seconds)).given.get(site)
+        return self.link().ask([site], message, Closing(1, 0.0, seconds), count_all).given.get(site)
 
     def invite(self, site, terms, *, run=None, seconds=30.0, key=None):
         signed = sign_terms(terms, key or self.key)

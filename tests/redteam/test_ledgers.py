@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -433,6 +434,71 @@ def test_a_real_ledger_of_version_0_1_is_taken_over_with_its_debits(tmp_path) ->
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with pytest.raises(DpfdaError):
         takeover.migrate(path)
+
+
+def make_old(path: Path, lost: dict[str, int], *, in_all: int | None = None, unused: bool = True) -> Path:
+    """A ledger of version 0.1 with these counts of lost draws, as that version writes them; `unused`: without a debit."""
+    shutil.copy(OLD, path)
+    path.chmod(0o600)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM meta WHERE name LIKE 'lost draws%'")
+        if unused:
+            for table in ("debits", "releases"):
+                file.execute(f"DELETE FROM {table}")
+            facts = dict(file.execute("SELECT name, value FROM meta"))
+            first = chain.content_hash(
+                {name: facts[name] for name in ("version", "epsilon", "delta", "created", "note")}
+            )
+            file.execute("UPDATE meta SET value = ? WHERE name = 'head'", (first,))
+        counts = {f"lost draws of {run}": count for run, count in lost.items()}
+        counts["lost draws"] = sum(lost.values()) if in_all is None else in_all
+        file.executemany("INSERT INTO meta VALUES (?, ?)", [(name, str(count)) for name, count in counts.items()])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("lost", "in_all"), [({f"run{k}": 32 for k in range(8)}, None), ({}, 256)], ids=["in runs", "in all"]
+)
+def test_an_old_ledger_that_lost_draws_have_closed_opens_when_they_are_paid_for(tmp_path, lost, in_all) -> None:
+    ledger = takeover.migrate(make_old(tmp_path / "ledger", lost, in_all=in_all))
+    with pytest.raises(ProtocolError, match="256 answers of all runs were drawn and lost"):
+        spend(ledger, 0, run="next", fraction=1e-3)
+    assert ledger.settle_lost_draws() == pytest.approx(ledger.budget_mu_squared / 2)
+    assert ledger.spent().mu_squared == pytest.approx(ledger.budget_mu_squared / 2)
+    spend(ledger, 0, run="next", fraction=1e-3)
+    assert ledger.settle_lost_draws() == 0.0
+    ledger.verify()
+
+
+def test_a_restored_copy_of_such_a_ledger_is_settled_in_the_same_way(tmp_path) -> None:
+    takeover.migrate(make_old(tmp_path / "ledger", {f"run{k}": 32 for k in range(8)})).close()
+    restored = takeover.restore(tmp_path / "restored", copy=tmp_path / "ledger", spent=0.0)
+    assert restored.settle_lost_draws() == pytest.approx(restored.budget_mu_squared / 2)
+    spend(restored, 0, run="next", fraction=1e-3)
+
+
+def test_a_draw_without_a_price_costs_as_much_as_the_dearest_debit(tmp_path) -> None:
+    ledger = takeover.migrate(make_old(tmp_path / "ledger", {"new": 3}, unused=False))
+    dearest, before = max(entry.mu for entry in ledger.log()) ** 2, ledger.spent().mu_squared
+    assert dearest > ledger.budget_mu_squared / 512
+    assert ledger.settle_lost_draws() == pytest.approx(3 * dearest)
+    assert ledger.spent().mu_squared == pytest.approx(before + 3 * dearest)
+
+
+def test_a_cheap_draw_that_is_lost_later_makes_the_others_no_cheaper(tmp_path) -> None:
+    ledger = takeover.migrate(make_old(tmp_path / "ledger", {"run": 31}))
+    ledger.begin("run", 0, GaussianEvent(1e-100), "terms:q")
+    assert ledger.settle_lost_draws() == pytest.approx(31 / 512 * ledger.budget_mu_squared)
+
+
+def test_draws_that_cost_more_than_is_left_stay_unpaid_and_the_ledger_closed(tmp_path) -> None:
+    ledger = takeover.migrate(make_old(tmp_path / "ledger", {f"run{k}": 32 for k in range(8)}, unused=False))
+    before = ledger.spent()
+    with pytest.raises(BudgetExceeded):
+        ledger.settle_lost_draws()
+    assert ledger.spent() == before
+    with pytest.raises(ProtocolError, match="drawn and lost"):
+        spend(ledger, 0, run="next", fraction=1e-3)
 
 
 def test_keys_and_fingerprints_of_data_stay_with_the_ledger(tmp_path) -> None:

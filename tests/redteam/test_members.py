@@ -12,7 +12,14 @@ pytest.importorskip("cryptography")
 
 from dpfda.curves.simulated import simulate_mean
 from dpfda.errors import TransportError
+from dpfda.federation.carried import CarriedTransport
+from dpfda.federation.keys import make_signing_key
 from dpfda.federation.plausible import Plausible
+from dpfda.federation.rehearsal import Rehearsal, make_rehearsal_terms
+from dpfda.federation.rehearsing import RehearsalWire
+from dpfda.federation.rounds import REJECTED, Closing
+from dpfda.federation.server_link import Answers
+from dpfda.federation.study import name_study
 from dpfda.methods.adaptive import rounds
 from dpfda.methods.adaptive.unusable import learn_from_usable
 from dpfda.methods.run import Outcome, make_coordinator, run_study
@@ -20,7 +27,7 @@ from dpfda.privacy.ledger.ledger import Ledger
 from dpfda.protocol.messages import Query, Release
 from dpfda.protocol.plans import make_plan
 from dpfda.protocol.published_constants import PublishedConstants
-from dpfda.protocol.terms import StudyTerms
+from dpfda.protocol.terms import SiloTerms, StudyTerms
 from dpfda.silo.silo import Silo
 from dpfda.transports.checkpoint import CheckpointTransport
 from dpfda.transports.in_process import InProcessTransport
@@ -194,3 +201,44 @@ def test_nobody_is_left_out_whose_answers_can_be_used() -> None:
         with pytest.raises(TransportError, match="lead to no numbers, whichever silo is left out"):
             learn_from_usable(plan, None, 0, hostile)
         assert learn_from_usable(plan, None, 0, {**releases, "s1": hostile["s1"]}).unusable == {"s1"}
+
+
+class Rehearsing:
+    """Two sites that rehearse; what the second one releases is changed before it signs."""
+
+    def __init__(self, key, change: Change) -> None:
+        class Changed(Rehearsal):
+            def _release(self, subject, payload: bytes) -> bytes:
+                return change(Release.decode(super()._release(subject, payload))).encode()
+
+        self._sites = {"s0": Rehearsal("s0", key.public_key()), "s1": Changed("s1", key.public_key())}
+
+    def ask(self, sites, message: bytes, closing: Closing, counts) -> Answers:
+        said = {name: self._sites[name](message) for name in sites}
+        given = {name: answer for name, answer in said.items() if counts(name, answer)}
+        return Answers(given, {name: REJECTED for name in sites if name not in given})
+
+
+REHEARSED = {
+    "not a number": lambda release: dataclasses.replace(release, values=release.values * np.nan),
+    "longer": lambda release: dataclasses.replace(
+        release, values=np.append(release.values, 1.0), noise_sd=np.append(release.noise_sd, 1.0)
+    ),
+    "shorter": lambda release: dataclasses.replace(release, values=release.values[:-1], noise_sd=release.noise_sd[:-1]),
+    "another run": lambda release: dataclasses.replace(release, run="another"),
+}
+
+
+@pytest.mark.parametrize("change", REHEARSED.values(), ids=REHEARSED)
+def test_a_rehearsal_goes_on_without_a_member_whose_numbers_no_silo_has(change) -> None:
+    key, told = make_signing_key(), []
+    stated = tuple(SiloTerms(name, 60, 1.0, 1e-5) for name in ("s0", "s1"))
+    study = StudyTerms("adaptive", (0.0, 1.0), (-1.0, 1.0), stated, name="t", min_silos=1)
+    terms = make_rehearsal_terms(study)
+    transport = CarriedTransport(
+        Rehearsing(key, change), RehearsalWire(key, terms), Closing(1), lambda kind, codes: told.append(codes)
+    )
+    run_study(terms, transport, name_study(terms))
+    assert told[0] == {"s0": "ok", "s1": "ok"}
+    assert len(told) == 1 + len(make_plan(terms).rounds)
+    assert all(codes == {"s0": "ok", "s1": REJECTED} for codes in told[1:])

@@ -28,7 +28,7 @@ from nvflare.fuel.f3.drivers.socket_conn import SocketConnection
 from dpfda.federation.flare import server
 from dpfda.federation.flare.client import SiteLink
 from dpfda.federation.flare.server import SiteDesk, Visit
-from dpfda.federation.rounds import Closing, encode_answer, parse_question
+from dpfda.federation.rounds import Closing, count_all, encode_answer, parse_question
 from dpfda.federation.silo_service import Reply
 
 HOSTILE, HONEST = [f"h{number}" for number in range(8)], ["a", "b"]
@@ -104,7 +104,7 @@ def desk(contexts):
 
 
 def ask(desk: SiteDesk, sites: list[str], message: bytes = LARGE, seconds: float = 2.0) -> set[str]:
-    return set(desk.table.ask(sites, message, Closing(len(HONEST), 0.0, seconds), lambda: False).given())
+    return set(desk.table.ask(sites, message, Closing(len(HONEST), 0.0, seconds), lambda: False, count_all).given())
 
 
 def test_members_who_do_not_read_keep_nobody_else_waiting(desk, monkeypatch) -> None:

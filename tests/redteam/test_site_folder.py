@@ -31,13 +31,15 @@ from dpfda.federation.consortium import ConsortiumFolder
 from dpfda.federation.decisions import MOST_OPEN, Decisions
 from dpfda.federation.enrolment import take_credentials
 from dpfda.federation.flare.launch import make_command, make_environment
-from dpfda.federation.keys import make_signing_key, read_signing_key
+from dpfda.federation.folder import Address, SiteFolder
+from dpfda.federation.keys import encode_certificate, make_signing_key, read_signing_key
 from dpfda.federation.ledger_record import record_position
 from dpfda.federation.policy import Allowed, SitePolicy
 from dpfda.federation.proposal import sign_terms
 from dpfda.federation.quiet import neutralise
+from dpfda.federation.seal import check_seal
 from dpfda.federation.signed import INVITATION
-from dpfda.federation.signing import Subject, sign_acceptance, sign_document
+from dpfda.federation.signing import CREDENTIALS, Subject, sign_acceptance, sign_document
 from dpfda.federation.site import Site, check_ready
 from dpfda.federation.site_ledger import open_ledger
 from dpfda.federation.study import name_study
@@ -322,6 +324,76 @@ def test_f4_credentials_of_another_consortium_with_the_same_name_are_refused(mad
     with pytest.raises(InvalidInput, match="another consortium"):
         take_credentials(made.site, credentials, lambda _: True)
     assert describe_tree(made.site.root) == before
+
+
+def take_and_die(folder, credentials, names: int) -> None:
+    """Take credentials in a process of its own that ends as if killed when `names` files are in place."""
+    child = os.fork()
+    if child == 0:
+        replace, done = os.replace, []
+
+        def replace_or_die(source, target):
+            if len(done) == names:
+                os._exit(9)
+            done.append(target)
+            replace(source, target)
+
+        try:
+            os.replace = replace_or_die
+            take_credentials(folder, credentials, lambda _: True)
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+@pytest.mark.parametrize("names", range(4))
+def test_a_renewal_that_was_cut_short_is_repaired_by_the_same_command(made, names):
+    from dpfda.federation.enrolment import Credentials, write_request
+
+    consortium = made.consortium
+    data, _ = consortium.renew(write_request(made.site, "alpha"), PASSPHRASE)
+    moved = json.loads(data)["body"]  # a server that has moved: two files change, not one
+    moved["address"] |= {"port": moved["address"]["port"] + 1}
+    renewed = sign_document(CREDENTIALS, moved, consortium.signing_key())
+    take_and_die(made.site, renewed, names)
+    made.site.prepare()  # as every start does: a half-written file goes
+    if names:
+        with pytest.raises(InvalidInput, match="repeat the command"):
+            check_ready(made.site, simulation=False)
+    take_credentials(made.site, renewed, lambda _: pytest.fail("a renewal needs no confirmation"))
+    check_ready(made.site, simulation=False)
+    taken = Credentials.read(renewed)
+    assert made.site.certificate.read_bytes() == encode_certificate(taken.certificate)
+    assert Address.read(made.site.address_path) == taken.address
+
+
+def test_what_a_renewal_that_was_cut_short_left_open_is_open_to_its_bytes_only(made):
+    from dpfda.federation.enrolment import write_request
+
+    first, other = (made.consortium.renew(write_request(made.site, "alpha"), PASSPHRASE)[0] for _ in range(2))
+    take_and_die(made.site, first, 1)
+    before = describe_tree(made.site.root)
+    with pytest.raises(InvalidInput, match=r"site\.crt was changed"):
+        take_credentials(made.site, other, lambda _: True)
+    assert describe_tree(made.site.root) == before
+    put(made.site.policy_path, b"{}")
+    with pytest.raises(InvalidInput, match=r"policy\.json was changed"):
+        take_credentials(made.site, first, lambda _: True)
+
+
+@pytest.mark.parametrize("names", range(4))
+def test_a_first_enrolment_that_was_cut_short_is_repaired_by_the_same_command(made, tmp_path, names):
+    from dpfda.federation.enrolment import request_enrolment
+
+    folder = SiteFolder(tmp_path / "new")
+    request = request_enrolment(folder.root, f"new{names}")
+    credentials, _ = made.consortium.sign(request, f"new{names}", "clinic", PASSPHRASE)
+    take_and_die(folder, credentials, names)
+    asked = []
+    take_credentials(folder, credentials, lambda prints: asked.append(prints) or True)
+    assert len(asked) == 1, "nothing was confirmed for good before"
+    check_seal(folder)
+    folder.prepare()
 
 
 def test_f4_saying_no_changes_nothing_on_disk(made):

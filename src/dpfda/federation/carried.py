@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from dpfda.errors import ProtocolError, TransportError
-from dpfda.federation.rounds import Closing
+from dpfda.federation.rounds import REJECTED, Closing, Counts
 from dpfda.federation.server_link import Answers
 
 Plan = TypeVar("Plan")
@@ -30,7 +30,7 @@ ANSWERED = "ok"
 class Asking(Protocol):
     """As much of a `ServerLink` as a transport needs."""
 
-    def ask(self, sites: Sequence[str], message: bytes, closing: Closing) -> Answers: ...
+    def ask(self, sites: Sequence[str], message: bytes, closing: Closing, counts: Counts) -> Answers: ...
 
 
 class Wire(Protocol[PlanIn_contra, QuestionIn_contra, GivenOut_co]):
@@ -50,8 +50,9 @@ class Wire(Protocol[PlanIn_contra, QuestionIn_contra, GivenOut_co]):
 class CarriedTransport(Generic[Plan, Question, Given]):
     """Invites the sites of a plan, asks them round after round, and collects answers by quorum or deadline.
 
-    An answer that the wire does not believe counts as none. With fewer usable answers than the quorum a call raises
-    `TransportError`; nothing is lost, because silos answer a repeated question from their records.
+    An answer that the wire does not believe counts as none: the quorum is one of answers that it has read. With fewer usable
+    answers than the quorum a call raises `TransportError`; nothing is lost, because silos answer a repeated question from
+    their records.
     """
 
     def __init__(
@@ -63,29 +64,42 @@ class CarriedTransport(Generic[Plan, Question, Given]):
     def open(self, plan: Plan, run: str) -> None:
         """Invite every site; below the quorum nothing is asked."""
         self._sites = tuple(self._wire.name_sites(plan))
-        answers = self._link.ask(self._sites, self._wire.write_invitation(plan, run), self._closing)
-        joined = self._read(answers, lambda site, answer: self._wire.is_acceptance(plan, run, site, answer) or None)
-        self._conclude(INVITE, joined, answers)
+        joined, missing = self._ask(
+            self._wire.write_invitation(plan, run),
+            self._closing,
+            lambda site, answer: self._wire.is_acceptance(plan, run, site, answer) or None,
+        )
+        self._conclude(INVITE, joined, missing)
 
     def gather(self, question: Question) -> Mapping[str, Given]:
         """Ask all sites; the usable answers, in the plan's order."""
-        answers = self._link.ask(self._sites, self._wire.write_question(question), self._closing)
-        usable = self._read(answers, lambda site, answer: self._wire.read_answer(question, site, answer))
-        self._conclude(ASK, usable, answers)
+        usable, missing = self._ask(
+            self._wire.write_question(question),
+            self._closing,
+            lambda site, answer: self._wire.read_answer(question, site, answer),
+        )
+        self._conclude(ASK, usable, missing)
         return usable
 
-    def _read(self, answers: Answers, read: Callable[[str, bytes], Read | None]) -> dict[str, Read]:
-        """What the wire makes of each answer; one that it refuses is none."""
-        usable: dict[str, Read] = {}
-        for site in self._sites:
+    def _ask(
+        self, message: bytes, closing: Closing, read: Callable[[str, bytes], Read | None]
+    ) -> tuple[dict[str, Read], dict[str, str]]:
+        """What the wire makes of each answer as it comes, and why there is none of the other sites."""
+        found: dict[str, Read] = {}
+
+        def counts(site: str, answer: bytes) -> bool:
             with contextlib.suppress(ProtocolError):
-                found = read(site, answers.given[site]) if site in answers.given else None
-                if found is not None:
-                    usable[site] = found
-        return usable
+                content = read(site, answer)
+                if content is not None:
+                    found[site] = content
+                    return True
+            return False
 
-    def _conclude(self, kind: str, usable: Mapping[str, object], answers: Answers) -> None:
-        missing = {site: answers.missing.get(site, "answer rejected") for site in self._sites if site not in usable}
+        answers = self._link.ask(self._sites, message, closing, counts)
+        usable = {site: found[site] for site in self._sites if site in answers.given}
+        return usable, {site: answers.missing.get(site, REJECTED) for site in self._sites if site not in usable}
+
+    def _conclude(self, kind: str, usable: Mapping[str, object], missing: Mapping[str, str]) -> None:
         if self._on_answers is not None:
             self._on_answers(kind, {site: missing.get(site, ANSWERED) for site in self._sites})
         if len(usable) < self._closing.quorum:

@@ -12,7 +12,7 @@ other file itself. Credentials of a renewal must come from the same CA and the s
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,8 @@ def write_request(folder: SiteFolder, site: str) -> bytes:
 def take_credentials(folder: SiteFolder, data: bytes, confirm: Callable[[dict[str, str]], bool]) -> Credentials:
     """Take credentials after a person confirmed their fingerprints; nothing changes on disk before that.
 
-    A renewal from the same CA and coordinator needs no confirmation; from another one it is refused.
+    A renewal from the same CA and coordinator needs no confirmation; from another one it is refused. The seal is written
+    first and the certificate last: cut short at any moment, the same call can be made again.
     """
     credentials = Credentials.read(data)
     if credentials.certificate.public_key() != read_rsa_key(folder.site_key).public_key():
@@ -130,22 +131,26 @@ def take_credentials(folder: SiteFolder, data: bytes, confirm: Callable[[dict[st
     except (ValueError, TypeError, InvalidSignature):
         raise InvalidInput("The certificate was not signed by the CA that came with it.") from None
     check_site_name(common_name(credentials.certificate))
-    renewal = _is_renewal(folder, credentials)
+    coming = {
+        "ca.crt": encode_certificate(credentials.authority),
+        "address.json": credentials.address.encode(),
+        "site.crt": encode_certificate(credentials.certificate),
+    }
+    renewal = _is_renewal(folder, credentials, coming)
     if not renewal and not confirm(credentials.fingerprints()):
         raise InvalidInput("The fingerprints were not confirmed; nothing was changed.")
     if not renewal:
         AuditLog(folder.audit).begin()  # before the credentials: a folder that has them has a log
-    write_atomically(folder.authority, encode_certificate(credentials.authority))
-    credentials.address.write(folder.address_path)
-    write_atomically(folder.certificate, encode_certificate(credentials.certificate))
-    write_seal(folder)
+    write_seal(folder, coming)
+    for name, content in coming.items():
+        write_atomically(folder.root / name, content)
     return credentials
 
 
-def _is_renewal(folder: SiteFolder, credentials: Credentials) -> bool:
+def _is_renewal(folder: SiteFolder, credentials: Credentials, coming: Mapping[str, bytes]) -> bool:
     if not os.path.lexists(folder.certificate):
         return False
-    check_seal(folder)  # a new seal must not cover somebody else's change
+    check_seal(folder, coming=coming)  # a new seal must not cover somebody else's change
     known, address = read_certificate(folder.authority.read_bytes()), Address.read(folder.address_path)
     name = common_name(read_certificate(folder.certificate.read_bytes()))
     same = credentials.authority == known and credentials.address.coordinator_key == address.coordinator_key

@@ -46,7 +46,12 @@ def sync_folder(folder: Path) -> None:
 
 def write_json(path: Path, value: Any, *, mode: int = OWNER_ONLY, sync: Sync = "all") -> None:
     """A JSON file for people and programs."""
-    write_atomically(path, (json.dumps(value, indent=1, sort_keys=True) + "\n").encode(), mode=mode, sync=sync)
+    write_atomically(path, encode_json(value), mode=mode, sync=sync)
+
+
+def encode_json(value: Any) -> bytes:
+    """The content of such a file."""
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()
 
 
 def make_private_folder(path: Path) -> Path:

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from dpfda.errors import InvalidInput
-from dpfda.federation.files import OWNER_ONLY, write_json
+from dpfda.federation.files import OWNER_ONLY, encode_json, write_atomically
 from dpfda.federation.keys import read_public_text
 from dpfda.federation.names import check_host, check_port, check_site_name
 
@@ -65,9 +65,13 @@ class Address:
                 raise
             raise InvalidInput(f"{path} cannot be read: enrol this site again.") from None
 
+    def encode(self) -> bytes:
+        """As the content of its file."""
+        return encode_json(asdict(self))
+
     def write(self, path: Path) -> None:
         """Durably."""
-        write_json(path, asdict(self))
+        write_atomically(path, self.encode())
 
 
 class SiteFolder:

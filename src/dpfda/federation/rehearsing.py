@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import statistics
 import time
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from dpfda.errors import InvalidInput, ProtocolError, TransportError
 from dpfda.federation.carried import ANSWERED, ASK, CarriedTransport
 from dpfda.federation.keys import read_public_text
+from dpfda.federation.plausible import Plausible
 from dpfda.federation.proposal import sign_terms
 from dpfda.federation.rehearsal import make_rehearsal_terms
 from dpfda.federation.rounds import Closing
@@ -36,6 +38,10 @@ class RehearsalWire:
     key: Ed25519PrivateKey
     terms: StudyTerms
     keys: dict[str, Ed25519PublicKey] = field(default_factory=dict)
+
+    @functools.cached_property
+    def _plausible(self) -> Plausible:
+        return Plausible(self.terms)
 
     def name_sites(self, plan: StudyTerms) -> Sequence[str]:
         """In the order of the terms."""
@@ -61,18 +67,14 @@ class RehearsalWire:
         return sign_message(REHEARSAL, subject, question.encode(), self.key)
 
     def read_answer(self, question: Query, site: str, answer: bytes) -> Release | None:
-        """A release about this round."""
+        """A release about this round, with numbers that a silo of these terms can have released."""
         if site not in self.keys:
             return None
         found, payload = open_message(REHEARSED, answer, self.keys[site], site=site)
         release = Release.decode(payload)
-        same = (found.run, found.round, release.round, release.silo) == (
-            question.run,
-            question.round,
-            question.round,
-            site,
-        )
-        return release if same else None
+        asked = (question.run, question.round)
+        same = (found.run, found.round) == (release.run, release.round) == asked and release.silo == site
+        return release if same and self._plausible.is_plausible(question, release) else None
 
 
 @dataclass

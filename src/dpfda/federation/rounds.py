@@ -1,8 +1,9 @@
 """Open rounds in the server's process: who was asked, who has answered, when a round closes.
 
 A round closes when every site that is connected has answered and the quorum is met, or `grace` seconds after the quorum was
-met, or at its deadline. A site that comes back while a round is open is asked again; silos answer a repeated question from
-their records, so that costs nothing. What comes after the close is dropped.
+met, or at its deadline. Whoever asked says of every answer as it comes whether it counts; one that does not is none. A site
+that comes back while a round is open is asked again; silos answer a repeated question from their records, so that costs
+nothing. What comes after the close is dropped.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ LONGEST_ROUND = 7 * 86_400.0  # seconds: that of terms, which a FLARE process ne
 _ASK = struct.Struct(f"!{TICKET_BYTES}sd")
 _TICK = 0.25  # seconds between looks at who is connected; answers wake the round at once
 
-ABSENT, UNAVAILABLE, REFUSED = "absent", "unavailable", "not enrolled"
+ABSENT, UNAVAILABLE, REFUSED, REJECTED = "absent", "unavailable", "not enrolled", "answer rejected"
+Counts = Callable[[str, bytes], bool]  # of a site's answer: whether it is one
+
+
+def count_all(site: str, answer: bytes) -> bool:
+    """Every answer counts: for who concludes nothing from their number."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -80,12 +87,22 @@ class OpenRound:
     closing: Closing
     ticket: bytes = field(default_factory=lambda: secrets.token_bytes(TICKET_BYTES))
     opened: float = field(default_factory=time.monotonic)
+    arrived: dict[str, Reply] = field(default_factory=dict)
     replies: dict[str, Reply] = field(default_factory=dict)
+    rejected: set[str] = field(default_factory=set)
     enough_since: float | None = None
 
-    def take(self, site: str, reply: Reply) -> None:
-        """The first reply of a site counts."""
-        self.replies.setdefault(site, reply)
+    def arrive(self, site: str, reply: Reply) -> None:
+        """A reply that nobody has looked at; the first one of a site stands."""
+        if site not in self.replies:
+            self.arrived.setdefault(site, reply)
+
+    def take(self, site: str, reply: Reply, *, counts: bool = True) -> None:
+        """A reply that was looked at: one that does not count gives nothing, like one that says no."""
+        self.arrived.pop(site, None)
+        if not counts:
+            self.rejected.add(site)
+        self.replies[site] = reply if counts else Reply(False)
         if self.enough_since is None and len(self.given()) >= self.closing.quorum:
             self.enough_since = time.monotonic()
 
@@ -126,8 +143,10 @@ class RoundTable:
         self._news = threading.Condition()
         self._open: dict[bytes, OpenRound] = {}
 
-    def ask(self, sites: Sequence[str], message: bytes, closing: Closing, gone: Callable[[], bool]) -> OpenRound:
-        """Ask and wait until the round closes, or until whoever asked is `gone`."""
+    def ask(
+        self, sites: Sequence[str], message: bytes, closing: Closing, gone: Callable[[], bool], counts: Counts
+    ) -> OpenRound:
+        """Ask and wait until the round closes, or until whoever asked is `gone`; `counts` is asked of every answer."""
         round_ = OpenRound(tuple(sites), message, closing)
         with self._news:
             self._open[round_.ticket] = round_
@@ -136,12 +155,12 @@ class RoundTable:
             while True:
                 connected = self._connected()
                 self._ask_new_ones(round_, connected, asked)
+                self._look_at_arrived(round_, counts)
                 with self._news:
-                    if round_.is_over(connected):
-                        return round_
-                    self._news.wait(min(_TICK, max(0.001, round_.seconds_left())))
-                    if round_.is_over(connected):
-                        return round_
+                    if not round_.arrived:
+                        if round_.is_over(connected):
+                            return round_
+                        self._news.wait(min(_TICK, max(0.001, round_.seconds_left())))
                 if gone():
                     return round_
         finally:
@@ -155,7 +174,7 @@ class RoundTable:
             round_ = self._open.get(ticket)
             if round_ is None or site not in round_.sites:
                 return False
-            round_.take(site, reply)
+            round_.arrive(site, reply)
             self._news.notify_all()
             return True
 
@@ -163,6 +182,15 @@ class RoundTable:
         """Somebody came or went: look again."""
         with self._news:
             self._news.notify_all()
+
+    def _look_at_arrived(self, round_: OpenRound, counts: Counts) -> None:
+        """Without the lock: other rounds go on while an answer is looked at."""
+        with self._news:
+            arrived = dict(round_.arrived)
+        for site, reply in arrived.items():
+            usable = not reply.given or counts(site, reply.payload)
+            with self._news:
+                round_.take(site, reply, counts=usable)
 
     def _ask_new_ones(self, round_: OpenRound, connected: dict[str, object], asked: dict[str, object]) -> None:
         question = b""

@@ -20,7 +20,7 @@ from dpfda.federation.files import OWNER_ONLY
 from dpfda.federation.flare.launch import ended_politely, stop_process
 from dpfda.federation.flare.supervisor import listens, rotate_log, start_server
 from dpfda.federation.lock import Lock, read_lock
-from dpfda.federation.rounds import Closing
+from dpfda.federation.rounds import Closing, Counts, count_all
 from dpfda.federation.server_link import Answers, ServerLink, SiteContact
 from dpfda.federation.status import Status
 from dpfda.federation.study import name_study
@@ -79,14 +79,14 @@ class Server:
             stop_process(self._process, patience=_TO_END)
             self._process = None
 
-    def ask(self, sites: Sequence[str], message: bytes, closing: Closing) -> Answers:
+    def ask(self, sites: Sequence[str], message: bytes, closing: Closing, counts: Counts) -> Answers:
         """Ask; if the server dies meanwhile, start it and ask again: sites answer a repeated question from their records."""
         for _ in range(_TRIES - 1):
             try:
-                return self._link.ask(sites, message, closing)
+                return self._link.ask(sites, message, closing, counts)
             except TransportError:
                 self.ensure()
-        return self._link.ask(sites, message, closing)
+        return self._link.ask(sites, message, closing, counts)
 
     def look(self) -> dict[str, SiteContact]:
         """Who is enrolled and connected."""
@@ -131,7 +131,8 @@ def send_terms(folder: StudyFolder) -> list[str]:
         connected = {name for name, contact in link.look().items() if contact.connected}
         sites = [silo.name for silo in terms.silos if silo.name in connected]
         if sites:
-            link.ask(sites, wire.write_invitation(terms, name_study(terms)), Closing(len(sites), 0.0, 2.0))
+            invitation = wire.write_invitation(terms, name_study(terms))
+            link.ask(sites, invitation, Closing(len(sites), 0.0, 2.0), count_all)
         return sites
 
 
@@ -140,7 +141,7 @@ class PatientTransport(CarriedTransport[StudyTerms, Query, Release]):
 
     def __init__(self, server: Server, wire: StudyWire, options: RunOptions, note: Callable[..., None]) -> None:
         super().__init__(server, wire, options.closing(wire.terms), note)
-        self._server, self._study_wire, self._options, self._note = server, wire, options, note
+        self._study_wire, self._options, self._note = wire, options, note
 
     def open(self, plan: StudyTerms, run: str) -> None:
         """Offer the terms until all sites have joined, or enough of them and no other for a while."""
@@ -154,12 +155,12 @@ class PatientTransport(CarriedTransport[StudyTerms, Query, Release]):
                 return
             if waited > self._options.for_sites:
                 raise TransportError(self._describe_missing(joined, plan.min_silos, waited))
-            answers = self._server.ask(self._sites, invitation, Closing(len(self._sites), 0.0, pause))
-            usable = self._read(
-                answers, lambda site, answer: self._study_wire.is_acceptance(plan, run, site, answer) or None
+            usable, missing = self._ask(
+                invitation,
+                Closing(len(self._sites), 0.0, pause),
+                lambda site, answer: self._study_wire.is_acceptance(plan, run, site, answer) or None,
             )
             joined |= set(usable)
-            missing = {site: answers.missing.get(site, "answer rejected") for site in self._sites if site not in usable}
             self._note(INVITE, {site: missing.get(site, ANSWERED) for site in self._sites})
             pause = min(_LONGEST_ASK, 1.5 * pause)
 

@@ -8,6 +8,8 @@ against whoever controls the machine.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from cryptography.exceptions import InvalidSignature
 
@@ -18,17 +20,24 @@ from dpfda.federation.keys import common_name, read_certificate, read_rsa_key, r
 from dpfda.federation.signing import SEAL, open_document, sign_document
 
 SEALED = ("ca.crt", "site.crt", "address.json", "policy.json")
+_NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
-def write_seal(folder: SiteFolder) -> None:
-    """Seal the files as they are now; called after dpfda has changed one of them."""
-    write_atomically(folder.seal, sign_document(SEAL, _digest_files(folder), read_signing_key(folder.sign_key)))
+def write_seal(folder: SiteFolder, coming: Mapping[str, bytes] = _NONE) -> None:
+    """Seal the files as they are now; called after dpfda has changed one of them.
+
+    Several files that change together are sealed before they are written, as `coming`: whatever ends the process in
+    between, the seal says which bytes its owner decided on, and the same command given again goes on with them.
+    """
+    digests = _digest_files(folder) | _digest_coming(coming)
+    write_atomically(folder.seal, sign_document(SEAL, digests, read_signing_key(folder.sign_key)))
 
 
-def check_seal(folder: SiteFolder, *, apart_from: str = "") -> None:
+def check_seal(folder: SiteFolder, *, apart_from: str = "", coming: Mapping[str, bytes] = _NONE) -> None:
     """Refuse to go on unless credentials and policy are those that dpfda wrote here, and the keys belong to them.
 
-    `apart_from` names a file that its owner is about to replace.
+    `apart_from` names a file that its owner is about to replace; `coming` holds files that are about to be written: where
+    the seal is already theirs, an earlier call was cut short.
     """
     try:
         sealed = open_document(SEAL, folder.seal.read_bytes(), read_signing_key(folder.sign_key).public_key())
@@ -39,7 +48,9 @@ def check_seal(folder: SiteFolder, *, apart_from: str = "") -> None:
             "seal.json or sign.key was changed by something other than dpfda; do not run this site."
         ) from None
     now = _digest_files(folder)
-    changed = [name for name in SEALED if sealed.get(name) != now.get(name) and name != apart_from]
+    then = now | _digest_coming(coming)
+    allowed = {name: (now.get(name), then.get(name)) for name in SEALED if name != apart_from}
+    changed = [name for name, digests in allowed.items() if sealed.get(name) not in digests]
     if changed or set(sealed) - set(SEALED):
         raise InvalidInput(
             f"{', '.join(changed) or 'seal.json'} was changed by something other than dpfda since this site's owner last "
@@ -66,6 +77,10 @@ def _check_credentials(folder: SiteFolder) -> None:
         certificate.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):
         raise InvalidInput("site.crt was not signed by ca.crt; do not run this site.") from None
+
+
+def _digest_coming(coming: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in coming.items()}
 
 
 def _digest_files(folder: SiteFolder) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The coordinator's study process and its FLARE server, over a Unix socket: ask sites, and look who is there.
 
-The study never sees FLARE: it hands over bytes with the names of sites and gets bytes by site back. Both ends are the
+The study never sees FLARE: it hands over bytes with the names of sites and gets bytes by site back. Each answer is handed
+to the study as it comes, and counts towards the quorum only if the study, which has the keys, says so. Both ends are the
 coordinator's own, but lengths are checked all the same.
 """
 
@@ -18,7 +19,7 @@ from typing import Any
 
 from dpfda.errors import ProtocolError, TransportError
 from dpfda.federation.frames import MAX_MESSAGE, connect, receive_frame, send_frame
-from dpfda.federation.rounds import ABSENT, REFUSED, UNAVAILABLE, Closing, OpenRound
+from dpfda.federation.rounds import ABSENT, REFUSED, REJECTED, UNAVAILABLE, Closing, Counts, OpenRound
 
 MOST_SITES = 10_000
 _LENGTH = struct.Struct("!I")
@@ -52,17 +53,21 @@ class ServerLink:
         self._path = path
         self._connection: socket.socket | None = None
 
-    def ask(self, sites: Sequence[str], message: bytes, closing: Closing) -> Answers:
-        """Ask the sites one question; returns when the round closes."""
+    def ask(self, sites: Sequence[str], message: bytes, closing: Closing, counts: Counts) -> Answers:
+        """Ask the sites one question; returns when the round closes. An answer that does not count is as if absent."""
         if len(message) > MAX_MESSAGE:
             raise ProtocolError("The question is too long.")
         header = {"do": "ask", "sites": list(sites), "closing": asdict(closing)}
-        fields, body = self._exchange(header, message, closing.deadline + _LONGER)
-        given, start = {}, 0
-        for name, length in fields["given"]:
-            given[str(name)] = body[start : start + int(length)]
-            start += int(length)
-        return Answers(given, {str(name): str(why) for name, why in fields["missing"].items()})
+        timeout, given = closing.deadline + _LONGER, {}
+        fields, body = self._exchange(header, message, timeout)
+        while "came" in fields:
+            site = str(fields["came"])
+            verdict = self._judge(counts, site, body)
+            if verdict:
+                given[site] = body
+            fields, body = self._exchange({"do": "count", "counts": verdict}, b"", timeout)
+        in_order = {site: given[site] for site in sites if site in given}
+        return Answers(in_order, {str(name): str(why) for name, why in fields["missing"].items()})
 
     def look(self) -> dict[str, SiteContact]:
         """Every enrolled or connected site."""
@@ -75,6 +80,14 @@ class ServerLink:
             self._connection.close()
             self._connection = None
 
+    def _judge(self, counts: Counts, site: str, answer: bytes) -> bool:
+        """A mistake of whoever judges ends the round: the server waits for a word that would never come."""
+        try:
+            return counts(site, answer)
+        except BaseException:
+            self.close()
+            raise
+
     def _exchange(self, header: dict[str, Any], body: bytes, timeout: float) -> tuple[dict[str, Any], bytes]:
         fresh = self._connection is None
         connection = self._connection or connect(self._path)
@@ -82,7 +95,7 @@ class ServerLink:
         try:
             connection.settimeout(timeout)
             send_frame(connection, *pack(header, body))
-            return unpack(receive_frame(connection, MOST_SITES * MAX_MESSAGE))
+            return unpack(receive_frame(connection, MAX_MESSAGE + _HEADER_BYTES))
         except (OSError, TransportError) as error:
             self.close()
             if not fresh and header["do"] == "look":
@@ -95,7 +108,7 @@ class LinkService:
 
     def __init__(
         self,
-        ask: Callable[[Sequence[str], bytes, Closing, Callable[[], bool]], OpenRound],
+        ask: Callable[[Sequence[str], bytes, Closing, Callable[[], bool], Counts], OpenRound],
         look: Callable[[], dict[str, SiteContact]],
     ) -> None:
         self._ask, self._look = ask, look
@@ -104,22 +117,29 @@ class LinkService:
         """Answer requests until the study hangs up."""
         while True:
             fields, body = unpack(receive_frame(connection, MAX_MESSAGE + _HEADER_BYTES))
-            header, parts = self._answer(fields, body, connection)
-            send_frame(connection, *pack(header, *parts))
+            send_frame(connection, *pack(self._answer(fields, body, connection)))
 
-    def _answer(
-        self, fields: dict[str, Any], body: bytes, connection: socket.socket
-    ) -> tuple[dict[str, Any], list[bytes]]:
+    def _answer(self, fields: dict[str, Any], body: bytes, connection: socket.socket) -> dict[str, Any]:
         if fields.get("do") == "look":
-            return {"sites": {name: asdict(contact) for name, contact in self._look().items()}}, []
+            return {"sites": {name: asdict(contact) for name, contact in self._look().items()}}
         if fields.get("do") != "ask":
             raise ProtocolError("The server knows no such request.")
         sites, closing = _read_request(fields)
-        round_ = self._ask(sites, body, closing, lambda: _has_hung_up(connection))
+        round_ = self._ask(
+            sites, body, closing, lambda: _has_hung_up(connection), lambda *came: _let_judge(connection, *came)
+        )
         given = round_.given()
         contacts = self._look()
-        missing = {site: _explain(site, round_, contacts) for site in sites if site not in given}
-        return {"given": [[site, len(part)] for site, part in given.items()], "missing": missing}, [*given.values()]
+        return {"missing": {site: _explain(site, round_, contacts) for site in sites if site not in given}}
+
+
+def _let_judge(connection: socket.socket, site: str, answer: bytes) -> bool:
+    """Hand an answer to the study; whether it counts."""
+    send_frame(connection, *pack({"came": site}, answer))
+    fields, _ = unpack(receive_frame(connection, _HEADER_BYTES))
+    if fields.get("do") != "count":
+        raise ProtocolError("The study must say whether an answer counts.")
+    return fields.get("counts") is True
 
 
 def _read_request(fields: dict[str, Any]) -> tuple[list[str], Closing]:
@@ -136,6 +156,8 @@ def _explain(site: str, round_: OpenRound, contacts: Mapping[str, SiteContact]) 
     contact = contacts.get(site)
     if contact is None or not contact.enrolled:
         return REFUSED
+    if site in round_.rejected:
+        return REJECTED
     return UNAVAILABLE if contact.connected or site in round_.replies else ABSENT
 
 

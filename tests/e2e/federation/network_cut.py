@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from consortium import Consortium, wait_until
 
-from dpfda.federation.rounds import Closing
+from dpfda.federation.rounds import Closing, count_all
 from dpfda.federation.signing import QUERY, Subject, sign_message
 
 
@@ -23,7 +23,7 @@ def switch(state):
 
 def ask(world, closing):
     question = sign_message(QUERY, Subject("0" * 64, "run", 0), b"x", world.signing_key)
-    return world.link().ask(["alpha"], question, closing)
+    return world.link().ask(["alpha"], question, closing, count_all)
 
 
 switch("up")

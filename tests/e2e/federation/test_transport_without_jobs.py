@@ -30,7 +30,7 @@ from dpfda.federation.frames import MAX_MESSAGE
 from dpfda.federation.keys import make_signing_key
 from dpfda.federation.lock import read_lock
 from dpfda.federation.preflight import Credentials, check_connection
-from dpfda.federation.rounds import Closing
+from dpfda.federation.rounds import Closing, count_all
 from dpfda.federation.signing import ANSWER, QUERY, Subject, open_message, sign_message
 
 HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ def question(world, payload=b"x", round_=0, key=None):
 
 
 def ask(world, payload=b"x", closing=ALL, sites=SITES, **options):
-    return world.link().ask(sites, question(world, payload, **options), closing)
+    return world.link().ask(sites, question(world, payload, **options), closing, count_all)
 
 
 def all_answer(world):
@@ -69,7 +69,7 @@ def test_the_largest_message_crosses_and_a_larger_one_does_not_leave(world):
     answers = ask(world, payload)
     assert [len(answer) > len(payload) for answer in answers.given.values()] == [True] * 3
     with pytest.raises(Exception, match="too long"):
-        world.link().ask(SITES, b"x" * (MAX_MESSAGE + 1), ALL)
+        world.link().ask(SITES, b"x" * (MAX_MESSAGE + 1), ALL, count_all)
     assert all_answer(world)
 
 
@@ -78,7 +78,7 @@ def test_two_studies_at_once_do_not_disturb_each_other(world):
         link = world.link()
         for number in range(20):
             text = f"{mark} {number}".encode()
-            answers = link.ask(SITES, question(world, text, number), ALL)
+            answers = link.ask(SITES, question(world, text, number), ALL, count_all)
             found.append(all(answer.endswith(text) for answer in answers.given.values()) and len(answers.given) == 3)
 
     results = [[], []]
@@ -153,7 +153,7 @@ def test_a_question_without_the_coordinators_signature_is_unavailable(world, kin
         "changed": good[:-1] + b"y",
         "nothing": b"",
     }[kind]
-    answers = world.link().ask(SITES, message, Closing(3, 0.2, 0.7))
+    answers = world.link().ask(SITES, message, Closing(3, 0.2, 0.7), count_all)
     assert answers.given == {}
     assert answers.missing == dict.fromkeys(SITES, "unavailable")
     assert all_answer(world)

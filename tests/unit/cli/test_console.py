@@ -10,12 +10,14 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from dpfda.cli.console.coordinator import CoordinatorPages
 from dpfda.cli.console.guarding import COOKIE, Guard
-from dpfda.cli.console.pages import MOST_FORM, Pages, parse_number, read_form
+from dpfda.cli.console.pages import MOST_FIELDS, MOST_FORM, Pages, parse_number, read_form, tell_errors
 from dpfda.cli.console.serving import require_console, serve_console
 from dpfda.cli.console.steward import StewardPages
 from dpfda.errors import InvalidInput
@@ -80,6 +82,24 @@ def test_forms_are_limited_and_numbers_are_numbers():
     assert parse_number("epsilon", "0.5") == 0.5
     with pytest.raises(InvalidInput, match="epsilon must be a number"):
         parse_number("epsilon", "a half")
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(MOST_FIELDS, (200, str(MOST_FIELDS))), (MOST_FIELDS + 1, (400, "A form has at most 100 fields."))],
+)
+def test_a_form_of_too_many_fields_is_a_bad_request(count, expected):
+    async def act(asked):
+        return PlainTextResponse(str(len(await read_form(asked))))
+
+    async def send(message):
+        sent.append(message)
+
+    sent = []
+    app = Starlette(routes=[Route("/", tell_errors(Pages("Site"), act), methods=["POST"])])
+    asked = request("/", "POST", "&".join(f"f{k}=1" for k in range(count)).encode())
+    asyncio.run(app(asked.scope, asked.receive, send))
+    assert (sent[0]["status"], sent[1]["body"].decode()) == expected
 
 
 def test_what_others_wrote_is_escaped():

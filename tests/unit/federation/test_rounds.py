@@ -19,6 +19,7 @@ from dpfda.federation.rounds import (
     Closing,
     OpenRound,
     RoundTable,
+    count_all,
     encode_answer,
     encode_question,
     parse_answer,
@@ -48,9 +49,11 @@ class Network:
         ticket = parse_question(self.sent[which][1])[0]
         return self.table.deliver(site, encode_answer(ticket, Reply(given, payload if given else b"")))
 
-    def ask(self, closing, sites=SITES):
+    def ask(self, closing, sites=SITES, counts=count_all):
         found = []
-        thread = threading.Thread(target=lambda: found.append(self.table.ask(sites, b"q", closing, lambda: False)))
+        thread = threading.Thread(
+            target=lambda: found.append(self.table.ask(sites, b"q", closing, lambda: False, counts))
+        )
         thread.start()
         deadline = time.monotonic() + 2
         while len(self.sent) < len(set(sites) & set(self.places)) and time.monotonic() < deadline:
@@ -141,6 +144,39 @@ def test_unavailable_is_an_answer_but_gives_nothing():
     assert set(found[0].given()) == {"a", "c"}, "the first word counts"
 
 
+def test_an_answer_that_does_not_count_neither_makes_a_quorum_nor_starts_the_grace_period():
+    network = Network()
+    thread, found = network.ask(Closing(2, 0.2, 60), counts=lambda site, answer: answer != b"junk")
+    network.answer("a", b"junk")
+    network.answer("b")
+    network.answer("a")
+    time.sleep(0.6)
+    assert thread.is_alive(), "three times the grace period, and the honest site that needs longer is waited for"
+    network.answer("c")
+    thread.join(1)
+    assert set(found[0].given()) == {"b", "c"}
+    assert found[0].rejected == {"a"}, "the first word counts"
+
+
+def test_answers_are_looked_at_while_other_rounds_go_on():
+    network, looking, go_on = Network(), threading.Event(), threading.Event()
+
+    def ponder(site, answer):
+        looking.set()
+        return go_on.wait(5)
+
+    slow, found = network.ask(Closing(1, 0, 60), sites=("a",), counts=ponder)
+    network.answer("a")
+    assert looking.wait(2)
+    quick, others = network.ask(Closing(1, 0, 60), sites=("a", "b"))
+    network.answer("b")
+    quick.join(2)
+    assert set(others[0].given()) == {"b"}
+    go_on.set()
+    slow.join(2)
+    assert set(found[0].given()) == {"a"}
+
+
 def test_an_answer_counts_for_its_sender_in_its_round_only():
     network = Network()
     thread, found = network.ask(Closing(3, 60, 60))
@@ -157,7 +193,7 @@ def test_an_answer_counts_for_its_sender_in_its_round_only():
 def test_a_round_ends_when_whoever_asked_is_gone():
     network = Network()
     began = time.monotonic()
-    network.table.ask(SITES, b"q", Closing(3, 60, 60), lambda: True)
+    network.table.ask(SITES, b"q", Closing(3, 60, 60), lambda: True, count_all)
     assert time.monotonic() - began < 1
 
 
@@ -219,17 +255,19 @@ def test_what_is_held_back_comes_in_time_and_in_order():
 
 @pytest.fixture
 def link(tmp_path):
-    def ask(sites, message, closing, gone):
+    def ask(sites, message, closing, gone, counts):
         round_ = OpenRound(tuple(sites), message, closing)
         for site in sites:
             if site == "refuses":
                 round_.take(site, Reply(False))
             elif site not in ("absent", "stranger", "frozen"):
-                round_.take(site, Reply(True, site.encode() + message))
+                answer = site.encode() + message
+                round_.take(site, Reply(True, answer), counts=counts(site, answer))
         return round_
 
     contacts = {
-        name: SiteContact(True, name != "absent", 1.0, 0.5) for name in ("a", "b", "refuses", "absent", "frozen")
+        name: SiteContact(True, name != "absent", 1.0, 0.5)
+        for name in ("a", "b", "junk", "refuses", "absent", "frozen")
     }
     server = FrameServer(tmp_path / "server.sock", LinkService(ask, lambda: contacts).serve, "study")
     server.start()
@@ -240,13 +278,21 @@ def link(tmp_path):
 
 
 def test_a_study_asks_over_its_socket(link):
-    answers = link.ask(["b", "refuses", "absent", "stranger", "frozen", "a"], b"!", Closing(2, 1, 5))
+    sites = ["b", "junk", "refuses", "absent", "stranger", "frozen", "a"]
+    answers = link.ask(sites, b"!", Closing(2, 1, 5), lambda site, answer: answer != b"junk!")
     assert answers.given == {"b": b"b!", "a": b"a!"}
     assert list(answers.given) == ["b", "a"]
     assert answers.missing == {
         "refuses": "unavailable", "absent": "absent", "stranger": "not enrolled", "frozen": "unavailable",
+        "junk": "answer rejected",
     }  # fmt: skip
     assert link.look()["a"] == SiteContact(True, True, 1.0, 0.5)
+
+
+def test_whoever_cannot_judge_an_answer_does_not_leave_the_server_waiting(link):
+    with pytest.raises(ZeroDivisionError):
+        link.ask(["a"], b"!", Closing(1, 1, 5), lambda site, answer: 1 / 0)
+    assert link.ask(["a"], b"!", Closing(1, 1, 5), count_all).given == {"a": b"a!"}
 
 
 def test_a_server_that_is_not_there(tmp_path):
@@ -278,9 +324,10 @@ class FakeLink:
     def __init__(self, given):
         self.given, self.asked = given, []
 
-    def ask(self, sites, message, closing):
+    def ask(self, sites, message, closing, counts):
         self.asked.append((tuple(sites), message))
-        return Answers(self.given, {site: "absent" for site in sites if site not in self.given})
+        given = {site: answer for site, answer in self.given.items() if counts(site, answer)}
+        return Answers(given, {site: "absent" for site in sites if site not in self.given})
 
 
 class Texts:

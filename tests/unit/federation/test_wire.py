@@ -108,11 +108,12 @@ class Scripted:
     def __init__(self, wire, joining):
         self.wire, self.joining, self.asked = wire, list(joining), 0
 
-    def ask(self, sites, message, closing):
+    def ask(self, sites, message, closing, counts):
         self.asked += 1
         here = self.joining.pop(0) if len(self.joining) > 1 else self.joining[0]
         signed = {name: sign_acceptance(TERMS.digest(), name, "x", 1, KEYS[name]) for name in here}
         given = {name: answer(message, data, name) for name, data in signed.items()}
+        assert all(counts(name, data) for name, data in given.items())
         return Answers(given, {name: "unavailable" for name in sites if name not in given})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qs
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
@@ -15,6 +16,7 @@ from dpfda.errors import DpfdaError, InvalidInput
 from dpfda.federation.quiet import neutralise
 
 MOST_FORM = 300_000  # bytes
+MOST_FIELDS = 100
 _ASSETS = importlib.resources.files("dpfda.cli.console") / "assets"
 _KINDS = {"htmx.min.js": "text/javascript", "console.css": "text/css"}
 
@@ -55,7 +57,11 @@ async def read_form(request: Request) -> dict[str, str]:
         body += piece
         if len(body) > MOST_FORM:
             raise InvalidInput("The form is too long.")
-    fields = parse_qs(body.decode("utf-8", "strict"), keep_blank_values=True, max_num_fields=100)
+    text = body.decode("utf-8", "strict")
+    try:
+        fields = parse_qs(text, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise HTTPException(400, f"A form has at most {MOST_FIELDS} fields.") from None
     return {name: values[-1].strip() for name, values in fields.items()}
 
 

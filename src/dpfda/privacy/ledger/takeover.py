@@ -22,11 +22,12 @@ from dpfda.privacy.ledger import chain, totals
 from dpfda.privacy.ledger.ledger import Ledger, new_store, store_at, timestamp
 from dpfda.privacy.ledger.place import check_place
 from dpfda.privacy.ledger.rows import RunRecord, Store, altered
-from dpfda.privacy.ledger.session import Session
+from dpfda.privacy.ledger.session import MOST_LOST_IN_ALL, Session
 from dpfda.privacy.ledger.sqlite import SqliteStore, sync_folder
 
 Ask = Callable[[str], Iterable[Any]]
 OLD_ENDING = ".version-0.1"
+_NO_RUN = "lost-draws-0"  # `settle_lost_draws` numbers its own from 1
 _OLD_COLUMNS = ("seq", "at", "actor", "silo", "run", "round", "attempt", "digest", "event", "previous", "hash")
 
 
@@ -189,17 +190,17 @@ def _write(store: Store, old: Old) -> None:
             )  # fmt: skip
             if payload is not None:
                 session.transaction.insert_release(*key, payload, chain.sha256(payload))
-        _keep_notes(session, old.meta, records)
+        _keep_notes(session, old, records)
 
     note = json.dumps({"taken over from version 0.1, created": old.meta["created"], "note": old.meta["note"]})
     new_store(store, float(old.meta["epsilon"]), float(old.meta["delta"]), note, fill)
     store.close()
 
 
-def _keep_notes(session: Session, meta: dict[str, str], records: dict[str, RunRecord]) -> None:
-    """Finished runs and lost draws; the price of a lost draw is not known, so that of all of its run stands for it."""
-    lost = 0
-    for name, value in meta.items():
+def _keep_notes(session: Session, old: Old, records: dict[str, RunRecord]) -> None:
+    """Finished runs and lost draws, each with a price that `settle_lost_draws` charges."""
+    least, lost = _price_lost_draw(session, old), 0
+    for name, value in old.meta.items():
         for start, field in (("finished:", "finished"), ("lost draws of ", "lost")):
             run = name.removeprefix(start)
             if name.startswith(start) and run:
@@ -207,8 +208,21 @@ def _keep_notes(session: Session, meta: dict[str, str], records: dict[str, RunRe
                 changed: dict[str, Any] = {field: value if field == "finished" else int(value)}
                 if field == "lost":
                     lost += int(value)
-                    changed["lost_price"] = totals.text(int(value) * chain.price(record))
+                    changed["lost_price"] = totals.text(int(value) * max(least, chain.price(record)))
                 records[run] = replace(record, **changed)
-    session.state = replace(session.state, lost=max(lost, int(meta.get("lost draws", "0"))))
+    beyond = int(old.meta.get("lost draws", "0")) - lost
+    if beyond > 0:  # counted for no run
+        records[_NO_RUN] = replace(session.record(_NO_RUN), lost=beyond, lost_price=totals.text(beyond * least))
+    session.state = replace(session.state, lost=lost + max(0, beyond))
     for record in records.values():
         session.transaction.set_run(record)
+
+
+def _price_lost_draw(session: Session, old: Old) -> int:
+    """What a lost draw costs at least: version 0.1 counted them without their prices, so this is stated, not a bound.
+
+    The dearest debit of the ledger, and never less than the share at which all draws that a ledger may lose cost half of
+    the total.
+    """
+    share = totals.exact(session.budget.mu_squared / (2 * MOST_LOST_IN_ALL))
+    return max([share, *(totals.cost(chain.event_of(row["event"])) for row in old.rows)])
