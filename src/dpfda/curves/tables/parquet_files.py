@@ -2,7 +2,8 @@
 
 What a row holds is decided by its own file alone: a column is what the file holds under that name, else the text in the
 names of its own folders, always a text, else empty. A type or a column that suits all files would let the name of one
-subject's folder decide what the rows of others mean. Readers take paths as they are: no letter in a name is a wildcard.
+subject's folder decide what the rows of others mean. For the same reason only columns that are asked for are made, and
+readers take paths and names of columns as they are: no letter in them is a wildcard.
 """
 
 from __future__ import annotations
@@ -96,26 +97,40 @@ def _decode(text: str) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive files whose columns have the same types, as one table; `types` has the columns of the whole folder."""
+    """Consecutive files whose columns have the same types, as one table.
+
+    `inside` has the columns of each file, `anywhere` those of the whole folder.
+    """
 
     files: tuple[PartFile, ...]
-    types: dict[str, pl.DataType]
-    inside: frozenset[str]
+    inside: dict[str, pl.DataType]
+    anywhere: dict[str, pl.DataType]
 
-    @contextmanager
-    def open(self) -> Iterator[pl.LazyFrame]:
-        """The rows, not read yet, for as long as the block lasts."""
+    def find_type(self, column: str) -> pl.DataType:
+        """What neither a file nor its folders hold is empty, of the type that it has elsewhere: it brings no new one."""
         import polars as pl
 
+        if column in self.inside:
+            return self.inside[column]
+        return pl.String() if any(column in file.folder_columns for file in self.files) else self.anywhere[column]
+
+    @contextmanager
+    def open(self, columns: Iterable[str]) -> Iterator[pl.LazyFrame]:
+        """Some columns of the rows, not read yet, for as long as the block lasts."""
+        import polars as pl
+
+        columns = list(columns)
         with ExitStack() as opened:
             files = {opened.enter_context(file.open()): file.folder_columns for file in self.files}
             rows = pl.scan_parquet(list(files), hive_partitioning=False, glob=False, include_file_paths=_PATH)
-            others = {
-                name: _find_by_path({path: folders.get(name) for path, folders in files.items()}, kind)
-                for name, kind in self.types.items()
+            others = [
+                _find_by_path({path: folders.get(name) for path, folders in files.items()}, self.find_type(name)).alias(
+                    name
+                )
+                for name in columns
                 if name not in self.inside
-            }
-            yield rows.with_columns(**others).select(*self.types)
+            ]
+            yield rows.with_columns(others).select(take_columns(columns))
 
     def read_mended(self, columns: list[str], rows: int, table: str) -> Iterator[pl.DataFrame]:
         """Some columns of the rows in order, with bytes that are no text replaced, at which polars gives up."""
@@ -125,11 +140,13 @@ class Part:
         inside = [name for name in columns if name in self.inside]
         outside = [name for name in columns if name not in self.inside]
         for file in self.files:
-            others = [pl.lit(file.folder_columns.get(name), self.types[name]).alias(name) for name in outside]
+            others = [pl.lit(file.folder_columns.get(name), self.find_type(name)).alias(name) for name in outside]
             with file.open() as path, open(path, "rb") as handle, ParquetFile(handle) as data:
                 for batch in data.iter_batches(columns=inside, batch_size=rows):
                     checked = check_texts(batch, table, tolerant=True)
-                    yield cast("pl.DataFrame", pl.from_arrow(checked)).with_columns(others).select(columns)
+                    yield (
+                        cast("pl.DataFrame", pl.from_arrow(checked)).with_columns(others).select(take_columns(columns))
+                    )
 
 
 @dataclass(frozen=True)
@@ -151,6 +168,13 @@ class ParquetTable:
             return choose(list(self.columns))
 
 
+def take_columns(names: Iterable[str]) -> list[pl.Expr]:
+    """Columns by their very names, of which polars takes some for patterns (*, ^x$)."""
+    from polars import selectors
+
+    return [selectors.by_name(name).as_expr() for name in names]
+
+
 def scan_parquet(files: Iterable[PartFile]) -> ParquetTable:
     """The table that files are together; no row is read."""
     import polars as pl
@@ -161,12 +185,12 @@ def scan_parquet(files: Iterable[PartFile]) -> ParquetTable:
         for name, kind in (types | dict.fromkeys(file.folder_columns.keys() - types.keys(), pl.String())).items():
             every.setdefault(name, kind)
     parts = [
-        _make_part(tuple(file for file, _ in alike), types, every)
+        Part(tuple(file for file, _ in alike), types, every)
         for types, group in groupby(read, key=lambda each: each[1])
         for alike in _divide(list(group))
     ]
-    shared = (name for name in every if all(name in types or name in file.folder_columns for file, types in read))
-    return ParquetTable(tuple(parts), tuple(shared), tuple(every))
+    shared = set(every).intersection(*(types.keys() | file.folder_columns.keys() for file, types in read))
+    return ParquetTable(tuple(parts), tuple(name for name in every if name in shared), tuple(every))
 
 
 def _read_types(file: PartFile) -> dict[str, pl.DataType]:
@@ -183,15 +207,6 @@ def _divide(
     size = _HELD_AT_ONCE if any(file.held for file, _ in alike) else len(alike)
     for start in range(0, len(alike), size):
         yield alike[start : start + size]
-
-
-def _make_part(files: tuple[PartFile, ...], types: dict[str, pl.DataType], every: dict[str, pl.DataType]) -> Part:
-    """What neither a file nor its folders hold is empty, of the type that it has elsewhere: it brings no new one."""
-    import polars as pl
-
-    in_names = {name for file in files for name in file.folder_columns}
-    others = {name: pl.String() if name in in_names else kind for name, kind in every.items() if name not in types}
-    return Part(files, {name: (types | others)[name] for name in every}, frozenset(types))
 
 
 def _find_by_path(values: dict[str, str | None], kind: pl.DataType) -> pl.Expr:
