@@ -40,7 +40,7 @@ from dpfda.curves.tables import (
     workbook,
 )
 from dpfda.curves.tables import loading as table_loading
-from dpfda.curves.tables.parquet_files import list_parquet, scan_parquet
+from dpfda.curves.tables.parquet_files import find_names, list_parquet, scan_parquet
 from dpfda.errors import InvalidInput
 from dpfda.federation.policy import SitePolicy
 
@@ -658,6 +658,22 @@ def test_a_column_is_found_by_its_very_name(name, inside, tmp_path) -> None:
     assert read.columns == columns
     assert read[name].cast(pl.Int64).to_list() == read["code"].to_list()
     assert read.equals(pl.concat(part.read_mended(columns, 5, "t")))
+
+
+@pytest.mark.parametrize("length", [3000, 4060, 4080])
+def test_the_length_of_a_path_is_the_affair_of_its_subjects(length, tmp_path) -> None:
+    """Ninth review, R9-3: one long value with slashes, and the site refused as soon as the folder lay a little deeper."""
+    how = {"covariates": (Covariate("arm", levels=("01", "02")),)}
+    usual = load(write_folder(tmp_path / "u", keep, ARMS), **how)
+    room = length - len(str(tmp_path / "t" / "arm=01" / "00.parquet"))
+    odd = (ARMS[0] + ("/" + "a" * 99) * (length // 100))[:room].rstrip("/")
+    folder = Path(write_folder(tmp_path / "t", keep, [odd, *ARMS[1:]]))
+    deeper = tmp_path / "in-a-folder-on-the-disk-of-the-site-that-lies-deeper" / "t"
+    deeper.parent.mkdir()
+    folder.rename(deeper)
+    (found,) = (name for name in find_names(deeper) if "a" * 99 in name.parts)
+    assert (len(str(deeper / found)) > 4095) == (length > 4000)
+    assert load(str(deeper), **how).fingerprint(b"k" * 32) == usual.fingerprint(b"k" * 32)
 
 
 def test_columns_that_nobody_asks_for_take_no_room(tmp_path) -> None:

@@ -3,11 +3,12 @@
 What a row holds is decided by its own file alone: a column is what the file holds under that name, else the text in the
 names of its own folders, always a text, else empty. A type or a column that suits all files would let the name of one
 subject's folder decide what the rows of others mean. For the same reason only columns that are asked for are made, and
-readers take paths and names of columns as they are: no letter in them is a wildcard.
+readers take paths and names of columns as they are: no letter in them is a wildcard, and no path is too long.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 _PATH = "\0path"  # of the file in which a row stands; no column of a table has this name
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _HELD_AT_ONCE = 64  # files that take a handle while they are open
+_LONGEST = 2048  # bytes of a path that readers get; the system takes 4,095, and a relative path may become a whole one
+_STEP = 15  # names of 255 bytes at most, which the system takes at once
+_PASS_THROUGH = getattr(os, "O_PATH", os.O_RDONLY)  # a folder that need not be listed
 
 
 @dataclass(frozen=True)
@@ -70,25 +74,73 @@ def list_parquet(path: Path) -> tuple[PartFile, ...]:
     """A file, or the files of a folder in the order of their names."""
     if not path.is_dir():
         return (_local_file(path, ""),)
-    found = sorted(file.relative_to(path) for file in path.rglob("*.parquet") if file.is_file())
+    found = sorted(find_names(path))
     files = tuple(_local_file(path / name, str(name)) for name in found if is_of_the_table(name.as_posix()))
     if not files:
         raise InvalidInput(f"The folder {path} has no .parquet files; name a folder of Parquet files or one file.")
     return files
 
 
-def _local_file(path: Path, name: str) -> PartFile:
+def find_names(root: Path) -> Iterator[Path]:
+    """The names of the Parquet files below a folder, however deep; links to folders are not followed."""
+    waiting = [Path()]
+    while waiting:
+        folder = waiting.pop()
+        folders, files = _list_entries(root / folder)
+        waiting += [folder / name for name in folders]
+        yield from (folder / name for name in files if name.endswith(".parquet"))
+
+
+def _list_entries(folder: Path) -> tuple[list[str], list[str]]:
+    """The folders and the files in a folder; nothing of one that may not be read."""
     try:
-        str(path).encode()
-    except UnicodeEncodeError:  # the system's names are bytes, and readers want texts
-        return PartFile(name, partial(_open_by_handle, path), held=True)
-    return PartFile.at(str(path), name)
+        with _open_deep(folder) as handle, os.scandir(handle) as scanned:
+            entries = list(scanned)
+            folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return folders, [entry.name for entry in entries if _is_file(entry)]
+    except PermissionError:
+        return [], []
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _local_file(path: Path, name: str) -> PartFile:
+    """Readers want paths that are texts, and short; names of the system are bytes, and a value with slashes is long."""
+    try:
+        if len(str(path).encode()) <= _LONGEST:
+            return PartFile.at(str(path), name)
+    except UnicodeEncodeError:
+        pass
+    return PartFile(name, partial(_open_by_handle, path), held=True)
 
 
 @contextmanager
 def _open_by_handle(path: Path) -> Iterator[str]:
-    with path.open("rb") as file:
-        yield f"/dev/fd/{file.fileno()}"
+    with _open_deep(path) as handle:
+        yield f"/dev/fd/{handle}"
+
+
+@contextmanager
+def _open_deep(path: Path) -> Iterator[int]:
+    """A handle of a file or folder whose path may be longer than the system takes at once."""
+    steps = [os.path.join(*path.parts[start : start + _STEP]) for start in range(0, len(path.parts), _STEP)] or ["."]
+    handle: int | None = None
+    try:
+        for place, step in enumerate(steps, 1):
+            how = os.O_RDONLY if place == len(steps) else _PASS_THROUGH
+            above, handle = handle, os.open(step, how, dir_fd=handle)
+            if above is not None:
+                os.close(above)
+        assert handle is not None
+        yield handle
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def _decode(text: str) -> str:
