@@ -40,7 +40,7 @@ from dpfda.curves.tables import (
     workbook,
 )
 from dpfda.curves.tables import loading as table_loading
-from dpfda.curves.tables.parquet_files import list_parquet, scan_parquet
+from dpfda.curves.tables.parquet_files import find_names, list_parquet, scan_parquet
 from dpfda.errors import InvalidInput
 from dpfda.federation.policy import SitePolicy
 
@@ -632,6 +632,61 @@ def test_a_slash_in_the_name_of_a_folder_is_the_affair_of_its_subjects(odd, tmp_
     assert read.counts[0] == 0
 
 
+@pytest.mark.parametrize(
+    "name", ["*", "^.*$", "^x$", "^(id|x)$", "^($", "%2A", "%5Ex%24", "self", "exprs", "%00path", ""]
+)
+def test_no_name_of_a_column_that_a_folder_brings_is_a_pattern(name, tmp_path) -> None:
+    """Ninth review, R9-1: what polars takes for all columns, or for its own argument, emptied every curve of the site."""
+    how = {"covariates": (Covariate("arm", levels=("01", "02")),)}
+    usual = load(write_folder(tmp_path / "t", keep, ARMS), **how)
+    read = load(write_folder(tmp_path / "t", keep, [f"{ARMS[0]}/{name}=1", *ARMS[1:]]), **how)
+    assert read.fingerprint(b"k" * 32) == usual.fingerprint(b"k" * 32)
+
+
+@pytest.mark.parametrize("name", ["*", "^x$", "^.*$", "self"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_column_is_found_by_its_very_name(name, inside, tmp_path) -> None:
+    def rename(_: int, columns: dict[str, list]) -> dict:
+        return columns | ({name: columns["code"]} if inside else {})
+
+    arms = None if inside else [f"00/{name}={CODES[number % 2]}" for number in range(N)]
+    path = Path(write_folder(tmp_path / "t", rename, arms))
+    (part,) = scan_parquet(list_parquet(path)).parts
+    columns = [name, "x", "code"]
+    with part.open(columns) as lazy:
+        read = lazy.collect()
+    assert read.columns == columns
+    assert read[name].cast(pl.Int64).to_list() == read["code"].to_list()
+    assert read.equals(pl.concat(part.read_mended(columns, 5, "t")))
+
+
+@pytest.mark.parametrize("length", [3000, 4060, 4080])
+def test_the_length_of_a_path_is_the_affair_of_its_subjects(length, tmp_path) -> None:
+    """Ninth review, R9-3: one long value with slashes, and the site refused as soon as the folder lay a little deeper."""
+    how = {"covariates": (Covariate("arm", levels=("01", "02")),)}
+    usual = load(write_folder(tmp_path / "u", keep, ARMS), **how)
+    room = length - len(str(tmp_path / "t" / "arm=01" / "00.parquet"))
+    odd = (ARMS[0] + ("/" + "a" * 99) * (length // 100))[:room].rstrip("/")
+    folder = Path(write_folder(tmp_path / "t", keep, [odd, *ARMS[1:]]))
+    deeper = tmp_path / "in-a-folder-on-the-disk-of-the-site-that-lies-deeper" / "t"
+    deeper.parent.mkdir()
+    folder.rename(deeper)
+    (found,) = (name for name in find_names(deeper) if "a" * 99 in name.parts)
+    assert (len(str(deeper / found)) > 4095) == (length > 4000)
+    assert load(str(deeper), **how).fingerprint(b"k" * 32) == usual.fingerprint(b"k" * 32)
+
+
+def test_columns_that_nobody_asks_for_take_no_room(tmp_path) -> None:
+    """Ninth review, R9-4: each was an expression over all files: one subject's values took memory by their square."""
+    names = ["".join(f"/{number}_{other}=" for other in range(20)) for number in range(N)]
+    path = Path(write_folder(tmp_path / "t", keep, [arm + name for arm, name in zip(ARMS, names, strict=True)]))
+    table = scan_parquet(list_parquet(path))
+    assert len(table.columns) > 20 * N
+    for part in table.parts:
+        with part.open(["id", "x", "y", "arm"]) as lazy:
+            assert len(lazy.explain(optimized=False)) < 2000
+
+
 @pytest.mark.parametrize("lost", ["id", "x", "y", "code"])
 def test_a_file_that_lacks_a_column_takes_it_from_nobody(lost, tmp_path) -> None:
     def leave_out(number: int, columns: dict[str, list]) -> dict:
@@ -667,9 +722,9 @@ def test_both_readers_of_parquet_find_the_same_names_of_folders(first, tmp_path)
     path = Path(write_folder(tmp_path / "study=3" / "t", keep, [first, *ARMS[1:]]))
     columns = ["id", "arm", "y"]
     (part,) = scan_parquet(list_parquet(path)).parts
-    with part.open() as lazy:
-        assert lazy.collect_schema() == part.types
-        assert lazy.select(columns).collect().equals(pl.concat(part.read_mended(columns, 5, "t")))
+    with part.open(columns) as lazy:
+        assert lazy.collect_schema() == {name: part.find_type(name) for name in columns}
+        assert lazy.collect().equals(pl.concat(part.read_mended(columns, 5, "t")))
 
 
 def put_gap(column: str) -> Callable[[int, dict[str, list]], dict]:

@@ -15,10 +15,10 @@ import json
 import marshal
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import dpfda
 from dpfda import _objects
@@ -104,10 +104,20 @@ def _find_differences(stated: Mapping[str, str], package: Path) -> Iterator[str]
             yield f"{name} is missing"
         elif _digest(file.read_bytes()) != digest:
             yield f"{name} was changed"
+    folders = {parent.as_posix() for name in stated for parent in PurePosixPath(name).parents}
     for file in sorted(package.rglob("*")):
         name = file.relative_to(package.parent).as_posix()
-        if file.is_file() and file.suffix not in _MADE_LATER and name not in stated:
+        if file.is_symlink():
+            yield f"{name} is a link, which no release has"
+        elif name not in stated and name not in folders and not _is_made_later(file, folders, package):
             yield f"{name} does not belong to the release"
+
+
+def _is_made_later(file: Path, folders: Container[str], package: Path) -> bool:
+    """A cache of a folder of the release, or a file of such a kind; bytecode has a check of its own."""
+    if file.is_dir():
+        return file.name == "__pycache__" and file.parent.relative_to(package.parent).as_posix() in folders
+    return file.is_file() and file.suffix in _MADE_LATER
 
 
 def _check_bytecode(package: Path) -> Check:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.database import query_batches, read_query_columns
 from dpfda.curves.tables.files import arrow_batches, explain_errors, scan_file
-from dpfda.curves.tables.parquet_files import Part, scan_parquet
+from dpfda.curves.tables.parquet_files import Part, scan_parquet, take_columns
 from dpfda.curves.tables.stores import open_locally
 from dpfda.curves.tables.text_files import open_text
 
@@ -71,7 +71,8 @@ def open_batches(
             return
         if source.kind != "parquet":
             lazy = scan_file(path, source.kind, source.sheet)
-            yield Batches(_read_lazily(lazy.select(choose(lazy.collect_schema().names())), min(rows, _TEXT_ROWS)), None)
+            chosen = lazy.select(take_columns(choose(lazy.collect_schema().names())))
+            yield Batches(_read_lazily(chosen, min(rows, _TEXT_ROWS)), None)
             return
         table = scan_parquet(local.files)
         columns = table.choose(choose)
@@ -81,7 +82,7 @@ def open_batches(
         if len(table.parts) > 1:  # ids may be of several types
             narrow = None
         frames = (frame for part in table.parts for frame in _read_part(part, columns, rows, narrow))
-        yield Batches(frames, sum(map(_count_rows, table.parts)))
+        yield Batches(frames, sum(_count_rows(part, columns) for part in table.parts))
 
 
 def read_rows(source: Source, choose: Callable[[list[str]], list[str]], first: int, last: int) -> pl.DataFrame:
@@ -89,8 +90,8 @@ def read_rows(source: Source, choose: Callable[[list[str]], list[str]], first: i
     with open_locally(source) as local, explain_errors(local.path):
         table = scan_parquet(local.files)
         (part,) = table.parts
-        with part.open() as lazy:
-            return lazy.select(table.choose(choose)).slice(first, last - first).collect(engine="streaming")
+        with part.open(table.choose(choose)) as lazy:
+            return lazy.slice(first, last - first).collect(engine="streaming")
 
 
 def read_column_names(source: Source, separator: str | None = None, *, rows_refuse: bool = True) -> list[str]:
@@ -112,17 +113,16 @@ def read_column_names(source: Source, separator: str | None = None, *, rows_refu
 
 
 def _read_part(part: Part, columns: list[str], rows: int, narrow: Narrow | None) -> Iterator[pl.DataFrame]:
-    with part.open() as lazy:
-        chosen = lazy.select(columns)
-        yield from _read_lazily(chosen if narrow is None else narrow(chosen), rows)
+    with part.open(columns) as lazy:
+        yield from _read_lazily(lazy if narrow is None else narrow(lazy), rows)
 
 
 def _read_lazily(lazy: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
     yield from lazy.collect_batches(chunk_size=rows, lazy=True, engine="streaming")
 
 
-def _count_rows(part: Part) -> int:
+def _count_rows(part: Part, columns: list[str]) -> int:
     import polars as pl
 
-    with part.open() as lazy:
+    with part.open(columns) as lazy:
         return int(lazy.select(pl.len()).collect().item())

@@ -17,6 +17,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, cast
 
 from dpfda.curves.tables.arrow_text import check_texts
+from dpfda.curves.tables.parquet_files import take_columns
 from dpfda.curves.tables.postgres import Choose, NoArrowType, arrow_result
 from dpfda.curves.tables.postgres_cells import CLIENT_ENCODING, read_as_text
 from dpfda.curves.tables.source import Source, redact_password
@@ -73,7 +74,7 @@ def query_batches(
             raise InvalidInput("--query returns two columns of the same name; rename one with AS.")
         columns = choose(names)
         fetched = _fetch(result, names, min(rows, _FETCHED), source.kind in _FOREIGN_CELLS)
-        yield (frame.select(columns) for frame in fetched)
+        yield (frame.select(take_columns(columns)) for frame in fetched)
 
 
 def read_query_columns(source: Source) -> list[str]:

@@ -2,11 +2,13 @@
 
 What a row holds is decided by its own file alone: a column is what the file holds under that name, else the text in the
 names of its own folders, always a text, else empty. A type or a column that suits all files would let the name of one
-subject's folder decide what the rows of others mean. Readers take paths as they are: no letter in a name is a wildcard.
+subject's folder decide what the rows of others mean. For the same reason only columns that are asked for are made, and
+readers take paths and names of columns as they are: no letter in them is a wildcard, and no path is too long.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 _PATH = "\0path"  # of the file in which a row stands; no column of a table has this name
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _HELD_AT_ONCE = 64  # files that take a handle while they are open
+_LONGEST = 2048  # bytes of a path that readers get; the system takes 4,095, and a relative path may become a whole one
+_STEP = 15  # names of 255 bytes at most, which the system takes at once
+_PASS_THROUGH = getattr(os, "O_PATH", os.O_RDONLY)  # a folder that need not be listed
 
 
 @dataclass(frozen=True)
@@ -69,25 +74,73 @@ def list_parquet(path: Path) -> tuple[PartFile, ...]:
     """A file, or the files of a folder in the order of their names."""
     if not path.is_dir():
         return (_local_file(path, ""),)
-    found = sorted(file.relative_to(path) for file in path.rglob("*.parquet") if file.is_file())
+    found = sorted(find_names(path))
     files = tuple(_local_file(path / name, str(name)) for name in found if is_of_the_table(name.as_posix()))
     if not files:
         raise InvalidInput(f"The folder {path} has no .parquet files; name a folder of Parquet files or one file.")
     return files
 
 
-def _local_file(path: Path, name: str) -> PartFile:
+def find_names(root: Path) -> Iterator[Path]:
+    """The names of the Parquet files below a folder, however deep; links to folders are not followed."""
+    waiting = [Path()]
+    while waiting:
+        folder = waiting.pop()
+        folders, files = _list_entries(root / folder)
+        waiting += [folder / name for name in folders]
+        yield from (folder / name for name in files if name.endswith(".parquet"))
+
+
+def _list_entries(folder: Path) -> tuple[list[str], list[str]]:
+    """The folders and the files in a folder; nothing of one that may not be read."""
     try:
-        str(path).encode()
-    except UnicodeEncodeError:  # the system's names are bytes, and readers want texts
-        return PartFile(name, partial(_open_by_handle, path), held=True)
-    return PartFile.at(str(path), name)
+        with _open_deep(folder) as handle, os.scandir(handle) as scanned:
+            entries = list(scanned)
+            folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+            return folders, [entry.name for entry in entries if _is_file(entry)]
+    except PermissionError:
+        return [], []
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself
+        return False
+
+
+def _local_file(path: Path, name: str) -> PartFile:
+    """Readers want paths that are texts, and short; names of the system are bytes, and a value with slashes is long."""
+    try:
+        if len(str(path).encode()) <= _LONGEST:
+            return PartFile.at(str(path), name)
+    except UnicodeEncodeError:
+        pass
+    return PartFile(name, partial(_open_by_handle, path), held=True)
 
 
 @contextmanager
 def _open_by_handle(path: Path) -> Iterator[str]:
-    with path.open("rb") as file:
-        yield f"/dev/fd/{file.fileno()}"
+    with _open_deep(path) as handle:
+        yield f"/dev/fd/{handle}"
+
+
+@contextmanager
+def _open_deep(path: Path) -> Iterator[int]:
+    """A handle of a file or folder whose path may be longer than the system takes at once."""
+    steps = [os.path.join(*path.parts[start : start + _STEP]) for start in range(0, len(path.parts), _STEP)] or ["."]
+    handle: int | None = None
+    try:
+        for place, step in enumerate(steps, 1):
+            how = os.O_RDONLY if place == len(steps) else _PASS_THROUGH
+            above, handle = handle, os.open(step, how, dir_fd=handle)
+            if above is not None:
+                os.close(above)
+        assert handle is not None
+        yield handle
+    finally:
+        if handle is not None:
+            os.close(handle)
 
 
 def _decode(text: str) -> str:
@@ -96,26 +149,40 @@ def _decode(text: str) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive files whose columns have the same types, as one table; `types` has the columns of the whole folder."""
+    """Consecutive files whose columns have the same types, as one table.
+
+    `inside` has the columns of each file, `anywhere` those of the whole folder.
+    """
 
     files: tuple[PartFile, ...]
-    types: dict[str, pl.DataType]
-    inside: frozenset[str]
+    inside: dict[str, pl.DataType]
+    anywhere: dict[str, pl.DataType]
 
-    @contextmanager
-    def open(self) -> Iterator[pl.LazyFrame]:
-        """The rows, not read yet, for as long as the block lasts."""
+    def find_type(self, column: str) -> pl.DataType:
+        """What neither a file nor its folders hold is empty, of the type that it has elsewhere: it brings no new one."""
         import polars as pl
 
+        if column in self.inside:
+            return self.inside[column]
+        return pl.String() if any(column in file.folder_columns for file in self.files) else self.anywhere[column]
+
+    @contextmanager
+    def open(self, columns: Iterable[str]) -> Iterator[pl.LazyFrame]:
+        """Some columns of the rows, not read yet, for as long as the block lasts."""
+        import polars as pl
+
+        columns = list(columns)
         with ExitStack() as opened:
             files = {opened.enter_context(file.open()): file.folder_columns for file in self.files}
             rows = pl.scan_parquet(list(files), hive_partitioning=False, glob=False, include_file_paths=_PATH)
-            others = {
-                name: _find_by_path({path: folders.get(name) for path, folders in files.items()}, kind)
-                for name, kind in self.types.items()
+            others = [
+                _find_by_path({path: folders.get(name) for path, folders in files.items()}, self.find_type(name)).alias(
+                    name
+                )
+                for name in columns
                 if name not in self.inside
-            }
-            yield rows.with_columns(**others).select(*self.types)
+            ]
+            yield rows.with_columns(others).select(take_columns(columns))
 
     def read_mended(self, columns: list[str], rows: int, table: str) -> Iterator[pl.DataFrame]:
         """Some columns of the rows in order, with bytes that are no text replaced, at which polars gives up."""
@@ -125,11 +192,13 @@ class Part:
         inside = [name for name in columns if name in self.inside]
         outside = [name for name in columns if name not in self.inside]
         for file in self.files:
-            others = [pl.lit(file.folder_columns.get(name), self.types[name]).alias(name) for name in outside]
+            others = [pl.lit(file.folder_columns.get(name), self.find_type(name)).alias(name) for name in outside]
             with file.open() as path, open(path, "rb") as handle, ParquetFile(handle) as data:
                 for batch in data.iter_batches(columns=inside, batch_size=rows):
                     checked = check_texts(batch, table, tolerant=True)
-                    yield cast("pl.DataFrame", pl.from_arrow(checked)).with_columns(others).select(columns)
+                    yield (
+                        cast("pl.DataFrame", pl.from_arrow(checked)).with_columns(others).select(take_columns(columns))
+                    )
 
 
 @dataclass(frozen=True)
@@ -151,6 +220,13 @@ class ParquetTable:
             return choose(list(self.columns))
 
 
+def take_columns(names: Iterable[str]) -> list[pl.Expr]:
+    """Columns by their very names, of which polars takes some for patterns (*, ^x$)."""
+    from polars import selectors
+
+    return [selectors.by_name(name).as_expr() for name in names]
+
+
 def scan_parquet(files: Iterable[PartFile]) -> ParquetTable:
     """The table that files are together; no row is read."""
     import polars as pl
@@ -161,12 +237,12 @@ def scan_parquet(files: Iterable[PartFile]) -> ParquetTable:
         for name, kind in (types | dict.fromkeys(file.folder_columns.keys() - types.keys(), pl.String())).items():
             every.setdefault(name, kind)
     parts = [
-        _make_part(tuple(file for file, _ in alike), types, every)
+        Part(tuple(file for file, _ in alike), types, every)
         for types, group in groupby(read, key=lambda each: each[1])
         for alike in _divide(list(group))
     ]
-    shared = (name for name in every if all(name in types or name in file.folder_columns for file, types in read))
-    return ParquetTable(tuple(parts), tuple(shared), tuple(every))
+    shared = set(every).intersection(*(types.keys() | file.folder_columns.keys() for file, types in read))
+    return ParquetTable(tuple(parts), tuple(name for name in every if name in shared), tuple(every))
 
 
 def _read_types(file: PartFile) -> dict[str, pl.DataType]:
@@ -183,15 +259,6 @@ def _divide(
     size = _HELD_AT_ONCE if any(file.held for file, _ in alike) else len(alike)
     for start in range(0, len(alike), size):
         yield alike[start : start + size]
-
-
-def _make_part(files: tuple[PartFile, ...], types: dict[str, pl.DataType], every: dict[str, pl.DataType]) -> Part:
-    """What neither a file nor its folders hold is empty, of the type that it has elsewhere: it brings no new one."""
-    import polars as pl
-
-    in_names = {name for file in files for name in file.folder_columns}
-    others = {name: pl.String() if name in in_names else kind for name, kind in every.items() if name not in types}
-    return Part(files, {name: (types | others)[name] for name in every}, frozenset(types))
 
 
 def _find_by_path(values: dict[str, str | None], kind: pl.DataType) -> pl.Expr:

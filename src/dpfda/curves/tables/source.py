@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from dpfda import _validate
+from dpfda.curves.tables.parquet_files import find_names
 from dpfda.errors import InvalidInput
 
 _CSV_ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
@@ -184,7 +185,7 @@ def _file_kind(path: Path) -> str:
 
 
 def _check_exists(source: Source) -> Source:
-    if source.path is not None and source.path.is_dir() and not any(source.path.glob("**/*.parquet")):
+    if source.path is not None and source.path.is_dir() and not any(find_names(source.path)):
         raise InvalidInput(
             f"The folder {source.path} has no .parquet files; name a folder of Parquet files or one file."
         )

@@ -18,7 +18,7 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.tables.batches import open_batches, read_rows
 from dpfda.curves.tables.keys import Ranges
 from dpfda.curves.tables.loading import Findings, choose_columns, read_curves
-from dpfda.curves.tables.parquet_files import scan_parquet
+from dpfda.curves.tables.parquet_files import scan_parquet, take_columns
 from dpfda.curves.tables.rows import Rows, match_ids, simplify_ids
 from dpfda.curves.tables.stores import open_locally
 from dpfda.errors import InvalidInput
@@ -64,7 +64,8 @@ class Share:
             return lazy
         shift = 0 if kind == pl.UInt64 else _SIGN
         low, high = (key - shift for key in self.ranges.key_bounds(self.first, self.last))
-        ids = pl.col(str(reading.id)).cast(pl.UInt64 if kind == pl.UInt64 else pl.Int64)
+        (ids,) = take_columns([str(reading.id)])
+        ids = ids.cast(pl.UInt64 if kind == pl.UInt64 else pl.Int64)
         return lazy.filter(ids.is_null() | ((ids >= low) & (ids <= high)))
 
 
@@ -145,7 +146,7 @@ def _is_separable(source: Source, reading: Reading) -> bool:
     if len(table.parts) > 1:
         return False
     columns = table.choose(partial(choose_columns, source=source, reading=reading))
-    return all(table.parts[0].types[column].is_numeric() for column in columns[1:])
+    return all(table.parts[0].find_type(column).is_numeric() for column in columns[1:])
 
 
 class Piece(bytes):
