@@ -109,7 +109,8 @@ def describe_run(cells: list[Cell]) -> str:
         if again
         else ""
     )
+    span = str(counts[0]) if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     return (
         f"Written by `python -m benchmarks.utility`; do not edit. Commit {', '.join(commits)}, {', '.join(dates)}, "
-        f"{counts[0]} to {counts[-1]} repetitions a cell ({minutes:.0f} minutes).{few}{repeated}"
+        f"{span} repetitions a cell ({minutes:.0f} minutes).{few}{repeated}"
     )
