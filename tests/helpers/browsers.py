@@ -33,16 +33,11 @@ def _choose_flags(attempt: int) -> list[str]:
 
 def run_chromium(place: str, *words: str, patience: float) -> tuple[str, str]:
     """What one run without a window prints, on standard output and on standard error."""
-    for attempt, pause in enumerate(PAUSES):
-        time.sleep(pause)
-        done = subprocess.run(
-            [place, "--headless", *_choose_flags(attempt), *words],
-            capture_output=True, text=True, timeout=patience, check=False,
-        )  # fmt: skip
-        if 0 <= done.returncode < 128:  # a signal is -5 here, 133 through a shell
-            done.check_returncode()
-            return done.stdout, done.stderr
-    pytest.skip(NO_BROWSER.format(place=place, words=f"exit code {done.returncode}"))
+    done = _run_until_started(place, *words, patience=patience)
+    if _was_killed(done):
+        _say_if_there_is_no_browser(place)
+    done.check_returncode()
+    return done.stdout, done.stderr
 
 
 def launch_chromium(playwright, place: str):
@@ -55,5 +50,29 @@ def launch_chromium(playwright, place: str):
             return playwright.chromium.launch(executable_path=place, args=_choose_flags(attempt))
         except Error as error:
             trouble = error
-    run_chromium(place, "--dump-dom", "about:blank", patience=60)  # says by name that there is no browser
+    _say_if_there_is_no_browser(place)
     raise trouble
+
+
+def _run_until_started(place: str, *words: str, patience: float) -> subprocess.CompletedProcess[str]:
+    for attempt, pause in enumerate(PAUSES):
+        time.sleep(pause)
+        done = subprocess.run(
+            [place, "--headless", *_choose_flags(attempt), *words],
+            capture_output=True, text=True, timeout=patience, check=False,
+        )  # fmt: skip
+        if not _was_killed(done):
+            break
+    return done
+
+
+def _was_killed(done: subprocess.CompletedProcess[str]) -> bool:
+    """By a signal: -5 here, 133 through a shell."""
+    return not 0 <= done.returncode < 128
+
+
+def _say_if_there_is_no_browser(place: str) -> None:
+    """A page that ends the browser is a failure; a browser that cannot show an empty one is missing."""
+    done = _run_until_started(place, "--dump-dom", "about:blank", patience=60)
+    if _was_killed(done):
+        pytest.skip(NO_BROWSER.format(place=place, words=f"exit code {done.returncode}"))

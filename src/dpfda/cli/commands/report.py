@@ -47,6 +47,6 @@ def report(
     except Exception as error:  # of templates, charts or numbers: anybody may have written the file
         raise InvalidInput(
             f"{result} holds values that cannot be drawn ({type(error).__name__}); name a file that `dpfda fit` wrote."
-        ) from None
+        ) from error
     for path in written:
         ctx.obj.say(f"Wrote {path}")

