@@ -1,8 +1,9 @@
 """Real processes against one ledger file: kill -9 at random moments, and races for the last of the budget.
 
 A process of its own forks the workers (pytest has threads, which do not mix with fork). A worker repeats begin, commit
-with the draw inside, append the release to a file with fsync (it has left the silo). After every kill the file and the
-ledger are compared: a release without its debit would be an undercharge, a second debit an overcharge.
+with the draw inside, append the release to a file with fsync (it has left the silo). It marks each step in a pipe, and is
+killed a random number of steps later, so that kills hit the same moments on a fast and on a slow machine. After every
+kill the file and the ledger are compared: a release without its debit would be an undercharge, a second debit an overcharge.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ EPSILON, DELTA = 1.0, 1e-5
 BUDGET = mu_for(EPSILON, DELTA) ** 2
 EVENT = GaussianEvent((BUDGET * 1e-5) ** 0.5)
 KILLS, LEDGERS = 200, 10
+STEPS = 9  # a worker is killed after 1 to 9 steps; a round has at most three
 
 
 def in_child(work: Callable[[], None]) -> int:
@@ -45,8 +47,14 @@ def in_child(work: Callable[[], None]) -> int:
     return child
 
 
-def work_forever(path: Path, log: Path, commit_first: bool) -> None:
+def work_forever(path: Path, log: Path, commit_first: bool, mark: Callable[[], None]) -> None:
     """Resume the run where the record ends: its last answer is sent again, as after any restart."""
+
+    def draw(head: str = "") -> bytes:
+        mark()
+        time.sleep(0.005)  # a long vector
+        return os.urandom(8).hex().encode()
+
     ledger = Ledger.open(path)
     entries = ledger.log()
     round_ = entries[-1].round if entries else 0
@@ -56,16 +64,13 @@ def work_forever(path: Path, log: Path, commit_first: bool) -> None:
             if payload is None:
                 ledger.begin("run", round_, EVENT, f"q{round_}")
                 payload = draw() if not commit_first else ledger.commit("run", round_, EVENT, f"q{round_}", draw)
+            mark()
             released.write(f"{round_} {payload.decode()}\n".encode())
             os.fsync(released.fileno())
+            mark()
             if not commit_first:
                 ledger.commit("run", round_, EVENT, f"q{round_}", lambda head, kept=payload: kept)
             round_ += 1
-
-
-def draw(head="") -> bytes:
-    time.sleep(0.005)  # a long vector
-    return os.urandom(8).hex().encode()
 
 
 def examine(path: Path, log: Path) -> Counter[str]:
@@ -94,10 +99,15 @@ def kill_many(folder: Path, kills: int, commit_first: bool) -> dict[str, int]:
     rng = random.Random(folder.name)
     earlier: dict[int, bytes] = {}
     for _ in range(kills):
-        child = in_child(lambda: work_forever(path, log, commit_first))
-        time.sleep(rng.uniform(0.002, 0.08))
+        seen, marked = os.pipe()
+        child = in_child(lambda marked=marked: work_forever(path, log, commit_first, lambda: os.write(marked, b".")))
+        os.close(marked)
+        for _ in range(rng.randint(1, STEPS)):
+            os.read(seen, 1)
+        time.sleep(rng.uniform(0, 0.006))  # up to a draw and a little more
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
+        os.close(seen)
         found["killed"] += os.WIFSIGNALED(status)
         found += examine(path, log)
         now = Ledger.open(path).releases("run")
