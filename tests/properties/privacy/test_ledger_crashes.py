@@ -65,6 +65,7 @@ def work_forever(path: Path, log: Path, commit_first: bool, mark: Callable[[], N
                 ledger.begin("run", round_, EVENT, f"q{round_}")
                 payload = draw() if not commit_first else ledger.commit("run", round_, EVENT, f"q{round_}", draw)
             mark()
+            time.sleep(0.002)  # on its way out
             released.write(f"{round_} {payload.decode()}\n".encode())
             os.fsync(released.fileno())
             mark()
