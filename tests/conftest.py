@@ -68,21 +68,21 @@ def postgres_url() -> Iterator[str]:
         yield f"postgresql://analyst@127.0.0.1:{port}/postgres"
     finally:
         server.send_signal(signal.SIGINT)  # PostgreSQL's fast shutdown
-        server.wait(timeout=20)
+        server.wait(timeout=120)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
     import psycopg
 
-    for _ in range(200):
+    for _ in range(1200):
         assert server.poll() is None, "the PostgreSQL server of the test ended at once"
         try:
             psycopg.connect(host="127.0.0.1", port=port, user="analyst", dbname="postgres", connect_timeout=2).close()
             return
         except psycopg.OperationalError:
             time.sleep(0.05)
-    raise AssertionError("the PostgreSQL server of the test did not answer within 10 s")
+    raise AssertionError("the PostgreSQL server of the test did not answer within a minute")
 
 
 @pytest.fixture(scope="session")

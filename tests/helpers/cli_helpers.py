@@ -74,7 +74,7 @@ def command(*arguments: object) -> list[str]:
 
 def dpfda_process(arguments: Sequence[object], **options: object) -> Ran:
     """Run a command in its own process."""
-    how = {"capture_output": True, "text": True, "env": environment(), "timeout": 60, "check": False, **options}
+    how = {"capture_output": True, "text": True, "env": environment(), "timeout": 300, "check": False, **options}
     done = subprocess.run(command(*arguments), **how)  # type: ignore[call-overload] # noqa: PLW1510
     return Ran(done.returncode, done.stdout, done.stderr)
 

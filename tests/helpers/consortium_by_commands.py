@@ -43,7 +43,7 @@ class Consortium:
 
     def ran(self, *words, code=0, answer=""):
         done = subprocess.run(
-            [*COMMAND, *words], cwd=self.root, input=answer, capture_output=True, text=True, timeout=120, check=False
+            [*COMMAND, *words], cwd=self.root, input=answer, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
         return done
@@ -87,7 +87,7 @@ class Consortium:
     def sites(self):
         return {row["site"]: row for row in self.json("consortium", "list", "lipids")}
 
-    def wait_for(self, *names, seconds=60):
+    def wait_for(self, *names, seconds=180):
         assert wait_until(lambda: all(self.sites()[name]["state"] == "connected" for name in names), seconds, 0.5), (
             self.sites()
         )
@@ -114,6 +114,6 @@ class Consortium:
 
 
 def scrape(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
         lines = answer.read().decode().splitlines()
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}

@@ -143,12 +143,12 @@ class Study:
         return thread
 
     def wait_for_round(self, round_):
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 300
         while not self._reached(round_) and time.monotonic() < deadline:
             time.sleep(0.002)
 
     def wait_until_missed(self, name):
-        assert wait_until(lambda: name in self.folder.status().absent, 90, 0.01), "the site was not missed"
+        assert wait_until(lambda: name in self.folder.status().absent, 120, 0.01), "the site was not missed"
 
     def _reached(self, round_):
         if round_:

@@ -55,7 +55,7 @@ def environment(**values):
             os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
 
 
-def wait_until(condition, seconds=30.0, step=0.05):
+def wait_until(condition, seconds=120.0, step=0.05):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -159,7 +159,7 @@ class World:
         self.start_server()
         for site in self.sites.values():
             site.start()
-        assert wait_until(lambda: self.connected() >= set(self.sites), 90), "the sites did not connect"
+        assert wait_until(lambda: self.connected() >= set(self.sites), 120), "the sites did not connect"
         self._warm_up()
         return self
 
@@ -178,7 +178,7 @@ class World:
         command = [sys.executable, "-P", "-u", str(HERE / "tapped_server.py"), str(self.tap), encode_settings(settings)]
         more = make_environment(settings.authority, {"PYTHONPATH": root})
         self.server = start_process(command, self.root, self.consortium.log, more)
-        assert wait_until(lambda: self._listens(settings.socket), 60), self.consortium.log.read_text()
+        assert wait_until(lambda: self._listens(settings.socket), 120), self.consortium.log.read_text()
 
     def close(self):
         for site in self.sites.values():

@@ -922,7 +922,7 @@ def test_what_rows_make_fail_on_duckdb_is_answered_too(tmp_path) -> None:
     with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
         database.execute("CREATE TABLE visits AS SELECT 'a' AS id, 0.5 AS x, 0.1 AS y")
     command = [sys.executable, "-c", FAILS_ON_DUCKDB, f"duckdb:///{tmp_path / 't.duckdb'}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout == "[0, 0, 0]\n"
 
 

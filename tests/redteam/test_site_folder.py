@@ -646,7 +646,7 @@ def test_n1_no_process_is_told_where_compiled_code_lies(monkeypatch):
 
 
 def run(command, folder, settings):
-    return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize("name", [".numba_config.yaml", "matplotlibrc", "numpy.py", "x"])

@@ -140,7 +140,7 @@ def test_processes_that_race_draw_one_answer(place) -> None:
     """A draw beside another would let the quicker one win, and a sampler is quick when its noise is small."""
     Ledger.create(place, EPSILON, DELTA)
     draws: list[int] = []
-    everybody = threading.Barrier(6, timeout=60)
+    everybody = threading.Barrier(6, timeout=300)
 
     def ask(number: int) -> bytes:
         ledger = Ledger.open(place)

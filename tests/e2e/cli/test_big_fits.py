@@ -79,7 +79,7 @@ def test_a_process_that_is_stopped_leaves_no_file(end: signal.Signals, moment: s
         "dpfda-" in Path(f"/proc/{process.pid}/maps").read_text()
     )
     process.send_signal(end)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode != 0
     assert list(scratch.iterdir()) == []
 
@@ -135,7 +135,7 @@ def test_ctrl_c_during_a_fit_leaves_neither_files_nor_a_debt(tmp_path) -> None:
     while process.poll() is None and not scratch_is_open(process.pid):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Interrupted" in said
     assert list(scratch.iterdir()) == []

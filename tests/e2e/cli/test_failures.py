@@ -325,7 +325,7 @@ def _started(table: Path) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         command("fit", table, *options), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    ledger, limit = Path(f"{table}.ledger"), time.monotonic() + 30
+    ledger, limit = Path(f"{table}.ledger"), time.monotonic() + 300
     while time.monotonic() < limit and process.poll() is None:
         with (  # a look that waits for the writer could come too late
             contextlib.suppress(sqlite3.OperationalError),
@@ -343,7 +343,7 @@ def test_a_stopped_process_leaves_ledger_and_files_whole(stop: int, code: int, t
     Ledger.create(f"{table}.ledger", 3.0, 1e-5)
     process = _started(table)
     process.send_signal(stop)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == code, err
     assert "Traceback" not in err
     assert not (tmp_path / "r.json").exists()
@@ -363,7 +363,7 @@ def test_a_closed_pipe_is_not_a_traceback() -> None:
     assert process.stderr is not None
     process.stdout.close()  # as `dpfda describe | head -0` does
     assert "Traceback" not in process.stderr.read()
-    process.wait(timeout=30)
+    process.wait(timeout=300)
     process.stderr.close()
 
 

@@ -26,7 +26,7 @@ def at_a_terminal(folder: Path, arguments: list[object], answers: dict[str, str]
         command(*arguments), stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment()
     )
     os.close(theirs)
-    seen, left, limit = "", dict(answers), time.monotonic() + 60
+    seen, left, limit = "", dict(answers), time.monotonic() + 300
     while time.monotonic() < limit:
         ready, _, _ = select.select([ours], [], [], 0.2)
         if ready:
@@ -39,7 +39,7 @@ def at_a_terminal(folder: Path, arguments: list[object], answers: dict[str, str]
         for question in [question for question in left if question in seen]:
             os.write(ours, (left.pop(question) + "\n").encode())
     os.close(ours)
-    return process.wait(timeout=30), seen
+    return process.wait(timeout=300), seen
 
 
 def test_the_first_fit_asks_for_the_total(tmp_path) -> None:

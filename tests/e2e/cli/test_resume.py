@@ -60,11 +60,11 @@ def _killed_when(table: Path, moment: Callable[[], bool], *options: object, stop
         stderr=subprocess.PIPE,
         text=True,
     )
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 300
     while process.poll() is None and not moment() and time.monotonic() < limit:
         time.sleep(0.003)
     process.send_signal(stop)
-    return process.communicate(timeout=30)[1]
+    return process.communicate(timeout=300)[1]
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_a_killed_search_for_quantiles_goes_on_and_pays_once(table, tmp_path, ca
     while process.poll() is None and _count(table, "releases") < 3:
         time.sleep(0.003)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     stopped = not Ledger.open(
         f"{table}.ledger"
     ).finished()  # else it was faster than the signal, and what follows is new
@@ -246,7 +246,7 @@ def test_a_bar_shows_in_a_terminal_once_a_fit_takes_over_a_second(table) -> None
     except OSError:  # a terminal whose other end is closed
         pass
     os.close(ours)
-    assert process.wait(timeout=60) == 0, shown
+    assert process.wait(timeout=300) == 0, shown
     assert process.stdout is not None
     assert b"300 subjects" in process.stdout.read()
     process.stdout.close()

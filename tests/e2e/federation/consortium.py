@@ -45,7 +45,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_until(condition, seconds=30.0, step=0.05):
+def wait_until(condition, seconds=120.0, step=0.05):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -172,7 +172,7 @@ class Consortium:
     def connected(self) -> set[str]:
         return {name for name, contact in self.link().look().items() if contact.connected}
 
-    def wait_for(self, *names: str, seconds: float = 40.0) -> None:
+    def wait_for(self, *names: str, seconds: float = 120.0) -> None:
         assert wait_until(lambda: set(names) <= self.connected(), seconds), (names, self.connected(), self.server_log())
 
     def close(self) -> None:

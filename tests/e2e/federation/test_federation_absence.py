@@ -64,7 +64,7 @@ def come_back(study, leave, return_):
     try:
         return_()
         link = ServerLink(study.consortium.settings().socket)
-        assert wait_until(lambda: link.look()["south"].connected, 90), "the site did not come back"
+        assert wait_until(lambda: link.look()["south"].connected, 120), "the site did not come back"
     finally:
         study.sites["middle"].signal(signal.SIGCONT)
 

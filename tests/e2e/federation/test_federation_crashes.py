@@ -66,7 +66,7 @@ def test_the_study_itself_is_killed_and_resumed_and_two_do_not_run_at_once(crash
     assert crash.folder.true_status().phase == "killed"
     crash.sites["south"].signal(signal.SIGCONT)
     done = subprocess.run(
-        [*COMMAND, "study", "resume", str(crash.path)], capture_output=True, text=True, timeout=180, check=False
+        [*COMMAND, "study", "resume", str(crash.path)], capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stderr
     check_undisturbed(crash)
@@ -148,9 +148,9 @@ def test_kill_a_whole_site_when_every_site_is_needed(crash):
 
 def test_two_site_runs_do_not_fight(crash):
     site = crash.sites["north"]
-    assert wait_until((site.folder.run / "silo.sock").exists, 60)
+    assert wait_until((site.folder.run / "silo.sock").exists, 120)
     words = ["site", "run", str(site.folder.root), "--simulation"]
-    second = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False)
+    second = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=300, check=False)
     assert second.returncode == 2
     assert "end it first" in second.stderr
     assert site.process.poll() is None

@@ -41,7 +41,7 @@ def typed(beginning, folder, answer="", change=lambda line: line):
         words = change(line).split()
         assert words[0] == "dpfda"
         done = subprocess.run(
-            [*COMMAND, *words[1:]], cwd=folder, input=answer, capture_output=True, text=True, timeout=240, check=False
+            [*COMMAND, *words[1:]], cwd=folder, input=answer, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
         said += done.stdout + done.stderr
@@ -86,7 +86,7 @@ def renew(coordinator, steward):
     typed("dpfda consortium renew", coordinator)
     shutil.copy(coordinator / "north.credentials", steward)
     typed("dpfda site take", steward)
-    assert wait_until(lambda: "There is a new certificate" in (steward / "run.said").read_text(), 60, 0.5)
+    assert wait_until(lambda: "There is a new certificate" in (steward / "run.said").read_text(), 120, 0.5)
     assert "1 older certificates of north are retired" in typed("dpfda consortium retire", coordinator)
 
 
@@ -104,7 +104,7 @@ def test_the_page_works_as_written(tmp_path):
             for seed, name in enumerate(SUBJECTS):
                 stewards[name] = enrol(tmp_path, coordinator, name, seed)
                 running.append(started("dpfda site run", *stewards[name]))
-            assert wait_until(lambda: typed("dpfda consortium status", coordinator).count(" connected") == 3, 60, 1.0)
+            assert wait_until(lambda: typed("dpfda consortium status", coordinator).count(" connected") == 3, 120, 1.0)
             assert "connected to its server" in typed("dpfda site status north", stewards["north"][0])
             proposed = typed("dpfda study propose", coordinator).replace("\n", " ")
             assert "Sent to north, middle, south" in proposed

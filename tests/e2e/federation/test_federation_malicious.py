@@ -64,7 +64,7 @@ class Victim:
         before = len(self.lines())
         if self.flare.ask(SITE, self.terms, query, seconds=SHORT, **subject) is not None:
             return False
-        assert wait_until(lambda: len(self.lines()) > before, 10), "the site's log says nothing"
+        assert wait_until(lambda: len(self.lines()) > before, 120), "the site's log says nothing"
         return {line["outcome"] for line in self.lines()[before:]} == {"refused"}
 
 
@@ -119,7 +119,7 @@ def test_terms_that_nobody_accepted_are_kept_for_the_owner_and_not_answered(flar
     decisions = Decisions(flare.sites[SITE].folder)
     for terms in (dearer, other):
         assert flare.invite(SITE, terms, seconds=SHORT) is None
-        assert wait_until(lambda terms=terms: decisions.find(name_study(terms)).decision == "open", 10)
+        assert wait_until(lambda terms=terms: decisions.find(name_study(terms)).decision == "open", 120)
         assert flare.ask(SITE, terms, ask(terms, 0), seconds=SHORT) is None
     assert victim.debits() == 2
     assert victim.alive()
@@ -160,7 +160,7 @@ def test_repeated_refusals_do_not_fill_the_disk(flare):
     link_closes = 0.05
     for _ in range(40):
         flare.ask(SITE, victim.terms, ask(victim.terms, 1, 0.5), seconds=link_closes)
-    assert wait_until(lambda: len(victim.lines()) - before >= 20, 20)
+    assert wait_until(lambda: len(victim.lines()) - before >= 20, 120)
     assert victim.alive()
     assert len(victim.lines()) - before <= 22
 

@@ -95,7 +95,7 @@ def test_every_kind_of_source_in_one_study(tmp_path, postgres_url):
 
     def dpfda(*words):
         done = subprocess.run(
-            [*command, *words], cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False
+            [*command, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -12,7 +12,7 @@ from dpfda.federation.metrics import Metric, MetricsServer, seconds_since, write
 
 
 def fetch(port, path="/metrics", host=None):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path, headers={} if host is None else {"Host": host})
     answer = connection.getresponse()
     return answer.status, answer.getheader("Content-Type"), answer.read().decode()

@@ -55,7 +55,7 @@ class Network:
             target=lambda: found.append(self.table.ask(sites, b"q", closing, lambda: False, counts))
         )
         thread.start()
-        deadline = time.monotonic() + 2
+        deadline = time.monotonic() + 60
         while len(self.sent) < len(set(sites) & set(self.places)) and time.monotonic() < deadline:
             time.sleep(0.001)
         return thread, found
@@ -63,10 +63,10 @@ class Network:
 
 def test_a_round_closes_when_all_have_answered():
     network = Network()
-    thread, found = network.ask(Closing(3, 60, 60))
+    thread, found = network.ask(Closing(3, 600, 600))
     for site in reversed(SITES):
         assert network.answer(site, site.encode())
-    thread.join(1)
+    thread.join(60)
     assert found[0].given() == {"a": b"a", "b": b"b", "c": b"c"}
     assert list(found[0].given()) == ["a", "b", "c"]
 
@@ -74,11 +74,12 @@ def test_a_round_closes_when_all_have_answered():
 def test_a_round_closes_a_while_after_the_quorum():
     network = Network()
     began = time.monotonic()
-    thread, found = network.ask(Closing(2, 0.4, 60))
+    thread, found = network.ask(Closing(2, 0.4, 600))
     network.answer("a")
     network.answer("b")
-    thread.join(2)
-    assert 0.4 <= time.monotonic() - began < 1.2
+    thread.join(60)
+    assert not thread.is_alive(), "a round with its quorum does not wait for its deadline"
+    assert time.monotonic() - began >= 0.4
     assert set(found[0].given()) == {"a", "b"}
     assert not network.answer("c"), "what comes after the close is dropped"
 
@@ -88,24 +89,25 @@ def test_a_round_closes_at_its_deadline():
     began = time.monotonic()
     thread, found = network.ask(Closing(3, 0.1, 0.5))
     network.answer("a")
-    thread.join(2)
-    assert 0.5 <= time.monotonic() - began < 1.2
+    thread.join(60)
+    assert not thread.is_alive()
+    assert time.monotonic() - began >= 0.5
     assert set(found[0].given()) == {"a"}
 
 
 def test_nobody_waits_for_a_site_that_is_gone():
     network = Network(connected=("a", "b"))
-    thread, found = network.ask(Closing(2, 60, 60))
+    thread, found = network.ask(Closing(2, 600, 600))
     network.answer("a")
     network.answer("b")
-    thread.join(1)
+    thread.join(60)
     assert set(found[0].given()) == {"a", "b"}
     assert [site for site, _ in network.sent] == ["a", "b"]
 
 
 def test_a_site_that_comes_back_is_asked_again_and_one_that_stays_is_not():
     network = Network(connected=("a", "b"))
-    thread, found = network.ask(Closing(3, 60, 60))
+    thread, found = network.ask(Closing(3, 600, 600))
     network.answer("a")
     network.places["c"] = ("c", 1)
     network.places["b"] = ("b", 1)
@@ -114,14 +116,14 @@ def test_a_site_that_comes_back_is_asked_again_and_one_that_stays_is_not():
     assert [site for site, _ in network.sent] == ["a", "b", "b", "c"]
     network.answer("b")
     network.answer("c")
-    thread.join(1)
+    thread.join(60)
     assert set(found[0].given()) == set(SITES)
 
 
 def test_a_site_that_does_not_read_is_asked_a_little_later():
     network = Network()
     network.full.add("b")
-    thread, found = network.ask(Closing(3, 60, 60), sites=("a", "b"))
+    thread, found = network.ask(Closing(3, 600, 600), sites=("a", "b"))
     assert [site for site, _ in network.sent] == ["a"]
     network.full.clear()
     network.table.wake()
@@ -129,18 +131,18 @@ def test_a_site_that_does_not_read_is_asked_a_little_later():
     assert [site for site, _ in network.sent] == ["a", "b"]
     network.answer("a")
     network.answer("b")
-    thread.join(1)
+    thread.join(60)
     assert set(found[0].given()) == {"a", "b"}
 
 
 def test_unavailable_is_an_answer_but_gives_nothing():
     network = Network()
-    thread, found = network.ask(Closing(3, 60, 60))
+    thread, found = network.ask(Closing(3, 600, 600))
     network.answer("a")
     network.answer("b", given=False)
     network.answer("b")
     network.answer("c")
-    thread.join(1)
+    thread.join(60)
     assert set(found[0].given()) == {"a", "c"}, "the first word counts"
 
 
@@ -153,7 +155,7 @@ def test_an_answer_that_does_not_count_neither_makes_a_quorum_nor_starts_the_gra
     time.sleep(0.6)
     assert thread.is_alive(), "three times the grace period, and the honest site that needs longer is waited for"
     network.answer("c")
-    thread.join(1)
+    thread.join(60)
     assert set(found[0].given()) == {"b", "c"}
     assert found[0].rejected == {"a"}, "the first word counts"
 
@@ -170,31 +172,31 @@ def test_answers_are_looked_at_while_other_rounds_go_on():
     assert looking.wait(2)
     quick, others = network.ask(Closing(1, 0, 60), sites=("a", "b"))
     network.answer("b")
-    quick.join(2)
+    quick.join(60)
     assert set(others[0].given()) == {"b"}
     go_on.set()
-    slow.join(2)
+    slow.join(60)
     assert set(found[0].given()) == {"a"}
 
 
 def test_an_answer_counts_for_its_sender_in_its_round_only():
     network = Network()
-    thread, found = network.ask(Closing(3, 60, 60))
+    thread, found = network.ask(Closing(3, 600, 600))
     assert not network.answer("stranger")
     assert not network.table.deliver("a", encode_answer(b"\0" * 16, Reply(True, b"x")))
     with pytest.raises(ProtocolError):
         network.table.deliver("a", b"short")
     for site in SITES:
         network.answer(site)
-    thread.join(1)
+    thread.join(60)
     assert set(found[0].given()) == set(SITES)
 
 
 def test_a_round_ends_when_whoever_asked_is_gone():
     network = Network()
     began = time.monotonic()
-    network.table.ask(SITES, b"q", Closing(3, 60, 60), lambda: True, count_all)
-    assert time.monotonic() - began < 1
+    network.table.ask(SITES, b"q", Closing(3, 600, 600), lambda: True, count_all)
+    assert time.monotonic() - began < 300, "the deadline is not waited for"
 
 
 @pytest.mark.parametrize(
@@ -244,7 +246,9 @@ def test_what_is_held_back_comes_in_time_and_in_order():
     assert held.call_after(60, done.clear)
     assert not held.call_after(120, done.clear), "there is no room for what is further away than all the others"
     assert held.call_after(0.01, lambda: 1 / 0), "the one furthest away makes room, and a failure ends nothing"
-    time.sleep(0.4)
+    limit = time.monotonic() + 60
+    while len(done) < 2 and time.monotonic() < limit:
+        time.sleep(0.01)
     assert [name for name, _ in done] == ["soon", "late"]
     assert done[0][1] >= 0.05
     assert done[1][1] >= 0.2

@@ -205,4 +205,4 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     with subprocess.Popen([sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE, text=True) as parent:
         assert int(parent.stdout.readline()) != parent.pid
         parent.kill()
-        parent.communicate(timeout=60)  # ends when nobody holds the pipe any more, the worker neither
+        parent.communicate(timeout=300)  # ends when nobody holds the pipe any more, the worker neither
