@@ -343,7 +343,8 @@ def test_every_change_to_flare_is_checked(tmp_path):
     """Each one taken back by itself is noticed before anything starts."""
     (tmp_path / "check.py").write_text(CHECK)
     done = subprocess.run(
-        [sys.executable, str(tmp_path / "check.py"), str(tmp_path)], capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, str(tmp_path / "check.py"), str(tmp_path)],
+        capture_output=True, text=True, timeout=300, check=False,
         env={**os.environ, "PYTHONPATH": ROOT},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

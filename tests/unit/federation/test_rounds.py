@@ -55,10 +55,14 @@ class Network:
             target=lambda: found.append(self.table.ask(sites, b"q", closing, lambda: False, counts))
         )
         thread.start()
-        deadline = time.monotonic() + 60
-        while len(self.sent) < len(set(sites) & set(self.places)) and time.monotonic() < deadline:
-            time.sleep(0.001)
+        self.wait_for_sent(len((set(sites) & set(self.places)) - self.full))
         return thread, found
+
+    def wait_for_sent(self, questions):
+        """Wait until so many questions have left."""
+        deadline = time.monotonic() + 60
+        while len(self.sent) < questions and time.monotonic() < deadline:
+            time.sleep(0.001)
 
 
 def test_a_round_closes_when_all_have_answered():
@@ -127,7 +131,7 @@ def test_a_site_that_does_not_read_is_asked_a_little_later():
     assert [site for site, _ in network.sent] == ["a"]
     network.full.clear()
     network.table.wake()
-    time.sleep(0.1)
+    network.wait_for_sent(2)
     assert [site for site, _ in network.sent] == ["a", "b"]
     network.answer("a")
     network.answer("b")
