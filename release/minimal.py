@@ -19,13 +19,13 @@ SMALL = 5.0  # megabytes below which packages share a row
 
 
 def measure(wheel: Path, extras: str = "") -> dict[str, float]:
-    """Megabytes (1e6 bytes) of every package after `pip install`, without pip itself and without bytecode."""
+    """Megabytes (1e6 bytes) of every package, named with its version, without pip itself and without bytecode."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
         target = next(Path(folder).glob("lib/python*/site-packages"))
         words = [sys.executable, "-m", "pip", "install", "-q", "-c", str(ROOT / "constraints.txt"), "--no-compile"]
         subprocess.run([*words, "--target", str(target), f"{wheel}{extras}"], check=True)
-        return {each.metadata["Name"]: _weigh(each) for each in distributions(path=[str(target)])}
+        return {f"{each.metadata['Name']} {each.version}": _weigh(each) for each in distributions(path=[str(target)])}
 
 
 def _weigh(package: Distribution) -> float:
@@ -40,8 +40,8 @@ def write_table(sizes: dict[str, float], before: dict[str, float]) -> str:
     rest = sum(sizes.values()) - sum(large.values())
     rows.append(f"| {len(sizes) - len(large)} others | {rest:.0f} |")
     head = (
-        f"`python -m release.minimal` on {datetime.now(UTC):%Y-%m-%d}, without bytecode: {sum(sizes.values()):.0f} MB in "
-        f"{len(sizes)} packages. "
+        f"`python -m release.minimal` on {datetime.now(UTC):%Y-%m-%d}, with the versions in `constraints.txt` and without "
+        f"bytecode: {sum(sizes.values()):.0f} MB in {len(sizes)} packages. "
         f"With numba and scikit-learn, which version 0.1 required, it would be {sum(before.values()):.0f} MB."
     )
     return "\n".join([head, "", "| package | MB |", "|---|---|", *rows])

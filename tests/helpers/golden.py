@@ -111,7 +111,7 @@ def make_document(answers: Known, number: int) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "schema": "dpfda-result/2", "created": "2026-11-17T00:00:00+00:00", "study": study,
-        "estimand": "Every subject weighs the same: the mean over subjects of y at each x.", "warnings": [],
+        "estimand": "Every subject counts equally: the mean over subjects of y at each x.", "warnings": [],
         "privacy": {
             "private": True, "unit": "curve", "neighbours": "replace-one", "mechanism": "golden", "silos": [silo],
             "public_inputs": {}, "epsilon": 1.0, "delta": 1e-5,

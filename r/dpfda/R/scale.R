@@ -1,4 +1,4 @@
-# A transform of y: laws are those of transformed y, answers are taken back. `means` counts means of transformed y in a curve:
+# A transform of y: laws are those of transformed y, answers are transformed back. `means` counts means of transformed y in a curve:
 # 1 is a mean, 0 an effect or a difference (a ratio, if the transform is log), NA what stays on the transformed scale.
 
 MEANS <- list(none = "mean", log = "geometric mean", log1p = "log1p mean", sqrt = "square-root mean")

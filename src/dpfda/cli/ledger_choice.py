@@ -75,7 +75,7 @@ class LedgerChoice:
         self.refuse_other_file()
         if not self.exists:
             raise InvalidInput(
-                f"There is no ledger {self.shown}, so nobody has set how much may be spent on these data in all. Set it "
+                f"There is no ledger {self.shown}, so it is not set how much all studies of these data may spend. Set it "
                 f"once: dpfda budget init --ledger {self.shown} --epsilon 3 --delta 1e-5. If there was one, do not begin "
                 "anew, which would forget what was spent: find it, or see dpfda budget restore."
             )

@@ -46,7 +46,7 @@ COMMANDS: dict[str, Entry] = {
     "budget": Entry("dpfda.cli.commands.budget", "Set, show and verify the privacy budget of a data set.", BUDGET),
     "audit": Entry("dpfda.cli.commands.audit", "Attack this installation and test every privacy claim.", BUDGET),
     "verify-install": Entry(
-        "dpfda.cli.commands.verify_install", "Are the installed files those that were released?", BUDGET
+        "dpfda.cli.commands.verify_install", "Check that the installed files are those that were released.", BUDGET
     ),
     "consortium": Entry("dpfda.cli.commands.consortium", "Enrol the sites that may take part in studies.", SITES),
     "study": Entry("dpfda.cli.commands.study", "Coordinate a study across sites that keep their data.", SITES),
@@ -112,7 +112,7 @@ def _print_version(wanted: bool) -> None:
 def root(
     ctx: typer.Context,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors and results only.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say every step.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Report every step.")] = False,
     version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Private functional data analysis: curves of sensitive longitudinal data, with a guarantee for every subject."""

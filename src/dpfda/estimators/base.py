@@ -174,18 +174,18 @@ class CurveEstimator(FittedFunctions, Parameters):
         Parameters
         ----------
         X : Curves, Silo, a list of either, or a table
-            Raw `Curves` become a silo with this estimator's epsilon and delta. A `Silo` brings its own, which are the most
-            that a fit may spend there: of the two epsilons the smaller holds, and of the two deltas; `privacy_` states them.
-            Of a pandas, polars or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
+            Raw `Curves` become a silo with this estimator's epsilon and delta. A `Silo` has its own, which are the most
+            that a fit may spend there: the smaller of both epsilons and of both deltas holds, and `privacy_` states them.
+            For a pandas, polars or pyarrow table with one row for each point, `id`, `x` and `y` name the columns, as in
             ``fit(df, id="pid", x="age", y="hdl")``. Several outcomes of the same subjects are `Outcomes`, a dict of
             `Curves`, silos that hold `Outcomes`, or a list of columns as `y`: they are fitted in one budget, each with its
             own `y_bounds` (a dict by name, as may be `outcome` and `transform`).
         y_levels : sequence of str, optional
             Both values of a yes/no column of a table, that of 0 first; y is then 0 or 1, `y_bounds` must be (0, 1), and
-            method="adaptive" takes y for binary. Of several outcomes, a dict by name.
+            method="adaptive" takes y to be binary. For several outcomes, a dict by name.
         visits : {"complete", "own"}
-            Of several outcomes in a table: those visits at which all of them were measured, or for each its own. See
-            `Outcomes`.
+            For several outcomes in a table: the visits at which all of them were measured, or for each outcome its own.
+            See `Outcomes`.
         run : str, optional
             Names the study in the ledgers. After a crash, fitting again under the same name to silos with durable ledgers
             replays the rounds that were answered, free of charge, and resumes. A fresh name is drawn when left out.
@@ -307,7 +307,9 @@ class CurveEstimator(FittedFunctions, Parameters):
                 )
         check_transform(self.choose_transform(), _validate.interval("y_bounds", self.y_bounds))
         if self.transform is not None and self.outcome == "binary":
-            raise InvalidInput("transform must be left out with outcome='binary': a share is the mean of y as it is.")
+            raise InvalidInput(
+                "transform must be left out with outcome='binary': a share is the mean of y without one."
+            )
         if self.alpha is not None:
             _validate.within("alpha", self.alpha, 0.5, 10.0)
         if self.constants is not None and not isinstance(self.constants, PublishedConstants):
@@ -333,7 +335,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         check_weight(self.weight, VISIT_CAP.check("visit_cap", self.visit_cap))
         if self.weight == "visit" and self.method == "published":
             raise InvalidInput(
-                "weight='visit' is for method='adaptive': the published method weighs every subject alike."
+                "weight='visit' is for method='adaptive': the published method counts every subject equally."
             )
 
     def choose_transform(self) -> str:
@@ -485,7 +487,7 @@ class CurveEstimator(FittedFunctions, Parameters):
         fitted = least_squares(X.restrict(basis.domain), basis, scaling)
         coding = self.make_coding(scaling.design_bounds, X.names)
         reason = not_private(
-            "least squares on the raw curves" + ("" if self.visit_cap is None else ", every visit weighing the same")
+            "least squares on the raw curves" + ("" if self.visit_cap is None else ", every visit counting equally")
         )
         return self.remember(basis, scaling, Outcome(fitted, None, False), reason, coding)
 

@@ -26,18 +26,18 @@ class PrivateVaryingCoefficients(CurveEstimator):
     Parameters
     ----------
     epsilon, delta, domain, y_bounds, basis, n_basis, alpha, method, random_state
-        As of `PrivateMean`, and so are extension, points_per_curve, y_scale, constants, projection, variant,
+        As for `PrivateMean`, and so are extension, points_per_curve, y_scale, constants, projection, variant,
         assume_symmetric, outcome, transform, weight, visit_cap, visit_times, robust_sites and outside.
     design_bounds : sequence of (low, high)
         PUBLIC bounds of the design columns, one pair per column; entries outside are clamped. With ``intercept=True``
-        the pair of column 0 may be left out. A single pair holds for every column but the intercept.
+        the pair of column 0 may be left out. A single pair holds for every column except the intercept.
     covariates : mapping, optional
         Instead of `design_bounds`: names with PUBLIC bounds or levels, in the order of the design columns, such as
         ``{"male": (0, 1), "bmi": {"bounds": (10, 70), "reference": 25}, "arm": ["A", "B"]}``. A category has one column
-        for each level but the first. Names answer questions: ``fit.effect("bmi")``, ``fit.curve_at(male=1)``.
+        for each level except the first. Questions use these names: ``fit.effect("bmi")``, ``fit.curve_at(male=1)``.
     design : str or list of str, optional
         With `covariates`: which of them, or a formula such as ``"male + C(arm) + male:bmi + spline(age, 30, 50)"``, a closed
-        grammar that is parsed, never evaluated. Left out, each covariate stands by itself.
+        grammar that is parsed, never evaluated. If left out, the design has each covariate once.
     intercept : bool
         The public statement that column 0 of the design is the constant 1 (see `Curves.with_intercept`). It is enforced:
         the column is clamped to 1.
@@ -50,7 +50,7 @@ class PrivateVaryingCoefficients(CurveEstimator):
         The squared L2 error implied by the released quantities, summed over the functions: bias, sampling, privacy,
         total; None for methods without one.
     privacy_, plan_
-        As of `PrivateMean`.
+        As for `PrivateMean`.
 
     Notes
     -----

@@ -90,7 +90,7 @@ class FittedFunctions(Answers):
         return self._covariance is not None
 
     def _bands(self, level: float, x: ArrayLike | None, simultaneous: bool) -> tuple[Floats, Floats]:
-        """Lower and upper limits of all coefficient functions, one column a function; with a transform, taken back."""
+        """Lower and upper limits of all coefficient functions, one column a function; with a transform, transformed back."""
         check_is_fitted(self, "privacy_")
         sides = [self.effect(name).band(level, x, simultaneous=simultaneous) for name in self.coding_.columns]
         return np.column_stack([low for low, _ in sides]), np.column_stack([high for _, high in sides])

@@ -16,17 +16,17 @@ class PrivateMean(CurveEstimator):
     Parameters
     ----------
     epsilon, delta : float
-        What a fit may spend; needed for raw curves. Silos bring their own, as the most that they allow: where both are
+        What a fit may spend; required for raw curves. Silos have their own, which are the most that they allow: if both are
         given, the smaller epsilon and the smaller delta hold.
     domain : (low, high)
         PUBLIC range of x.
     y_bounds : (low, high)
-        PUBLIC range of y; values outside are clamped. Of several outcomes a dict by name, as may be `outcome` and
-        `transform`.
+        PUBLIC range of y; values outside are clamped. For several outcomes a dict by name; `outcome` and `transform` may
+        then be dicts as well.
     basis : {"free-ends", "cosine", "bspline", "fourier", "fourier-extension"}, optional
-        Free ends unless you say otherwise (cosines for method="published"); Fourier for periodic curves.
+        Free ends by default (cosines for method="published"); choose Fourier for periodic curves.
     n_basis : int, optional
-        Number of basis functions; chosen from public quantities when left out.
+        Number of basis functions; chosen from public quantities if left out.
     alpha : float, optional
         Assumed smoothness (number of square-integrable derivatives): 2 for "adaptive", the paper's 3 for "published".
     method : {"adaptive", "published", "nonprivate"}
@@ -36,39 +36,39 @@ class PrivateMean(CurveEstimator):
     points_per_curve : float, optional
         PUBLIC typical number of points per curve, used by method="published".
     y_scale : {"bounds", "none"}
-        method="published" only: scale y to [0, 1] by `y_bounds`, or leave it as it is (the paper's simulations).
+        method="published" only: scale y to [0, 1] by `y_bounds`, or do not scale it (as in the paper's simulations).
     constants : PublishedConstants, optional
-        The paper's tuning constants, and T, weights and a^0.
+        The paper's tuning constants, including T, the weights and the start a^0.
     projection : {"ellipsoid", "cone", "none"}
-        Data-free set on which iterates of method="published" are projected.
+        Set on which iterates of method="published" are projected; it does not depend on the data.
     assume_symmetric : bool
         method="adaptive" only: declare that curves lie symmetrically around their mean, so that clipping long deviations
-        does not shift it. More precise for small budgets if true; if it is not, the estimate is biased and its band too
-        narrow.
+        does not shift it. If this is true, small budgets give a more precise curve; if it is not, the estimate is biased and
+        its band too narrow.
     outcome : {"binary", "count", "positive", "score"}, optional
         method="adaptive" only: declare what y is. "binary" says that all values are at one of the bounds; "count" and
         "positive" that y is never negative, so that a negative lower bound is refused and no band goes below 0; "score"
         is a label for readers.
     transform : {"log", "log1p", "sqrt"}, optional
-        PUBLIC transform of y, applied to each value after it was clamped to `y_bounds` (which stay in the units of y). What
-        is estimated is then the mean of the transformed y; `predict`, `band` and `curve_` take it back: with "log" they
+        PUBLIC transform of y, applied to each value after it was clamped to `y_bounds` (which stay in the units of y). The
+        mean of the transformed y is then estimated; `predict`, `band` and `curve_` transform it back: with "log" they
         are a geometric mean, not the mean, and differences of curves are ratios.
     weight : {"subject", "visit"}
-        What weighs the same in the mean: every subject (each curve counts once, however many points it has), or every visit
-        (method="adaptive" or "nonprivate"). Where sicker people come more often the two are different curves, and neither is
-        an estimate of the other. The protected unit is a subject's whole curve in both.
+        What counts equally in the mean: every subject (each curve counts once, however many points it has), or every visit
+        (method="adaptive" or "nonprivate"). If sicker people come more often, the two are different curves, and neither is
+        an estimate of the other. The protected unit is a subject's whole curve in both cases.
     visit_cap : int, optional
-        With weight="visit", needed: the PUBLIC number of visits from which on a subject weighs no more, 1 to 1000. A subject
-        with m visits in the domain weighs min(m, visit_cap); 1 is weight="subject". A cap far above usual numbers of visits
-        costs precision.
+        Required with weight="visit": the PUBLIC largest number of visits for which a subject counts, 1 to 1000. A subject
+        with m visits in the domain has the weight min(m, visit_cap); a cap of 1 is weight="subject". A cap far above the
+        usual number of visits costs precision.
     visit_times : sequence of float
         method="adaptive" only: PUBLIC times of scheduled visits, at which many points are expected.
     robust_sites : bool
         method="adaptive" with four silos or more: a silo whose releases are unlike those of all others (garbage, another
-        unit) counts less, the less the clearer it is. False: it is named in `warnings_`, and counts like any other.
+        unit) counts less, the more clearly it differs. If False, it is named in `warnings_` and counts like any other.
     outside : {"drop", "refuse"}
-        Points of raw curves with x outside the domain: left out, as a silo and the command line do, or refused. The owner
-        is warned of them (`OwnerWarning`); a domain that misses every point is refused in any case.
+        What happens to points of raw curves with x outside the domain: they are left out, as by a silo and the command line,
+        or refused. The owner is warned about them (`OwnerWarning`); a domain that misses every point is always refused.
     variant : {"sample-splitting", "full-batch"}
         method="published" only: a batch of curves for each round, as the paper prints it, or all curves in every round,
         composed exactly: the same promise with far less noise, and silos of a single curve (local privacy) can take part.
@@ -120,7 +120,7 @@ class PrivateMean(CurveEstimator):
     """
 
     def predict(self, x: ArrayLike) -> Floats:
-        """The estimated mean function at x; with a transform, taken back to the units of y."""
+        """The estimated mean function at x; with a transform, transformed back to the units of y."""
         return self._take_back(self._functions(x)[:, 0])
 
     def band(
@@ -129,7 +129,7 @@ class PrivateMean(CurveEstimator):
         """Lower and upper limits at x (201 points of the domain by default) for sampling AND privacy noise.
 
         A simultaneous band holds the whole mean function with probability `level`; a pointwise one each value. A mean lies
-        within `y_bounds`, and so does its band. With a transform its sides are taken back to the units of y.
+        within `y_bounds`, and so does its band. With a transform its sides are transformed back to the units of y.
         """
         low, high = self._bands(level, x, simultaneous)
         return low[:, 0], high[:, 0]

@@ -38,7 +38,7 @@ def private_quantiles(
     run: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PrivateQuantiles:
-    """Release quantiles of y over a PUBLIC range `search`, every subject weighing the same.
+    """Release quantiles of y over a PUBLIC range `search`, every subject counting equally.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Sites:
         What each site counts for: 1, or less for flagged sites of a study with ``robust_sites`` and four sites or more.
         The mean over subjects, or over visits, is that of sites so weighted.
     units : {"subjects", "visits"}
-        What weighs the same in the mean over all sites, as the study has it.
+        What counts equally in the mean over all sites, as in the study.
     """
 
     names: tuple[str, ...]
@@ -94,7 +94,7 @@ class Sites:
         return self._make(self._law.each[name], name)
 
     def mean(self, over: str | None = None) -> ReleasedCurve:
-        """The mean over all subjects of these sites, or over "sites", a population of them, each weighing the same.
+        """The mean over all subjects of these sites, or over "sites", a population of them, each counting equally.
 
         Left out, `over` is "subjects", or "visits" if the study weighs visits alike.
         """

@@ -131,8 +131,8 @@ def _describe_weight(terms: StudyTerms) -> list[str]:
     if terms.visit_cap is None:
         return []
     return [
-        f"Every visit weighs the same, of a subject with more than {terms.visit_cap} as much as {terms.visit_cap}. What is "
-        "promised is the same: each subject is protected with all of its visits."
+        f"Every visit counts equally, but a subject with more than {terms.visit_cap} counts as {terms.visit_cap}. The "
+        "promise is the same: each subject is protected with all of its visits."
     ]
 
 

@@ -55,7 +55,7 @@ class Answers:
 
     @property
     def curve_(self) -> ReleasedCurve:
-        """The mean function (of transformed y, taken back); with covariates, the mean of the reference profile."""
+        """The mean function (of transformed y, transformed back); with covariates, the mean of the reference profile."""
         return self.curve_at()
 
     def curve_at(self, **profile: Any) -> ReleasedCurve:

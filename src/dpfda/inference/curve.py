@@ -48,7 +48,7 @@ class ReleasedCurve:
         The date from which x is counted in days: places are then shown as dates, and may be given as such.
     scale : CurveScale
         Of a fit with a transform of y: what the numbers are. `forms`, `constant` and `limits` are those of transformed y;
-        what is shown is taken back.
+        what is shown is transformed back.
 
     Notes
     -----
@@ -103,7 +103,7 @@ class ReleasedCurve:
         return self.show_sides(self.at_unit(u), half)
 
     def standard_error(self, x: ArrayLike) -> Floats:
-        """The standard deviation of the estimate at x; to first order where a transform of y is taken back."""
+        """The standard deviation of the estimate at x; to first order where a transform of y is transformed back."""
         u = self.unit(x)
         return self.scale.show_error(self._clip(self.at_unit(u)), self.sd_unit(u))
 
@@ -139,7 +139,7 @@ class ReleasedCurve:
         return replace(self, forms=forms, constant=0.0, limits=ANYTHING, name=name, scale=scale)
 
     def integral(self, low: float | None = None, high: float | None = None) -> ReleasedValue:
-        """The integral over [low, high], by default the whole domain; refused where a transform of y is taken back."""
+        """The integral over [low, high], by default the whole domain; refused where a transform of y is transformed back."""
         self.scale.refuse_integral()
         left, right = self._interval(low, high)
         name = f"integral of {self.name} over {self.write_place(left)} to {self.write_place(right)}"
@@ -239,7 +239,7 @@ class ReleasedCurve:
     def to_skfda(self) -> Any:
         """The estimate for scikit-fda: an `FDataBasis` whose derivatives are right to about eight digits.
 
-        Where a transform of y is taken back it is refused: `transformed()` gives that of transformed y.
+        Where a transform of y is transformed back it is refused: `transformed()` gives that of transformed y.
         """
         from dpfda.inference.to_fdata import curve_to_fdata
 

@@ -1,4 +1,4 @@
-"""What the numbers of a released curve are when y was transformed: means taken back, ratios, or transformed values."""
+"""What the numbers of a released curve are when y was transformed: means transformed back, ratios, or transformed values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AVERAGES = {
 
 
 def limit_means(transform: str, bounds: Interval) -> Interval:
-    """Limits of means of transformed y that lie within the bounds of y when they are taken back, rounding included."""
+    """Limits of means of transformed y that lie within the bounds of y when they are transformed back, rounding included."""
     low, high = transform_bounds(transform, bounds)
     while undo_transform(transform, low) < bounds[0]:
         low = math.nextafter(low, math.inf)
@@ -33,8 +33,8 @@ class CurveScale:
     """The transform of y, and how many means of transformed y a curve consists of.
 
     `means` is 1 for a mean or a profile, 0 for an effect or a difference, None for what stays on the transformed scale
-    (slopes, and what `ReleasedCurve.transformed` gives). A curve with 1 is taken back to the units of y; one with 0 is a
-    ratio if the transform is the logarithm, else a difference of transformed values.
+    (slopes, and what `ReleasedCurve.transformed` gives). A curve with 1 is transformed back to the units of y; one with 0 is
+    a ratio if the transform is the logarithm, else a difference of transformed values.
     """
 
     transform: str = NO_TRANSFORM
@@ -47,7 +47,7 @@ class CurveScale:
 
     @property
     def is_mean(self) -> bool:
-        """Whether it is a mean of transformed y that is taken back."""
+        """Whether it is a mean of transformed y that is transformed back."""
         return self.means == 1 and self.transform != NO_TRANSFORM
 
     @property
@@ -65,7 +65,7 @@ class CurveScale:
         return undo_transform(self.back, values)
 
     def show_error(self, values: Floats, errors: Floats) -> Floats:
-        """Their standard errors, to first order where something is taken back."""
+        """Their standard errors, to first order where something is transformed back."""
         return errors if self.is_plain else undo_slope(self.back, values) * errors
 
     def label(self, y: str) -> str:
@@ -110,7 +110,7 @@ class CurveScale:
             )
 
     def refuse_integral(self) -> None:
-        """What is taken back afterwards is no integral."""
+        """A value that is transformed back is not an integral."""
         if not self.is_plain:
             raise InvalidInput(
                 f"an integral needs y without a transform; with transform={self.transform!r} ask for an average, or for "
@@ -118,15 +118,15 @@ class CurveScale:
             )
 
     def refuse_basis(self) -> None:
-        """What is taken back is no combination of basis functions."""
+        """A curve that is transformed back is not a combination of basis functions."""
         if not self.is_plain:
             raise InvalidInput(
-                f"a curve that is taken back from {self.transform}(y) is no combination of basis functions; take "
+                f"a curve that is transformed back from {self.transform}(y) is not a combination of basis functions; take "
                 "curve.transformed(), which is."
             )
 
     def refuse_zero(self) -> None:
-        """A mean that is taken back is not tested against zero."""
+        """A mean that is transformed back is not tested against zero."""
         if self.is_mean:
             raise InvalidInput(
                 f"a {MEANS[self.transform]} is not tested against zero; ask about a difference of two curves, or whether "

@@ -23,8 +23,8 @@ _MORE_LIKELY = 0.5
 
 
 _TAKEN_BACK = {
-    "log": "the mean of log({y}), taken back by exp",
-    "log1p": "the mean of log(1 + {y}), taken back by exp and minus 1",
+    "log": "the mean of log({y}), transformed back by exp",
+    "log1p": "the mean of log(1 + {y}), transformed back by exp and minus 1",
     "sqrt": "the mean of the square root of {y}, squared",
 }
 
@@ -40,10 +40,10 @@ def write_estimand(
 ) -> str:
     """What the mean is a mean of, unless the method says otherwise; of a y that is declared binary, a share."""
     low, high = limits
-    weighing, units = "Every subject weighs the same", "subjects"
+    weighing, units = "Every subject counts equally", "subjects"
     if visit_cap is not None:
         units = "visits"
-        weighing = f"Every visit weighs the same, those of a subject with more than {visit_cap} as much as {visit_cap}"
+        weighing = f"Every visit counts equally, but a subject with more than {visit_cap} counts as {visit_cap}"
     if binary:
         share = "the share" if limits == (0, 1) else f"{low:g} plus {high - low:g} times the share"
         return f"{weighing}: {share} of {units} with {y} = {high:g} at each {x}."

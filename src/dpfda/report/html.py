@@ -85,8 +85,8 @@ def _render_outcomes(document: Document) -> str:
 
 
 _VISITS = {
-    "complete": "A visit counts if all outcomes were measured at it; where the visits lie was asked for once, for all.",
-    "own": "Each outcome is taken at all visits at which it was measured; where these lie was asked for with each outcome.",
+    "complete": "A visit counts if all outcomes were measured at it; the distribution of visits was estimated once for all.",
+    "own": "Each outcome is taken at all visits at which it was measured; their distribution was estimated for each.",
 }
 
 

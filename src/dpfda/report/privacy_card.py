@@ -13,8 +13,8 @@ _FACTS = {
     "assume_symmetric": "declared: curves lie symmetrically around their mean",
     "robust_sites": "declared: a site that is unlike all others counts like any other",
     "transform": "y is transformed by {} before anything else",
-    "weight": "every {} weighs the same",
-    "visit_cap": "a subject with more than {0:,} visits weighs as much as one with {0:,}",
+    "weight": "every {} counts equally",
+    "visit_cap": "a subject with more than {0:,} visits counts as one with {0:,}",
 }
 _OUTCOMES = {
     "binary": "one of two values",

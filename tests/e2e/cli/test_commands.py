@@ -216,18 +216,18 @@ def test_a_mean_over_visits_says_so_everywhere(table, capsys) -> None:
     fund(table, 3.0)
     by_visits = (*ALL, "--weight", "visit", "--visit-cap", 3)
     dry = dpfda(capsys, "fit", table, *by_visits, "--dry-run").out
-    assert "# Every visit weighs the same, up to 3 of a subject; it also assumes that all have as many." in dry
+    assert "# Every visit counts equally, up to 3 of a subject; the forecast assumes that all have as many." in dry
     assert tomllib.loads(dry)["visit-cap"] == 3
     ran = dpfda(capsys, "fit", table, *by_visits, "--report", "r.html", "--json", "r.json")
     assert ran.code == 0, ran.err
-    said = "Every visit weighs the same, those of a subject with more than 3 as much as 3: the mean over visits of hdl"
+    said = "Every visit counts equally, but a subject with more than 3 counts as 3: the mean over visits of hdl"
     assert said in " ".join(ran.out.split())
     document = read_document("r.json")
     assert document["estimand"].startswith(said)
     assert document["privacy"]["public_inputs"]["visit_cap"] == 3
     page = (table.parent / "r.html").read_text()
     assert said in page
-    assert "a subject with more than 3 visits weighs as much as one with 3" in page
+    assert "a subject with more than 3 visits counts as one with 3" in page
     assert load("r.json").estimand_ == document["estimand"]
 
 

@@ -88,7 +88,7 @@ def test_the_form_asks_and_shows_pythons_numbers(chromium, tmp_path, result, wid
     page = tmp_path / f"asked-{width}.html"
     text = render_report(result.document)
     assert text.index("The band is wide because") < text.index('id="curves"')
-    assert text.index("Every subject weighs the same") < text.index('id="curves"')
+    assert text.index("Every subject counts equally") < text.index('id="curves"')
     page.write_text(text.replace("</body>", ASK))
     dom, log = dump(chromium, page, width)
     assert "CONSOLE" not in log

@@ -132,7 +132,7 @@ def test_two_values_declare_a_binary_outcome(table) -> None:
     declared = PrivateMean(outcome="binary", **public).fit(table.assign(y=1.0 * (table["y"] == "yes")), **columns)
     np.testing.assert_array_equal(fitted.coef_, declared.coef_)
     assert fitted.terms_.outcome == "binary"
-    assert fitted.estimand_ == "Every subject weighs the same: the share of subjects with y = 1 at each t."
+    assert fitted.estimand_ == "Every subject counts equally: the share of subjects with y = 1 at each t."
     assert "counting as the nearer" not in fitted.summary()
     for wrong in ({"y_bounds": (0, 2)}, {"outcome": "count"}):
         with pytest.raises(InvalidInput, match="y_bounds must be"):

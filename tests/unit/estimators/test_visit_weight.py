@@ -64,7 +64,7 @@ def test_least_squares_weighs_visits_up_to_the_cap(basis, columns) -> None:
 
 def test_the_estimand_is_said_wherever_a_reader_looks(tmp_path) -> None:
     found = fit(make_curves(np.full(400, 3)), random_state=None, **BY_VISITS)
-    said = "Every visit weighs the same, those of a subject with more than 4 as much as 4: the mean over visits of y at each"
+    said = "Every visit counts equally, but a subject with more than 4 counts as 4: the mean over visits of y at each"
     assert found.estimand_.startswith(said)
     assert said in " ".join(found.summary().split())
     assert "weight = visit, visit_cap = 4" in str(found.privacy_)
@@ -74,7 +74,7 @@ def test_the_estimand_is_said_wherever_a_reader_looks(tmp_path) -> None:
     assert loaded.estimand_ == found.estimand_
     assert "visit_cap" in (tmp_path / "result.json").read_text()
     subjects = fit(make_curves(np.full(400, 3)))
-    assert subjects.estimand_.startswith("Every subject weighs the same: the mean over subjects")
+    assert subjects.estimand_.startswith("Every subject counts equally: the mean over subjects")
     assert "weight" not in subjects.privacy_.public_inputs
 
 

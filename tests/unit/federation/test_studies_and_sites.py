@@ -390,7 +390,7 @@ def test_a_site_is_told_that_visits_weigh_the_same(tmp_path):
     policy = read_policy(tmp_path / "site.toml")
     create_ledger(policy)
     plain = {"method": "adaptive", "constants": None, "n_basis": 3}
-    said = "Every visit weighs the same, of a subject with more than 2 as much as 2."
+    said = "Every visit counts equally, but a subject with more than 2 counts as 2."
     told = describe_promise(check_promise(make_terms(**plain, weight="visit", visit_cap=2), policy, "a"))
     assert said in "\n".join(told)
     assert said not in "\n".join(describe_promise(check_promise(make_terms(**plain), policy, "a")))

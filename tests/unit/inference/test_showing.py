@@ -98,7 +98,7 @@ def test_text_says_what_was_estimated() -> None:
     known.estimand_ = summary.write_estimand("hdl", "age", (0, 150))
     known.warnings_ = ("the band is wide",)
     text = known.summary()
-    assert "Every subject weighs the same: the mean over subjects of hdl at each age" in text
+    assert "Every subject counts equally: the mean over subjects of hdl at each age" in text
     assert "Warning: the band is wide" in text
     assert "p: zero" in text
     assert "<table>" in known.effect("male")._repr_html_()

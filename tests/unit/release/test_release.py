@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from release import build, sbom, third_party
+from release import build, minimal, sbom, third_party
 
 ROOT = sbom.ROOT
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -64,6 +64,19 @@ def test_the_conda_recipe_asks_for_what_pyproject_asks_for() -> None:
     assert host == set(tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"])
     assert recipe["about"]["license"] == PROJECT["license"]
     assert all((ROOT / name).is_file() for name in recipe["about"]["license_file"])
+
+
+def test_the_minimal_installation_was_measured_with_the_pins_and_is_at_most_half_of_version_0_1() -> None:
+    page = minimal.PAGE.read_text()
+    table = page.partition(minimal.MARKS[0])[2].partition(minimal.MARKS[1])[0]
+    total = re.search(r"(\d+) MB in \d+ packages", table)
+    assert total
+    assert int(total[1]) <= 787 / 2, "787 MB is what version 0.1 needed"
+    pins = sbom.read_lock(ROOT / "requirements.lock")
+    measured = dict(re.findall(r"^\| (\S+) (\d\S*) \| \d+ \|", table, re.MULTILINE))
+    assert {"opendp", "scipy", "numpy"} <= measured.keys()
+    stale = {name: version for name, version in measured.items() if name in pins and version not in pins[name]}
+    assert stale == {}, "measure again: python -m release.minimal WHEEL"
 
 
 @pytest.mark.slow

@@ -130,8 +130,8 @@ def test_the_card_and_the_report_state_that_visits_weigh_the_same(document) -> N
     stated = json.loads(to_json(document))
     stated["privacy"]["public_inputs"] |= {"weight": "visit", "visit_cap": 12, "robust_sites": False}
     (public,) = (each for each in write_privacy_card(stated) if each.heading == "What was taken as public")
-    assert "every visit weighs the same" in public.sentences[0]
-    assert "a subject with more than 12 visits weighs as much as one with 12" in render_report(stated)
+    assert "every visit counts equally" in public.sentences[0]
+    assert "a subject with more than 12 visits counts as one with 12" in render_report(stated)
     assert "declared: a site that is unlike all others counts like any other" in public.sentences[0]
 
 

@@ -56,7 +56,7 @@ def test_a_loaded_result_answers_as_the_fit_did(fit, path) -> None:
         assert there.is_zero().p_value == pytest.approx(here.is_zero().p_value, abs=1e-10)
         assert there.argmax().intervals == here.argmax().intervals
     assert result.curve_.limits == (0, 100)
-    assert result.estimand_.startswith("Every subject weighs the same: the mean over subjects of hdl at each age")
+    assert result.estimand_.startswith("Every subject counts equally: the mean over subjects of hdl at each age")
     assert result.warnings_ == ()
     assert "hdl over age" in result.summary()
     assert "hdl over age" in result._repr_html_()

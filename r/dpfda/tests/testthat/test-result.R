@@ -7,7 +7,7 @@ golden <- function(name) {
 
 test_that("a result file is read, printed and summarised", {
   result <- dp_read(golden("16.json"))
-  expect_output(print(result), "Every subject weighs the same")
+  expect_output(print(result), "Every subject counts equally")
   table <- summary(result)
   expect_equal(table$curve[2:3], c("male", "bmi"))
   expect_true(all(table$lower <= table$average & table$average <= table$upper))

@@ -177,7 +177,7 @@ def _print_quantiles(found: PrivateQuantiles, column: str, search: Interval, ter
     low, high = found.values
     room = 0.1 * (high - low)
     terminal.out.print(
-        f"Private quantiles of {show_plainly(column)}, every subject weighing the same: 1% at {format_number(low)}, 99% at "
+        f"Private quantiles of {show_plainly(column)}, every subject counting equally: 1% at {format_number(low)}, 99% at "
         f"{format_number(high)} (found to {format_number(found.resolution)}; the noise of one comparison is "
         f"{100 * found.share_sd:.2g}% of the subjects).",
         markup=False,

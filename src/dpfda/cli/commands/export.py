@@ -31,7 +31,7 @@ def export(
     points: Annotated[int, typer.Option("--points", help="Points of the grid.")] = 201,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
 ) -> None:
-    """Coefficients or values on a grid, to CSV or JSON. Nothing is spent.
+    """Export coefficients or values on a grid to CSV or JSON. Nothing is spent.
 
     For scikit-fda: `dpfda.load("result.json").curve_.to_skfda()` in Python.
     """

@@ -38,7 +38,8 @@ def plan(
     transform: Annotated[
         str | None,
         typer.Option(
-            "--transform", help="Of y: log, log1p or sqrt. Errors and guesses are then those of the transformed y."
+            "--transform",
+            help="Transform of y: log, log1p or sqrt. Errors and guesses are then those of the transformed y.",
         ),
     ] = None,
     sites_file: Annotated[str | None, typer.Option("--sites-file", help="TOML with unequal [[site]] tables.")] = None,
@@ -54,7 +55,7 @@ def plan(
         float | None, typer.Option("--variation", help="PUBLIC sd of a skewed y over its mean.")
     ] = None,
     correlation: Annotated[
-        float, typer.Option("--correlation", help="Guess: of two visits of one subject, for --outcome.")
+        float, typer.Option("--correlation", help="Guess: correlation of two visits of one subject, for --outcome.")
     ] = 0.3,
     error: Annotated[
         float | None, typer.Option("--error", help="Target for the typical distance, in units of y.")

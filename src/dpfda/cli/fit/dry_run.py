@@ -83,7 +83,7 @@ def _describe_weight(request: FitRequest) -> list[str]:
     if "visit_cap" not in request.options:
         return []
     cap = request.options["visit_cap"]
-    return [f"Every visit weighs the same, up to {cap:,} of a subject; it also assumes that all have as many."]
+    return [f"Every visit counts equally, up to {cap:,} of a subject; the forecast assumes that all have as many."]
 
 
 def _typical(request: FitRequest) -> str:

@@ -23,7 +23,7 @@ def set_first_budget(request: FitRequest, terminal: Terminal) -> None:
 
     choice = request.ledger
     terminal.say(
-        f"There is no ledger {choice.shown}, so nobody has set how much all studies of these data together may spend. The "
+        f"There is no ledger {choice.shown}, so it is not set how much all studies of these data together may spend. The "
         "total is set once and cannot be raised. If there was a ledger, press Ctrl-C and find it: a new one would forget "
         "what was spent."
     )

@@ -31,7 +31,7 @@ Visits = Annotated[
     _option(
         "--visits",
         DATA,
-        "Of several outcomes: 'complete' (default), visits at which all were measured; or 'own', those of each.",
+        "With several outcomes: 'complete' (default), the visits at which all were measured; or 'own', those of each.",
     ),
 ]
 Wide = Annotated[bool | None, _option("--wide", DATA, "One row per subject (with --id) or one column (with --x).")]
@@ -128,7 +128,7 @@ Outcome = Annotated[
         "--outcome",
         MODEL,
         "Declare what y is: 'binary' (all values at one of the bounds), 'count' or 'positive' (never negative) or 'score'; "
-        "of several outcomes NAME=....",
+        "with several outcomes NAME=....",
     ),
 ]
 Transform = Annotated[
@@ -136,8 +136,8 @@ Transform = Annotated[
     _option(
         "--transform",
         MODEL,
-        "Of y, applied after clamping to --y-bounds: 'log' (the curve is a geometric mean, effects are ratios), 'log1p', "
-        "'sqrt'; of several outcomes NAME=....",
+        "Transform of y, applied after clamping to --y-bounds: 'log' (the curve is a geometric mean, effects are ratios), "
+        "'log1p', 'sqrt'; with several outcomes NAME=....",
     ),
 ]
 Weight = Annotated[
@@ -145,15 +145,13 @@ Weight = Annotated[
     _option(
         "--weight",
         MODEL,
-        "What weighs the same in the mean: 'subject' (default) or 'visit' (with --visit-cap), where those seen more often "
+        "What counts equally in the mean: 'subject' (default) or 'visit' (with --visit-cap), where those seen more often "
         "count more.",
     ),
 ]
 VisitCap = Annotated[
     int | None,
-    _option(
-        "--visit-cap", MODEL, "PUBLIC number of visits from which on a subject weighs no more, with --weight visit."
-    ),
+    _option("--visit-cap", MODEL, "PUBLIC most visits for which a subject counts, with --weight visit."),
 ]
 VisitTimes = Annotated[
     str | None, _option("--visit-times", MODEL, "PUBLIC times of scheduled visits within the domain: 0,6,12,24.")
@@ -162,7 +160,9 @@ Domain = Annotated[str | None, _option("--domain", PROMISE, "PUBLIC range of x: 
 YBounds = Annotated[
     list[str] | None,
     _option(
-        "--y-bounds", PROMISE, "PUBLIC range of y: 0:500; values outside are clamped. Of several outcomes NAME=0:500."
+        "--y-bounds",
+        PROMISE,
+        "PUBLIC range of y: 0:500; values outside are clamped. With several outcomes: NAME=0:500.",
     ),
 ]
 Epsilon = Annotated[float | None, _option("--epsilon", PROMISE, "Privacy loss that this study may spend.")]

@@ -220,24 +220,26 @@ def _options(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _choose_weight(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What weighs the same in the mean, if not every subject."""
+    """What counts equally in the mean, if not every subject."""
     weight, cap = _validate.choice("--weight", settings["weight"], WEIGHTS), settings["visit-cap"]
     if (weight == "visit") != (cap is not None):
         raise InvalidInput(
-            "--visit-cap must be given with --weight visit, and with it only: from how many visits on a subject weighs no "
-            "more, a public number such as 10."
+            "--visit-cap must be given with --weight visit, and only then: the most visits for which a subject counts, a "
+            "public number such as 10."
         )
     if weight == WEIGHTS[0]:
         return {}
     if settings["method"] == "published":
-        raise InvalidInput("--weight visit must be left out with --method published, which weighs every subject alike.")
+        raise InvalidInput(
+            "--weight visit must be left out with --method published, which counts every subject equally."
+        )
     return {"weight": weight, "visit_cap": VISIT_CAP.check("--visit-cap", cap)}
 
 
 def _choose_transform(name: Any, y_bounds: tuple[float, float], outcome: Any) -> str:
     _validate.choice("--transform", name, TRANSFORMS[1:])
     if outcome == "binary":
-        raise InvalidInput("--transform must be left out for a binary y: a share is the mean of y as it is.")
+        raise InvalidInput("--transform must be left out for a binary y: a share is the mean of y without one.")
     return check_transform(name, y_bounds)
 
 

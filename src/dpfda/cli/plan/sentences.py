@@ -109,7 +109,7 @@ def _print_theory(found: dict[str, Any], out: Any) -> None:
         "Price of privacy by the rate: " + ", ".join(f"{_RATES[name]} {rates[name]:.3g}" for name in _RATES) + "."
     )
     factors = ", ".join(f"{_NAMES[name]} {2**power:.2f}" for name, power in theory["elasticities"].items())
-    out.print(f"Doubling, by the rate, squared error times: {factors}.")
+    out.print(f"Doubling multiplies the squared error, by the rate, as follows: {factors}.")
     if "unequal" in found:
         bound = found["unequal"]
         out.print(

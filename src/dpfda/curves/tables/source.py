@@ -130,7 +130,7 @@ def _find_stored(location: str, query: str | None, sheet: str | None) -> Source:
     if "@" in bucket or ":" in bucket or re.search(r"[?#]", location):
         raise InvalidInput(
             "SOURCE must be the URL of an object without credentials and options, as in s3://bucket/visits.parquet; "
-            "credentials belong into the store's own environment variables and files."
+            "credentials belong in the store's own environment variables and files."
         )
     if not bucket or not rest.strip("/"):
         raise InvalidInput("SOURCE must name a bucket and what is in it, as in s3://bucket/visits.parquet.")

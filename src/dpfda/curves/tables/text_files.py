@@ -170,7 +170,7 @@ def open_text(path: Path, separator: str | None, *, tolerant: bool, id: str | No
             raise InvalidInput(f"{path.name} is empty; export it again with a header line and rows.")
         separator = _find_separator(line) if separator is None else separator.replace("\\t", "\t").replace("tab", "\t")
         if len(separator.encode()) != 1 or separator in '"\r\n':
-            raise InvalidInput(f"--separator must be one letter such as ; or | (or tab), got {separator!r}.")
+            raise InvalidInput(f"--separator must be one character such as ; or | (or tab), got {separator!r}.")
         names = [name.strip().lstrip(_MARK) for name in split_row(line, separator)]
         _refuse_repeated(names, path)
         yield TextFile(path, names, separator, tolerant, blocks, id)

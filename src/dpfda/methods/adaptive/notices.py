@@ -36,7 +36,7 @@ def _notice_hardly_filled(plan: Plan, state: State) -> str | None:
     if not state.hardly_filled:
         return None
     return (
-        "Too few subjects have points in the domain to be told from noise: the band is nearly that of the bounds, and the "
+        "So few subjects have points in the domain that noise hides them: the band is nearly as wide as the bounds, and the "
         "estimate says next to nothing. Check the columns and the domain, or use more subjects or a larger epsilon."
     )
 
@@ -46,8 +46,8 @@ def _notice_unusable(state: State) -> str | None:
         return None
     named = ", ".join(repr(name) for name in sorted(state.unusable))
     return (
-        f"Answers were left out, since nothing could be computed with them: {named}. The estimate is that of the other "
-        "sites' answers to these rounds; ask the owners what happened there."
+        f"Answers of these sites were left out, since nothing could be computed with them: {named}. In these rounds the "
+        "estimate uses the other sites' answers; ask the owners what happened there."
     )
 
 
@@ -56,10 +56,10 @@ def _notice_odd_sites(plan: Plan, state: State) -> str | None:
     if not flagged:
         return None
     named = ", ".join(repr(name) for name in flagged)
-    said = f"Unlike all other sites, by their releases: {named}. "
+    said = f"These sites are unlike all others, judging by their releases: {named}. "
     if state.oddness.trust:
         kept = ", ".join(f"{weight:.1%}" for weight in state.oddness.trust.values())
-        said += f"The terms have robust_sites, so what they count for is reduced to {kept}. "
+        said += f"The terms have robust_sites, so their weights are reduced to {kept}. "
     elif plan.assumptions.robust_sites:
         said += "With so few sites they count like any other. "
     else:
@@ -72,8 +72,8 @@ def _notice_left_out(state: State) -> str | None:
         return None
     named = ", ".join(repr(name) for name in sorted(state.left_out))
     return (
-        f"Missed the first round, which asks when subjects are seen: {named}. Sites may differ in that, so the gradients of "
-        "these sites do not enter the estimate if any others are there."
+        f"These sites missed the first round, which asks when subjects are seen: {named}. Sites may differ in that, so the "
+        "gradients of these sites are not used in the estimate if there are any others."
     )
 
 
@@ -82,8 +82,8 @@ def _notice_weights(plan: Plan, state: State) -> str | None:
     if doubt < constants.VAGUE_WEIGHT:
         return None
     return (
-        f"How many visits a subject has, of the {plan.scaling.visit_cap} that visit_cap lets count, is known to about "
-        f"{doubt:.0%} only: a visit_cap nearer to usual numbers of visits, more subjects or a larger epsilon would help."
+        f"How many visits a subject has, of at most visit_cap = {plan.scaling.visit_cap}, is only known to within about "
+        f"{doubt:.0%}: a visit_cap nearer to the usual number of visits, more subjects or a larger epsilon would help."
     )
 
 

@@ -125,7 +125,7 @@ const dpfdaQuestions = (() => {
     return found.slice(1);
   };
 
-  // A transform of y: laws are those of transformed y, answers are taken back. `means` counts means of transformed y: 1 is a mean, 0 an
+  // A transform of y: laws are those of transformed y, answers are transformed back. `means` counts means of transformed y: 1 is a mean, 0 an
   // effect or a difference (a ratio, if the transform is log), null what stays on the transformed scale.
   const MEANS = { none: "mean", log: "geometric mean", log1p: "log1p mean", sqrt: "square-root mean" };
   const AVERAGES = { none: "average", log: "geometric average", log1p: "log1p average", sqrt: "square-root average" };
@@ -145,7 +145,7 @@ const dpfdaQuestions = (() => {
       Object.assign(this, { law, weights, fixed, constant, limits, name, means });
       this.orders = Object.keys(weights).map(Number).sort((a, b) => a - b);
     }
-    get isMean() { return this.means === 1 && this.law.transform !== "none"; }  // of transformed y, taken back
+    get isMean() { return this.means === 1 && this.law.transform !== "none"; }  // of transformed y, transformed back
     get isRatio() { return this.means === 0 && this.law.transform === "log"; }
     get back() { return this.isMean || this.isRatio ? this.law.transform : "none"; }
     get averageName() { return AVERAGES[this.back]; }
