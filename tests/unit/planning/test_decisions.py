@@ -11,7 +11,6 @@ import pytest
 from dpfda import InvalidInput, PrivateMean
 from dpfda.planning.decisions import TIMES, decide, leave_out, reach
 from dpfda.planning.expected_error import expected_error
-from dpfda.planning.outcomes import guess_outcome
 from dpfda.planning.planned_study import PlannedStudy
 from dpfda.planning.theory import SiteBudget, compare_problems, upper_conditions
 from dpfda.planning.words import LITTLE, MUCH, TERMS, explain
@@ -94,17 +93,6 @@ def test_sentences_agree_whatever_theory_says(regime, privacy):
         agrees = regime.startswith("private") == (privacy >= 0.5)
         assert ("At your size it is the same" in said) == agrees
         assert ("At your size it is not" in said) != agrees
-
-
-def test_public_facts_become_guesses():
-    assert guess_outcome("symmetric") == {}
-    found = guess_outcome("binary", prevalence=0.1, correlation=0.5)
-    assert found["spread"] ** 2 + found["noise_sd"] ** 2 == pytest.approx(0.09)
-    skewed = guess_outcome("skewed", level=10.0, variation=0.8, correlation=0.0)
-    assert skewed["noise_sd"] == pytest.approx(8.0)
-    assert skewed["spread"] == 0.0
-    with pytest.raises(InvalidInput, match="level and variation"):
-        guess_outcome("skewed", level=10.0)
 
 
 def test_earlier_results_beside_the_functional_mean():
