@@ -16,7 +16,7 @@ from dpfda.protocol.scaling import Scaling
 from dpfda.protocol.terms import OUTCOMES
 
 LAWS = {"any": "symmetric", "score": "symmetric", "binary": "binary", "count": "skewed", "positive": "skewed"}
-FACTS = {"symmetric": (), "binary": ("prevalence",), "skewed": ("level", "variation")}  # that a forecast needs of each law
+FACTS = {"symmetric": (), "binary": ("prevalence",), "skewed": ("level", "variation")}  # that a forecast needs
 WITHIN = 0.3  # correlation of two visits of one subject, where nobody says
 MIDDLE = 0.5  # share of the upper value of a binary outcome, where nobody says
 ASSUMED_SHARE = "a share of 0.5 is assumed (prevalence=0.2 would give another)"

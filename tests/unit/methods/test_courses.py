@@ -82,7 +82,7 @@ def test_courses_are_those_of_a_mean_alone():
     assert can_follow(local_plan())
     with_covariate = local_plan(covariates=1)
     assert not can_follow(with_covariate)
+    made_up, size = MadeUpCurves.of(with_covariate.basis, *draw_points(10)), with_covariate.basis.size
+    asked = {"iterate": np.zeros(size), "whitener": np.eye(size).ravel()}
     with pytest.raises(TypeError, match="no course can be drawn of 'covariate-moments'"):
-        made_up = MadeUpCurves.of(with_covariate.basis, *draw_points(10))
-        asked = {"iterate": np.zeros(with_covariate.basis.size), "whitener": np.eye(with_covariate.basis.size).ravel()}
         _measure(CovariateMoments(), with_covariate, asked, made_up)
