@@ -29,7 +29,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "planner.md"
 FRESH, DELTA = 20_261_117, 1e-5
 LIMITS = {"symmetric": 1.5, "binary": 2.0, "skewed": 2.0}
 CORRELATION = 0.3
-LOCAL_SHARE = 8  # studies of one-subject sites take long: an eighth of the repetitions
+LOCAL_SHARE = 4  # studies of one-subject sites take long: a quarter of the repetitions
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,10 @@ def plan_of(setting: Setting) -> PlannedStudy:
     signal = float(truth.std())
     facts = {"spread": 0.5, "noise_sd": 0.5}
     if setting.outcome == "binary":
-        facts = guess_outcome("binary", prevalence=setting.level, correlation=CORRELATION)
+        facts = guess_outcome("binary", y_bounds(setting), prevalence=setting.level, correlation=CORRELATION)
     elif setting.outcome == "skewed":
-        facts = guess_outcome("skewed", level=setting.level, variation=setting.variation, correlation=CORRELATION)
+        public = {"level": setting.level, "variation": setting.variation, "correlation": CORRELATION}
+        facts = guess_outcome("positive", y_bounds(setting), **public)
     guesses = tuple({**facts, "signal": signal}.items())
     return PlannedStudy(
         setting.n, setting.m, max(setting.S, 1), setting.epsilon, DELTA, 2.0, 0, y_bounds(setting), guesses
@@ -134,8 +135,8 @@ def write_page(rows: list[tuple[Setting, tuple[float, float, float]]], repetitio
     """docs/planner.md."""
     lines = [
         "# The planner against what happens",
-        f"Written by `python -m benchmarks.planner` ({seconds / 60:.0f} minutes, {repetitions} repetitions, an "
-        "eighth for sites of one subject); do not edit.",
+        f"Written by `python -m benchmarks.planner` ({seconds / 60:.0f} minutes, {repetitions} repetitions, a "
+        "quarter for sites of one subject); do not edit.",
         "`dpfda plan` forecasts the squared L2 error of the default method from public guesses. Here the guesses are right "
         "(sds of subjects and measurements, size of the signal; for binary y the prevalence), the curve is not known to it, "
         f"and the error is then measured. delta = {DELTA:g}. A forecast is called honest within a factor "

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 _SILO = tuple(f"src/dpfda/{room}/*.py" for room in ("silo", "privacy", "protocol", "basis"))
 _METHOD = (*_SILO, *(f"src/dpfda/{room}/*.py" for room in ("methods", "inference", "estimators")))
 _SIMULATED = (*_METHOD, "src/dpfda/curves/simulated.py")
+_FORECASTS = tuple(f"src/dpfda/planning/{name}.py" for name in ("expected_error", "outcomes", "planned_study"))
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,7 @@ PAGES = {
         "python -m benchmarks.speed",
         (*_METHOD, "src/dpfda/curves/*.py", "benchmarks/speed*.py", "benchmarks/versions.py"),
     ),
-    "docs/planner.md": Made(
-        "python -m benchmarks.planner", (*_SIMULATED, "src/dpfda/planning/*.py", "benchmarks/planner.py")
-    ),
+    "docs/planner.md": Made("python -m benchmarks.planner", (*_SIMULATED, *_FORECASTS, "benchmarks/planner.py")),
     "docs/questions-coverage.md": Made("python -m benchmarks.questions", (*_SIMULATED, "benchmarks/questions.py")),
     "docs/real-data.md": Made(
         "python -m benchmarks.real_data", (*_METHOD, "src/dpfda/curves/datasets.py", "benchmarks/real_*.py")

@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 from dpfda import _validate
 from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
-from dpfda.methods.adaptive.constants import GUESSED_SD
+from dpfda.methods.adaptive.constants import COURSES, GUESSED_SD
 from dpfda.methods.adaptive.forecast import Guesses, forecast
-from dpfda.planning.outcomes import ASSUMED_SHARE, MIDDLE, WITHIN, make_outcome, scale_binary
+from dpfda.planning.outcomes import ASSUMED_SHARE, MIDDLE, WITHIN, guess_outcome, make_outcome
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import make_plan
 from dpfda.protocol.plans.registry import default_basis
@@ -151,6 +151,9 @@ def expected_error(
     design_moments : array, optional
         Guess of E[G G^T], the columns but the intercept scaled to [-1, 1]; covariates that are independent and uniform
         if left out.
+    courses : int, optional
+        How many possible courses of the study the method follows on made-up releases; 16 where every silo is one subject,
+        else none: an average course will do. Only for a mean without covariates, and y like a normal law.
 
     Returns
     -------
@@ -159,7 +162,7 @@ def expected_error(
     Notes
     -----
     No data are involved, so nothing is spent. A forecast, not a bound: docs/planner.md compares it with measured
-    errors. It is too small under local privacy.
+    errors.
 
     Examples
     --------
@@ -209,6 +212,7 @@ def expected_error_of(
     level: float | None = None,
     variation: float | None = None,
     correlation: float = WITHIN,
+    courses: int | None = None,
 ) -> ExpectedError:
     """The same for a plan of the default method."""
     if plan.method != "adaptive":
@@ -229,7 +233,7 @@ def expected_error_of(
     if plan.assumptions.outcome == "binary":
         assumed = "" if prevalence is not None else ASSUMED_SHARE
         prevalence = MIDDLE if prevalence is None else prevalence
-        taken = scale_binary(plan.scaling.y_bounds, prevalence, correlation)
+        taken = guess_outcome("binary", plan.scaling.y_bounds, prevalence=prevalence, correlation=correlation)
     if plan.scaling.visit_cap is not None:
         assumed = "; ".join([*([assumed] if assumed else []), ASSUMED_VISITS])
     moments = np.diag([1.0 if low == high else 1 / 3 for low, high in plan.scaling.design_bounds])
@@ -246,7 +250,10 @@ def expected_error_of(
         design_moments=moments,
         outcome=make_outcome(plan.scaling, prevalence, level, variation, correlation),
     )
-    return ExpectedError(*forecast(plan, m, guesses), unit=name_transformed(plan.scaling.transform), assumed=assumed)
+    if courses is None:
+        courses = COURSES if all(silo.n == 1 for silo in plan.silos) else 0
+    found = forecast(plan, m, guesses, courses=_validate.integer("courses", courses, minimum=0))
+    return ExpectedError(*found, unit=name_transformed(plan.scaling.transform), assumed=assumed)
 
 
 def _guess(name: str, value: float | None, plan: Plan) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.special import ndtri
@@ -12,16 +13,20 @@ from dpfda._typing import Floats
 from dpfda.errors import InvalidInput
 from dpfda.methods.adaptive.forecast import Outcome
 from dpfda.protocol.scaling import Scaling
+from dpfda.protocol.terms import OUTCOMES
 
-OUTCOMES = ("symmetric", "binary", "skewed")
+LAWS = {"any": "symmetric", "score": "symmetric", "binary": "binary", "count": "skewed", "positive": "skewed"}
+FACTS = {"symmetric": (), "binary": ("prevalence",), "skewed": ("level", "variation")}  # that a forecast needs
 WITHIN = 0.3  # correlation of two visits of one subject, where nobody says
 MIDDLE = 0.5  # share of the upper value of a binary outcome, where nobody says
 ASSUMED_SHARE = "a share of 0.5 is assumed (prevalence=0.2 would give another)"
+_EXAMPLES = {"prevalence": 0.2, "level": 10.0, "variation": 0.8}
 VARIES = 0.35  # sd of the mean function over its level, where nobody says
 
 
 def guess_outcome(
-    outcome: str,
+    outcome: str | None = None,
+    y_bounds: tuple[float, float] = (0.0, 1.0),
     *,
     prevalence: float | None = None,
     level: float | None = None,
@@ -32,40 +37,52 @@ def guess_outcome(
 
     Parameters
     ----------
-    outcome : {"symmetric", "binary", "skewed"}
-        "symmetric" has no guesses of its own.
+    outcome : {"binary", "count", "positive", "score"}, optional
+        What y is, in the words that fits declare it. "score", and y of which nothing is declared, have no guesses of their
+        own.
+    y_bounds : (float, float)
+        The two values of a binary outcome.
     prevalence : float
-        Of a binary outcome: the share of ones. Its variance is then p(1 - p), whatever else is true.
+        Of a binary outcome: the share of the upper value p. Its variance is then p(1 - p), whatever else is true.
     level, variation : float
-        Of a skewed, positive outcome: its mean, and its sd over its mean.
+        Of a count or a positive quantity: its mean, and its sd over its mean.
     correlation : float
         Of two visits of one subject: the share of the variance that lies between subjects.
     """
-    _validate.choice("outcome", outcome, OUTCOMES)
+    law = find_law(outcome)
     share = _validate.within("correlation", correlation, 0.0, 1.0)
-    if outcome == "symmetric":
+    given = {"prevalence": prevalence, "level": level, "variation": variation}
+    _check_facts(law, given)
+    if law == "symmetric":
         return {}
-    if outcome == "binary":
-        if prevalence is None:
-            raise InvalidInput("prevalence must be given for a binary outcome, e.g. 0.2.")
-        p = _validate.fraction("prevalence", prevalence)
-        sd, signal = math.sqrt(p * (1 - p)), VARIES * min(p, 1 - p)
+    if prevalence is not None:
+        p, width = _validate.fraction("prevalence", prevalence), y_bounds[1] - y_bounds[0]
+        sd, signal, facts = width * math.sqrt(p * (1 - p)), width * VARIES * min(p, 1 - p), {"prevalence": p}
     else:
-        if level is None or variation is None:
+        mean, times = _validate.positive("level", level), _validate.positive("variation", variation)
+        if not y_bounds[0] < mean < y_bounds[1]:
             raise InvalidInput(
-                "level and variation must be given for a skewed outcome: its mean, and its sd over its mean."
+                f"level must lie within y_bounds, which are {y_bounds[0]:g} to {y_bounds[1]:g}; got {mean:g}."
             )
-        mean = _validate.positive("level", level)
-        sd, signal = mean * _validate.positive("variation", variation), VARIES * mean
-    facts = {"prevalence": p} if outcome == "binary" else {"level": mean, "variation": sd / mean}
+        sd, signal, facts = mean * times, VARIES * mean, {"level": mean, "variation": times}
     spread = {"spread": sd * math.sqrt(share), "noise_sd": sd * math.sqrt(1 - share), "signal": signal}
     return {**spread, **facts, "correlation": share}
 
 
-def scale_binary(y_bounds: tuple[float, float], prevalence: float, correlation: float) -> dict[str, float]:
-    """Spread, noise_sd and signal of a binary outcome whose two values are the bounds of y."""
-    found = guess_outcome("binary", prevalence=prevalence, correlation=correlation)
-    return {name: found[name] * (y_bounds[1] - y_bounds[0]) for name in ("spread", "noise_sd", "signal")}
+def find_law(outcome: str | None) -> str:
+    """How an outcome scatters around its mean: symmetric, binary or skewed."""
+    return LAWS[OUTCOMES[0] if outcome is None else _validate.choice("outcome", outcome, OUTCOMES[1:])]
+
+
+def _check_facts(law: str, given: Mapping[str, float | None]) -> None:
+    """All facts that a forecast needs of the law, and no others, which it would ignore."""
+    for fact, value in given.items():
+        owner = next(name for name, facts in FACTS.items() if fact in facts)
+        words = " or ".join(repr(word) for word, of in LAWS.items() if of == owner)
+        if value is None and fact in FACTS[law]:
+            raise InvalidInput(f"{fact} must be given where outcome is {words}, e.g. {_EXAMPLES[fact]:g}.")
+        if value is not None and fact not in FACTS[law]:
+            raise InvalidInput(f"{fact} must be left out unless outcome is {words}.")
 
 
 def make_outcome(

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from dpfda.errors import InvalidInput
+from dpfda.methods.adaptive.constants import COURSES
 from dpfda.planning.expected_error import ExpectedError, expected_error
 from dpfda.planning.theory import Setting
 from dpfda.privacy.accounting import gaussian_epsilon, mu_for
@@ -95,11 +96,12 @@ class PlannedStudy:
         members = _scale_sites(self.members, 1.0, 1.0, times)
         if self.subjects <= 2 * _GROUPS:
             return self.forecast_of(_single_subjects(members))
-        return self.forecast_of([group for site in members for group in _group_subjects(site, self.subjects)])
+        groups = [group for site in members for group in _group_subjects(site, self.subjects)]
+        return self.forecast_of(groups, courses=COURSES)
 
-    def forecast_of(self, sites: Sequence[SiloTerms]) -> ExpectedError:
-        """The forecast for these sites; the same sites are computed once."""
-        return _forecast(tuple(sites), self.m, self.y_bounds, self.d, self.guesses, self.transform)
+    def forecast_of(self, sites: Sequence[SiloTerms], courses: int | None = None) -> ExpectedError:
+        """The forecast for these sites, by so many `courses`; the same sites are computed once."""
+        return _forecast(tuple(sites), self.m, self.y_bounds, self.d, self.guesses, self.transform, courses)
 
     def _equal_sites(self, S: int) -> tuple[SiloTerms, ...]:
         """S sites whose sizes differ by one subject at most."""
@@ -117,9 +119,10 @@ def _forecast(
     d: int,
     guesses: tuple[tuple[str, float], ...],
     transform: str | None,
+    courses: int | None,
 ) -> ExpectedError:
     named: Any = dict(guesses)
-    return expected_error(sites, m, y_bounds=y_bounds, d=d, transform=transform, **named)
+    return expected_error(sites, m, y_bounds=y_bounds, d=d, transform=transform, courses=courses, **named)
 
 
 def _scale_sites(sites: Sequence[SiloTerms], n: float, S: float, epsilon: float) -> tuple[SiloTerms, ...]:

@@ -9,9 +9,8 @@ import re
 import pytest
 
 from dpfda import InvalidInput, PrivateMean
-from dpfda.planning.decisions import TIMES, decide, leave_out, reach
-from dpfda.planning.expected_error import expected_error
-from dpfda.planning.outcomes import guess_outcome
+from dpfda.planning.decisions import TIMES, decide, even_out, leave_out, reach
+from dpfda.planning.expected_error import ExpectedError, expected_error
 from dpfda.planning.planned_study import PlannedStudy
 from dpfda.planning.theory import SiteBudget, compare_problems, upper_conditions
 from dpfda.planning.words import LITTLE, MUCH, TERMS, explain
@@ -50,6 +49,13 @@ def test_the_baseline_has_no_trace_of_privacy():
         study = PlannedStudy(1000, 6, 1, epsilon, 1e-5, 2.0, 0, BOUNDS, GUESSES)
         assert study.without_privacy().total == pytest.approx(free.total)
         assert study.without_privacy().total < study.expected().bias + study.expected().sampling
+
+
+def test_forecasts_that_rise_by_chance_share_their_mean():
+    totals = [4.0, 1.0, 3.0, 2.0, 0.5]
+    found = even_out([ExpectedError(bias=0.1, sampling=0.2, privacy=total - 0.3) for total in totals])
+    assert [error.total for error in found] == pytest.approx([4.0, 2.0, 2.0, 2.0, 0.5])
+    assert all((error.bias, error.sampling) == (0.1, 0.2) for error in found)
 
 
 def test_models_are_ordered_and_larger_budgets_help():
@@ -94,17 +100,6 @@ def test_sentences_agree_whatever_theory_says(regime, privacy):
         agrees = regime.startswith("private") == (privacy >= 0.5)
         assert ("At your size it is the same" in said) == agrees
         assert ("At your size it is not" in said) != agrees
-
-
-def test_public_facts_become_guesses():
-    assert guess_outcome("symmetric") == {}
-    found = guess_outcome("binary", prevalence=0.1, correlation=0.5)
-    assert found["spread"] ** 2 + found["noise_sd"] ** 2 == pytest.approx(0.09)
-    skewed = guess_outcome("skewed", level=10.0, variation=0.8, correlation=0.0)
-    assert skewed["noise_sd"] == pytest.approx(8.0)
-    assert skewed["spread"] == 0.0
-    with pytest.raises(InvalidInput, match="level and variation"):
-        guess_outcome("skewed", level=10.0)
 
 
 def test_earlier_results_beside_the_functional_mean():

@@ -44,15 +44,19 @@ def plan(
     ] = None,
     sites_file: Annotated[str | None, typer.Option("--sites-file", help="TOML with unequal [[site]] tables.")] = None,
     outcome: Annotated[
-        str,
-        typer.Option("--outcome", help="symmetric, binary (with --prevalence) or skewed (with --level, --variation)."),
-    ] = "symmetric",
-    prevalence: Annotated[
-        float | None, typer.Option("--prevalence", help="PUBLIC share of ones of a binary y.")
+        str | None,
+        typer.Option(
+            "--outcome",
+            help="What y is, as for dpfda fit: 'binary' (with --prevalence), 'count' or 'positive' (with --level, "
+            "--variation) or 'score'.",
+        ),
     ] = None,
-    level: Annotated[float | None, typer.Option("--level", help="PUBLIC mean of a skewed y.")] = None,
+    prevalence: Annotated[
+        float | None, typer.Option("--prevalence", help="PUBLIC share of the upper value of a binary y.")
+    ] = None,
+    level: Annotated[float | None, typer.Option("--level", help="PUBLIC mean of a count or positive y.")] = None,
     variation: Annotated[
-        float | None, typer.Option("--variation", help="PUBLIC sd of a skewed y over its mean.")
+        float | None, typer.Option("--variation", help="PUBLIC sd of a count or positive y over its mean.")
     ] = None,
     correlation: Annotated[
         float, typer.Option("--correlation", help="Guess: correlation of two visits of one subject, for --outcome.")
@@ -78,25 +82,25 @@ def plan(
     from dpfda.cli.outputs import check_target
     from dpfda.cli.plan.answers import answer
     from dpfda.cli.plan.sentences import print_answers
-    from dpfda.planning.outcomes import guess_outcome
+    from dpfda.planning.outcomes import find_law
 
     for target in (json_file, picture, sweep):
         if target not in (None, "-"):
             check_target(str(target), overwrite)
     given = {"n": n, "m": m, "S": sites, "epsilon": epsilon, "delta": delta, "alpha": alpha, "d": covariates}
-    facts = guess_outcome(outcome, prevalence=prevalence, level=level, variation=variation, correlation=correlation)
+    facts = {"prevalence": prevalence, "level": level, "variation": variation, "correlation": correlation}
     typed = {"spread": spread, "noise_sd": noise, "signal": signal}
-    guesses = {**dict.fromkeys(typed), **facts, **{name: value for name, value in typed.items() if value is not None}}
-    study = _study(given, guesses, y_bounds, sites_file, _check_transform(transform, y_bounds, outcome))
-    found = answer(study, error, target_width, outcome)
-    units = _UNITS if y_bounds is None and sites_file is None and outcome == "symmetric" else study.units
+    law = find_law(outcome)
+    study = _study(given, typed, (outcome, facts), y_bounds, sites_file, _check_transform(transform, y_bounds, outcome))
+    found = answer(study, error, target_width, law)
+    units = _UNITS if y_bounds is None and sites_file is None and law == "symmetric" else study.units
     _write(found, json_file)
     _draw(study, found, {"picture": picture, "sweep": sweep}, against, units)
     if json_file != "-":
         print_answers(found, ctx.obj, units=units, verbose=ctx.obj.verbose)
 
 
-def _check_transform(transform: str | None, y_bounds: Any, outcome: str) -> str | None:
+def _check_transform(transform: str | None, y_bounds: Any, outcome: str | None) -> str | None:
     from dpfda import _validate
     from dpfda.errors import InvalidInput
     from dpfda.protocol.transforms import TRANSFORMS
@@ -106,21 +110,29 @@ def _check_transform(transform: str | None, y_bounds: Any, outcome: str) -> str 
     _validate.choice("--transform", transform, TRANSFORMS[1:])
     if y_bounds is None:
         raise InvalidInput("--y-bounds must be given with --transform, in the units of y.")
-    if outcome != "symmetric":
+    if outcome is not None:
         raise InvalidInput("--outcome must be left out with --transform: guesses are those of the transformed y.")
     return transform
 
 
 def _study(
-    given: dict[str, Any], guesses: dict[str, Any], y_bounds: Any, sites_file: str | None, transform: str | None
+    given: dict[str, Any],
+    typed: dict[str, Any],
+    declared: tuple[str | None, dict[str, Any]],
+    y_bounds: Any,
+    sites_file: str | None,
+    transform: str | None,
 ) -> Any:
+    """The study; guesses that are typed count before those of a file, and those before what follows from the outcome."""
     from dpfda import _validate
     from dpfda.cli.parsing import parse_interval
     from dpfda.cli.plan.answers import average_sites, read_sites
     from dpfda.errors import InvalidInput
+    from dpfda.planning.outcomes import guess_outcome
     from dpfda.planning.planned_study import PlannedStudy
 
     sites: Any = ()
+    filed: dict[str, Any] = {}
     if sites_file is not None:
         if given["n"] is not None or given["epsilon"] is not None or given["delta"] is not None or given["S"] != 1:
             raise InvalidInput(
@@ -132,8 +144,7 @@ def _study(
             table.get(name) if given[name] is None else given[name] for name in ("m", "alpha")
         )
         given["d"] = table.get("covariates") if given["d"] is None else given["d"]
-        guesses = {**{"spread": table.get("spread"), "noise_sd": table.get("noise"), "signal": table.get("signal")},
-                   **{name: value for name, value in guesses.items() if value is not None}}  # fmt: skip
+        filed = {"spread": table.get("spread"), "noise_sd": table.get("noise"), "signal": table.get("signal")}
         y_bounds = table.get("y_bounds") if y_bounds is None else y_bounds
     for name in ("n", "m", "epsilon", "delta"):
         if given[name] is None:
@@ -141,6 +152,10 @@ def _study(
                 f"--{name} must be given, for example: dpfda plan --n 500 --m 6 --epsilon 1 --delta 1e-5"
             )
     epsilon, delta = _validate.privacy_pair(given["epsilon"], given["delta"])
+    bounds = (0.0, 1.0) if y_bounds is None else parse_interval("y-bounds", y_bounds)
+    guesses = guess_outcome(declared[0], bounds, **declared[1])
+    for source in (filed, typed):
+        guesses.update({name: value for name, value in source.items() if value is not None})
     return PlannedStudy(
         n=_validate.integer("--n", given["n"]),
         m=_validate.within("--m", given["m"], 1.0, 1e6),
@@ -149,8 +164,8 @@ def _study(
         delta=delta,
         alpha=_validate.within("--alpha", 2.0 if given["alpha"] is None else given["alpha"], 1.01, 10.0),
         d=_validate.integer("--covariates", given["d"] or 0, minimum=0),
-        y_bounds=(0.0, 1.0) if y_bounds is None else parse_interval("y-bounds", y_bounds),
-        guesses=tuple((name, float(value)) for name, value in guesses.items() if value is not None),
+        y_bounds=bounds,
+        guesses=tuple((name, float(value)) for name, value in guesses.items()),
         sites=sites,
         transform=transform,
     )

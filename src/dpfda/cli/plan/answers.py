@@ -30,7 +30,7 @@ from dpfda.planning.theory import (
     what_helps_most,
 )
 from dpfda.planning.theory import rate as rate_terms
-from dpfda.planning.words import LOCAL_TRUST, TRUST, explain
+from dpfda.planning.words import explain, tell_trust
 from dpfda.protocol.terms import SiloTerms
 
 _CHANGES = {"n": "twice the subjects at every site", "m": "twice the visits of each subject", "S": "twice the sites",
@@ -65,9 +65,9 @@ def average_sites(sites: Sequence[SiloTerms]) -> dict[str, Any]:
 
 
 def answer(
-    study: PlannedStudy, error: float | None = None, width: float | None = None, outcome: str = "symmetric"
+    study: PlannedStudy, error: float | None = None, width: float | None = None, law: str = "symmetric"
 ) -> dict[str, Any]:
-    """Everything, JSON-able; `error` is a typical distance, `width` that of a pointwise 95% band."""
+    """Everything, JSON-able; `error` is a typical distance, `width` that of a pointwise 95% band, `law` how y scatters."""
     if error is not None and width is not None:
         raise InvalidInput("--error and --target-width say the same in two ways; give one of them.")
     if width is not None:
@@ -89,7 +89,7 @@ def answer(
         "doubling": doubling,
         "decision": _list_decisions(study, table, error),
         "price": _price_privacy(table, sizes, setting, study),
-        "trust": {"forecast": TRUST[outcome], "local": LOCAL_TRUST},
+        "trust": {"forecast": tell_trust(law), "local": tell_trust("local")},
         "sentences": _sentences(forecast, doubling, None),
         "sentences_with_theory": _sentences(forecast, doubling, theory["dominant"]),
     }  # fmt: skip

@@ -1,7 +1,8 @@
 """The arithmetic behind `planning`: a plan and guesses in, expected squared errors out. No data anywhere.
 
 The method's own functions are run on what its releases would be on average, if the guesses were right: one histogram of
-lengths, one gradient round with the budget of those that count, and the posterior.
+lengths, one gradient round with the budget of those that count, and the posterior. Where every subject is a site of its own,
+noise is so large that no course is average: then the whole method follows possible ones (`courses.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dpfda.basis.basis import Basis
 from dpfda.basis.moments import moment_bounds, uniform_moments
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.asymmetry import Asymmetry, Sides
+from dpfda.methods.adaptive.courses import MadeUpCurves, can_follow, follow_course, pool_plan
 from dpfda.methods.adaptive.covariate_units import Units
 from dpfda.methods.adaptive.covariates import CovariateLaw, assume_no_covariates, assume_uncorrelated
 from dpfda.methods.adaptive.design import Design, fit_design
@@ -33,7 +35,7 @@ from dpfda.methods.adaptive.evidence import (
     weigh_measurements,
 )
 from dpfda.methods.adaptive.information import Information, build_information
-from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, first_weights
+from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, find_octaves, first_weights
 from dpfda.methods.adaptive.level import Level
 from dpfda.methods.adaptive.measurements import bias_shares, column_parts, find_asymmetry, find_bias_root
 from dpfda.methods.adaptive.pooling import Pooled
@@ -54,7 +56,6 @@ from dpfda.protocol.scaling import INTERCEPT
 from dpfda.protocol.statistics import (
     LENGTH_CELLS,
     LONGEST_OCTAVE,
-    SHORTEST_OCTAVE,
     ClippedGradient,
     CovariateMoments,
     DesignMoments,
@@ -92,17 +93,26 @@ class Guesses:
     outcome: Outcome | None = None  # how y scatters around its mean, if not like a normal law
 
 
-def forecast(plan: Plan, m: float, guesses: Guesses) -> tuple[float, float, float, float]:
-    """Bias, sampling, privacy, and the variance of the signal around its level, in the user's units."""
+def forecast(plan: Plan, m: float, guesses: Guesses, *, courses: int = 0) -> tuple[float, float, float, float]:
+    """Bias, sampling, privacy, and the variance of the signal around its level, in the user's units.
+
+    With `courses` the error is that of so many possible courses, where such can be drawn; the privacy part is what they
+    have beyond the bias of the average one.
+    """
     with one_blas_thread():  # the bits of tables that are kept must not depend on threads
-        return _forecast(plan, m, guesses)
+        return _forecast(plan, m, guesses, courses)
 
 
-def _forecast(plan: Plan, m: float, guesses: Guesses) -> tuple[float, float, float, float]:
+def _forecast(plan: Plan, m: float, guesses: Guesses, courses: int) -> tuple[float, float, float, float]:
     setting = _Setting.of(plan, m, guesses)
     truth, signal, truncation = setting.find_truth()
     mixtures = scale_mixtures(plan, setting.longer, setting.level, setting.law, setting.unit)
-    return (*setting.split(setting.run(truth, mixtures), truth, truncation), signal)
+    bias, sampling, privacy = setting.split(setting.run(truth, mixtures), truth, truncation)
+    if courses and guesses.outcome is None and can_follow(plan):
+        total = setting.follow_courses(truth, courses) + truncation
+        bias = min(bias, total)
+        privacy = total - bias
+    return bias, sampling, privacy, signal
 
 
 @dataclass(frozen=True)
@@ -240,7 +250,7 @@ class _Setting:
         dims = float(1 / (whitened**2).sum())
         gradients, at_bounds = self.draw_gradients() @ coordinates.whitener.T, self._find_at_bounds(coordinates)
         law = LengthLaw.start(first_weights(at_bounds), self.n, 2.0**LONGEST_OCTAVE)
-        cells = _find_octaves(gradients)
+        cells = find_octaves(gradients)
         law = law.observe(_count(cells), math.sqrt(2) / self.precision(LengthHistogram))
         seen = (law, self._see_sides(gradients, cells))
         asymmetry = find_asymmetry(self.plan, self.law, coordinates, whitened, seen, math.inf)
@@ -278,6 +288,21 @@ class _Setting:
         given_back = bias.root(spread_bias(coordinates, root))[0]
         taken = coordinates.inverse @ np.linalg.solve(jacobian, release.clip(radius) + given_back)
         return _Found.of(posterior, measured, self.information.matrix, taken)
+
+    def follow_courses(self, truth: Floats, count: int) -> float:
+        """The mean squared error of possible courses; where the function is not given, each has its own signs."""
+        rng, pooled, found = np.random.default_rng(constants.FORECAST_SEED), pool_plan(self.plan), []
+        shape = (constants.COURSE_CURVES, min(max(1, round(self.m)), constants.FORECAST_POINTS))
+        points = _draw_points(rng, shape, self.guesses.density)
+        features = self._evaluate(self.longer, points)
+        for _ in range(count):
+            signs = rng.choice([-1.0, 1.0], truth.size)
+            mine = truth * signs if self.guesses.functions is None else truth
+            curves = MadeUpCurves.of(self.plan.basis, points, features @ mine + self._draw_deviations(rng, points))
+            away = mine.copy()
+            away[: self.plan.basis.size] -= follow_course(pooled, curves, rng)
+            found.append(self.size_of(np.outer(away, away)))
+        return float(np.mean(found))
 
     def draw_gradients(self) -> Floats:
         """Gradients of made-up curves at the true mean, as the guesses have them, centred: one row each, always the same."""
@@ -405,12 +430,6 @@ def _evaluate_uniform(basis: Basis, shape: tuple[int, int]) -> Floats:
     features = basis.evaluate_unit(points.ravel()).reshape(*shape, -1)
     features.flags.writeable = False
     return features
-
-
-def _find_octaves(gradients: Floats) -> Integers:
-    """In which cell of a histogram of lengths each gradient is."""
-    octaves = np.log2(np.maximum(np.sqrt((gradients**2).sum(axis=1)), constants.LEAST_LENGTH))
-    return np.asarray(np.clip(np.floor(octaves).astype(np.int64) - SHORTEST_OCTAVE + 1, 0, LENGTH_CELLS - 1))
 
 
 def _count(cells: Integers, worth: Floats | None = None) -> Floats:

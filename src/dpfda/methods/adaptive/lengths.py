@@ -116,6 +116,12 @@ class AtBounds:
     two_valued: float
 
 
+def find_octaves(gradients: Floats) -> Integers:
+    """In which cell of a histogram of lengths each gradient (a row) is."""
+    octaves = np.log2(np.maximum(np.sqrt((gradients**2).sum(axis=1)), constants.LEAST_LENGTH))
+    return np.asarray(np.clip(np.floor(octaves).astype(np.int64) - SHORTEST_OCTAVE + 1, 0, LENGTH_CELLS - 1))
+
+
 def first_weights(at: AtBounds) -> Floats:
     """Prior weights of all laws, with more for a second group where curves at a bound would be."""
     laws = list_laws()
