@@ -37,6 +37,10 @@ class Made:
 
 
 PAGES = {
+    "benchmarks/challenge/RESULTS.md": Made(
+        "python -m benchmarks.challenge",
+        (*_METHOD, "benchmarks/challenge/*.py", "benchmarks/peers.py", "benchmarks/utility_problems.py"),
+    ),
     "docs/ablation.md": Made("python -m benchmarks.ablation", (*_SIMULATED, "benchmarks/ablation.py")),
     "docs/audit.md": Made("make audit", (*_SILO, "src/dpfda/audit/*.py")),
     "docs/coverage.md": Made("python -m benchmarks.coverage", (*_SIMULATED, "benchmarks/coverage.py")),

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.challenge.entrants import ENTRANTS
 from benchmarks.challenge.judge import PROBLEMS, Score, judge
+from benchmarks.stamp import stamp
 
 PAGE = Path(__file__).parent / "RESULTS.md"
 HEAD = """# Results
 
 Written by `python -m benchmarks.challenge` with salt {salt!r}, {repetitions} repetitions and {attacks} attacks; rules and
-columns are in [README.md](README.md). delta = {delta:g}. Commit {commit}, {day}.
+columns are in [README.md](README.md). delta = {delta:g}.
 An entrant that is refuted has no rank, however small its error. The default method was developed with problems of these
 families at hand (`benchmarks/utility.py`): this table is for practice, not a contest.
 
@@ -50,10 +49,7 @@ def main(arguments: list[str]) -> None:
     if options.entrant:
         module, _, name = options.entrant.partition(":")
         entrants = (getattr(importlib.import_module(module), name),)
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], check=False, capture_output=True, text=True
-    ).stdout
-    text = HEAD.format(**vars(options), commit=commit.strip() or "unknown", day=datetime.now(UTC).date())
+    text = HEAD.format(**vars(options))
     for problem in options.problems:
         for epsilon in options.epsilons:
             for entrant in entrants:
@@ -65,6 +61,7 @@ def main(arguments: list[str]) -> None:
                 print(write_row(score), end="", flush=True)
     if not options.entrant:
         PAGE.write_text(text, encoding="utf-8")
+        stamp(PAGE)
 
 
 if __name__ == "__main__":

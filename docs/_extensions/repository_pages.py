@@ -20,6 +20,8 @@ PAGES = {
     "deploy/README.md": "how-to/deploy",
     "deploy/security-sheet.md": "how-to/security-sheet",
     "results/RESULTS.md": "paper",
+    "benchmarks/challenge/README.md": "challenge",
+    "benchmarks/challenge/RESULTS.md": "challenge-results",
     "README.md": "index",
 }
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)([^)#\s]+)")

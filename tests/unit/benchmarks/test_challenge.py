@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
+import shlex
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.challenge.__main__ import PAGE, main
 from benchmarks.challenge.entrants import ENTRANTS
 from benchmarks.challenge.judge import attack, judge, make_seed, replace_first, shown_epsilon
 from benchmarks.challenge.protocol import Entrant, Task
@@ -60,3 +64,32 @@ def test_the_shown_epsilon_is_that_of_randomised_response() -> None:
     """With 75% and 25%, randomised response has epsilon = log 3; the bound is below it and comes near."""
     assert 0.9 * np.log(3) < shown_epsilon(75_000, 25_000, 100_000, 0.0, 0.05) < np.log(3)
     assert shown_epsilon(50, 50, 100, 0.0, 0.05) == 0.0
+
+
+def test_whoever_follows_the_readme_enters_and_leaves_the_table_alone(tmp_path: Path, monkeypatch, capsys) -> None:
+    readme = (PAGE.parent / "README.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    (command,) = re.findall(r"^```sh\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
+    words = shlex.split(command)
+    assert words[:3] == ["python", "-m", "benchmarks.challenge"]
+    (tmp_path / "flat.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    table = PAGE.read_bytes()
+    main([*words[3:], "--n", "200", "--repetitions", "2", "--attacks", "20", "--problems", "symmetric"])
+    row = capsys.readouterr().out
+    assert row.startswith("| symmetric | 200 | 1 | a level with noise | ")
+    assert row.endswith("| no band |  | 0.00 | not refuted |\n")
+    assert PAGE.read_bytes() == table
+
+
+def test_an_entrant_that_only_asks_for_less_noise_is_refuted(tmp_path: Path, monkeypatch) -> None:
+    """The README's entrant with a hundredth of its noise: the attack tells that the claim is false."""
+    (code,) = re.findall(r"^```python\n(.*?)^```", (PAGE.parent / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert code.count("sensitivity / mu_for") == 1
+    (tmp_path / "louder.py").write_text(code.replace("sensitivity / mu_for", "0.01 * sensitivity / mu_for"))
+    monkeypatch.syspath_prepend(tmp_path)
+    from louder import ENTRANT
+
+    shown, refuted = attack(ENTRANT, make_problems()["symmetric"], 1.0, 1e-5, make_seed("test", "louder"), 60)
+    assert refuted
+    assert shown > 1
