@@ -20,7 +20,7 @@ _STUDY = "Interrupted. Answered rounds are on record; dpfda study resume continu
 _INTERRUPTED = "Interrupted. No file is incomplete."
 _UsageError: Any = typer.BadParameter.__mro__[1]  # click's, wherever Typer keeps it
 _WITH_OPTIONS = (["fit"], ["plan"], ["describe"])  # commands whose parameters are options
-_PARAMETER, _TRANSFORM = re.compile(r"^([a-z_]+) must\b"), re.compile(r"transform='(\w+)'")
+_PARAMETER, _VALUE = re.compile(r"^([a-z_]+) must\b"), re.compile(r"\b(transform|outcome)='(\w+)'")
 _OPTIONS = {
     **{name: name for name in ("domain", "epsilon", "delta", "alpha", "outcome", "transform", "spread", "signal")},
     **{name: name for name in ("prevalence", "level", "variation", "correlation", "n", "m")},
@@ -61,7 +61,7 @@ def name_option(sentence: str) -> str:
     said = sentence
     if named is not None and named[1] in _OPTIONS:
         said = f"--{_OPTIONS[named[1]]}{sentence[named.end(1) :]}"
-    return _TRANSFORM.sub(r"--transform \1", said)
+    return _VALUE.sub(r"--\1 \2", said)
 
 
 def describe_interruption(words: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ def guess_outcome(
         mean, times = _validate.positive("level", level), _validate.positive("variation", variation)
         if not y_bounds[0] < mean < y_bounds[1]:
             raise InvalidInput(
-                f"level must lie within y_bounds, which are {y_bounds[0]:g} to {y_bounds[1]:g}; got {mean:g}."
+                f"level must lie within the bounds of y, which are {y_bounds[0]:g} to {y_bounds[1]:g}; got {mean:g}."
             )
         sd, signal, facts = mean * times, VARIES * mean, {"level": mean, "variation": times}
     spread = {"spread": sd * math.sqrt(share), "noise_sd": sd * math.sqrt(1 - share), "signal": signal}
@@ -78,11 +78,11 @@ def _check_facts(law: str, given: Mapping[str, float | None]) -> None:
     """All facts that a forecast needs of the law, and no others, which it would ignore."""
     for fact, value in given.items():
         owner = next(name for name, facts in FACTS.items() if fact in facts)
-        words = " or ".join(repr(word) for word, of in LAWS.items() if of == owner)
+        words = " or ".join(f"outcome={word!r}" for word, of in LAWS.items() if of == owner)
         if value is None and fact in FACTS[law]:
-            raise InvalidInput(f"{fact} must be given where outcome is {words}, e.g. {_EXAMPLES[fact]:g}.")
+            raise InvalidInput(f"{fact} must be given with {words}, e.g. {_EXAMPLES[fact]:g}.")
         if value is not None and fact not in FACTS[law]:
-            raise InvalidInput(f"{fact} must be left out unless outcome is {words}.")
+            raise InvalidInput(f"{fact} must be left out without {words}.")
 
 
 def make_outcome(

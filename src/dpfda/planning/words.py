@@ -24,7 +24,10 @@ def tell_trust(law: str) -> str:
     """How good forecasts were for outcomes of a law, or for "local" privacy (of symmetric outcomes), in a sentence."""
     least, most = MEASURED[law]
     if law == "local":
-        return f"The row for local privacy: measured squared errors were {least:.1f} to {most:.1f} times the forecast."
+        return (
+            f"The row for local privacy: measured squared errors of symmetric outcomes were {least:.1f} to {most:.1f} times "
+            "the forecast."
+        )
     return (
         f"A forecast for the default method, not a bound: measured squared errors{_WHAT[law]} were {least:.1f} to "
         f"{most:.1f} times the forecast when the guesses were right."

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 from cli_helpers import dpfda
 
+from dpfda.planning.outcomes import FACTS, LAWS
+from dpfda.planning.words import tell_trust
+from dpfda.protocol.terms import OUTCOMES
+
 STUDY = ["--n", 500, "--m", 6, "--epsilon", 1, "--delta", "1e-5", "--y-bounds", "0:150"]
 
 SITES = """
@@ -85,13 +89,30 @@ def test_a_dry_run_of_a_binary_outcome_forecasts_what_the_planner_does(capsys, t
 def test_it_says_how_far_its_forecasts_were_off(capsys):
     study = ["--n", 2000, "--m", 5, "--epsilon", 1, "--delta", "1e-6"]
     said = " ".join(dpfda(capsys, "plan", *study, "--outcome", "binary", "--prevalence", 0.2).out.split())
-    assert "binary outcomes were 1.0 to 1.5 times the forecast" in said
-    assert "The row for local privacy is too optimistic" in said
+    assert tell_trust("binary") in said
+    assert tell_trust("local") in said
     skewed = " ".join(
-        dpfda(capsys, "plan", *study, "--outcome", "skewed", "--level", 5, "--variation", 0.5).out.split()
+        dpfda(
+            capsys, "plan", *study, "--outcome", "positive", "--y-bounds", "0:50", "--level", 5, "--variation", 0.5
+        ).out.split()
     )
-    assert "skewed outcomes were 0.9 to 1.3 times the forecast" in skewed
+    assert tell_trust("skewed") in skewed
     assert "skewed" not in dpfda(capsys, "plan", *study).out
+
+
+def test_a_binary_outcome_has_the_scale_of_its_bounds(capsys):
+    study = ["--n", 400, "--m", 5, "--epsilon", 1, "--delta", "1e-5", "--outcome", "binary", "--prevalence", 0.2]
+    one, percent = (answers(capsys, *study, "--y-bounds", bounds)["forecast"] for bounds in ("0:1", "0:100"))
+    assert percent["typical_distance"] == pytest.approx(100 * one["typical_distance"])
+
+
+@pytest.mark.parametrize("word", OUTCOMES[1:])
+def test_plan_and_fit_take_the_same_words_for_an_outcome(capsys, word):
+    for command in ("plan", "fit"):
+        assert f"'{word}'" in " ".join(dpfda(capsys, command, "--help").out.split())
+    facts = {"prevalence": 0.3, "level": 50, "variation": 0.5}
+    needed = [part for fact in FACTS[LAWS[word]] for part in (f"--{fact}", facts[fact])]
+    assert answers(capsys, *STUDY, "--outcome", word, *needed)["forecast"]["total"] > 0
 
 
 def test_the_sweep_over_epsilon_is_a_picture(capsys, tmp_path):
@@ -164,7 +185,16 @@ def test_pictures(capsys, tmp_path, against, name, start):
         ([*STUDY, "--target-width", -1], "--target-width must be greater than 0"),
         ([*STUDY, "--error", 1, "--target-width", 1], "give one of them"),
         ([*STUDY, "--outcome", "binary"], "--prevalence must be given"),
-        ([*STUDY, "--outcome", "ordinal"], "--outcome must be one of"),
+        ([*STUDY, "--outcome", "ordinal"], "--outcome must be one of 'binary', 'count', 'positive', 'score', got"),
+        ([*STUDY, "--outcome", "positive", "--level", 9], "--variation must be given"),
+        (
+            [*STUDY, "--outcome", "count", "--level", 200, "--variation", 1],
+            "--level must lie within the bounds of y, which are 0 to 150; got 200",
+        ),
+        ([*STUDY, "--prevalence", 0.2], "--prevalence must be left out without --outcome binary"),
+        ([*STUDY, "--outcome", "binary", "--prevalence", 2], "--prevalence must lie strictly between 0 and 1"),
+        ([*STUDY, "--spread", -1], "--spread must not be negative"),
+        ([*STUDY, "--alpha", 1], "--alpha must lie between 1.01 and 10"),
         ([*STUDY, "--sweep", "budget.gif"], "must end in"),
         (["--sites-file", "nowhere.toml"], "There is no file"),
         (["--sites-file", "sites.toml", "--n", 3], "leave those options out"),

@@ -38,6 +38,7 @@ def test_quoted_figures_are_those_of_the_page(law):
 def test_a_sentence_quotes_its_figures(law):
     least, most = MEASURED[law]
     assert f"were {least:.1f} to {most:.1f} times the forecast" in tell_trust(law)
+    assert tell_trust(law).count(". ") == 0
 
 
 def test_the_guide_quotes_the_same_figures():

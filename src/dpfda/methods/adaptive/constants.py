@@ -533,6 +533,10 @@ SIGNAL_FUNCTIONS, SIGNAL_FALL, FORECAST_BIAS, EARLY_ROUNDS = 7, 1.75, 0.5, 0.3
 # measured error with them, 0.1 to 1.6 without. Cost: a twentieth of a second for each course.
 COURSES, COURSE_CURVES = 16, 500
 
+# Delta of the one silo that stands for all of them in a course; its epsilon follows from the precision. Cost: none, noise
+# depends on the precision alone.
+POOLED_DELTA = 1e-12
+
 # What a forecast from average releases leaves out: rounds that begin far from the mean, scales and shapes learnt from
 # noise, and, where y is skewed, radii that allow for far curves. It is (a / n mu)^b of the noise, n mu being that of all
 # gradients, at most a share, and a share more of skewed outcomes; nothing of two-valued ones, whose radius is known. Over

@@ -18,6 +18,7 @@ from dpfda._typing import Floats
 from dpfda.basis.basis import Basis
 from dpfda.basis.moments import uniform_moments
 from dpfda.errors import TransportError
+from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.coordinator import AdaptiveCoordinator
 from dpfda.methods.adaptive.lengths import find_octaves
 from dpfda.privacy.accounting import gaussian_epsilon
@@ -35,7 +36,7 @@ from dpfda.protocol.statistics import (
 )
 from dpfda.protocol.terms import SiloTerms
 
-_ALL, _TINY_DELTA = "all", 1e-12
+_ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,13 @@ class MadeUpCurves:
 def pool_plan(plan: Plan) -> Plan:
     """The plan for one silo with all curves and the precision of all silos together."""
     n, precisions = sum(silo.n for silo in plan.silos), [silo.n * plan.mu(silo.name) for silo in plan.silos]
-    epsilon = gaussian_epsilon(math.hypot(*precisions) / n, _TINY_DELTA)
+    epsilon = gaussian_epsilon(math.hypot(*precisions) / n, constants.POOLED_DELTA)
     weights = np.square(precisions) / np.square(precisions).sum()
     shares = tuple(
         tuple(float(weights @ [silo.shares[index][place] for silo in plan.silos]) for place in range(len(row)))
         for index, row in enumerate(plan.silos[0].shares)
     )
-    return replace(plan, silos=(SiloPlan(SiloTerms(_ALL, n, epsilon, _TINY_DELTA), shares=shares),))
+    return replace(plan, silos=(SiloPlan(SiloTerms(_ALL, n, epsilon, constants.POOLED_DELTA), shares=shares),))
 
 
 def can_follow(plan: Plan) -> bool:
