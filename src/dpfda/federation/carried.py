@@ -52,7 +52,7 @@ class CarriedTransport(Generic[Plan, Question, Given]):
 
     An answer that the wire does not believe counts as none: the quorum is one of answers that it has read. With fewer usable
     answers than the quorum a call raises `TransportError`; nothing is lost, because silos answer a repeated question from
-    their records.
+    their records. What a `doubt`ed site answers to questions is not believed.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class CarriedTransport(Generic[Plan, Question, Given]):
     ) -> None:
         self._link, self._wire, self._closing, self._on_answers = link, wire, closing, on_answers
         self._sites: tuple[str, ...] = ()
+        self._doubted: set[str] = set()
 
     def open(self, plan: Plan, run: str) -> None:
         """Invite every site; below the quorum nothing is asked."""
@@ -76,10 +77,14 @@ class CarriedTransport(Generic[Plan, Question, Given]):
         usable, missing = self._ask(
             self._wire.write_question(question),
             self._closing,
-            lambda site, answer: self._wire.read_answer(question, site, answer),
+            lambda site, answer: None if site in self._doubted else self._wire.read_answer(question, site, answer),
         )
         self._conclude(ASK, usable, missing)
         return usable
+
+    def doubt(self, silos: Sequence[str]) -> None:
+        """Answers of these sites count for nothing from now on: whoever asks cannot use them."""
+        self._doubted.update(silos)
 
     def _ask(
         self, message: bytes, closing: Closing, read: Callable[[str, bytes], Read | None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpfda._typing import Floats, Interval
@@ -21,11 +22,25 @@ _AVERAGES = {
 def limit_means(transform: str, bounds: Interval) -> Interval:
     """Limits of means of transformed y that lie within the bounds of y when they are transformed back, rounding included."""
     low, high = transform_bounds(transform, bounds)
-    while undo_transform(transform, low) < bounds[0]:
-        low = math.nextafter(low, math.inf)
-    while undo_transform(transform, high) > bounds[1]:
-        high = math.nextafter(high, -math.inf)
-    return low, high
+    return (
+        _move(low, math.inf, lambda value: bool(undo_transform(transform, value) >= bounds[0])),
+        _move(high, -math.inf, lambda value: bool(undo_transform(transform, value) <= bounds[1])),
+    )
+
+
+def _move(value: float, towards: float, is_right: Callable[[float], bool]) -> float:
+    """The first number from here on that is right, once all behind it are; in steps that double, then by halves.
+
+    One number after the other would take for ever where y is small: of 1 + y its last digits are lost.
+    """
+    if math.isinf(value) or is_right(value):
+        return value
+    wrong, right, step = value, value, math.copysign(math.ulp(value), towards)
+    while not is_right(right):
+        wrong, right, step = right, right + step, 2 * step
+    while wrong != (middle := wrong + (right - wrong) / 2) != right:
+        wrong, right = (wrong, middle) if is_right(middle) else (middle, right)
+    return right
 
 
 @dataclass(frozen=True)

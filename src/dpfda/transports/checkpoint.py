@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 from dpfda.errors import ProtocolError, TransportError
 from dpfda.protocol.messages import Query, Release
@@ -23,6 +24,21 @@ LeftOut = Callable[[Sequence[str], str], None]  # is told the silos' names, and 
 
 _MAGIC = b"dpfda-round-1\n"
 _SEAL = 32
+
+
+@runtime_checkable
+class Doubting(Protocol):
+    """A transport that closes rounds by a quorum, and can be told whose answers make none."""
+
+    def doubt(self, silos: Sequence[str]) -> None: ...
+
+
+class _TooFew(TransportError):
+    """Without the answers of these silos too few are left."""
+
+    def __init__(self, names: Sequence[str], sentence: str) -> None:
+        super().__init__(sentence)
+        self.names = tuple(names)
 
 
 class Transcript:
@@ -76,7 +92,8 @@ class CheckpointTransport:
 
     A silo whose ledger is older than the record counts as absent, so that it cannot end the study of the others; nor can one
     that says it used a seed make a simulation of a study in which others have answered without. `on_left_out` is told who is
-    left out, and why.
+    left out, and why. Where too few answers are left then, a transport that can be told so (`Doubting`) asks once more, and
+    waits for others in their place: a round may have closed on the answers that are left out.
     """
 
     def __init__(self, inner: Transport, folder: Path, on_left_out: LeftOut | None = None) -> None:
@@ -101,10 +118,28 @@ class CheckpointTransport:
         if known is not None:
             self._latest.update(known)
             return known
-        releases = self._leave_out_older(self._leave_out_seeded(self._inner.gather(query)))
+        releases = self._ask(query)
         self._transcript.record(query, releases)
         self._latest.update(releases)
         return releases
+
+    def _ask(self, query: Query) -> dict[str, Release]:
+        """The answers that can be used; asked again, each time without a silo more, as long as too few of them are."""
+        faults = ""
+        while True:
+            try:
+                given = self._inner.gather(query)
+            except TransportError as error:
+                if not faults:
+                    raise
+                raise TransportError(f"{faults}{error}") from error
+            try:
+                return self._leave_out_older(self._leave_out_seeded(given))
+            except _TooFew as few:
+                if not isinstance(self._inner, Doubting):
+                    raise
+                self._inner.doubt(few.names)
+                faults += f"{few} "
 
     def _leave_out_older(self, releases: Mapping[str, Release]) -> dict[str, Release]:
         """The releases of silos whose ledgers follow the record; the others are absent, unless too few are left then."""
@@ -129,7 +164,7 @@ class CheckpointTransport:
         """The releases of the other silos, unless too few are left then."""
         kept = {name: release for name, release in releases.items() if name not in names}
         if names and len(kept) < max(1, self._least):
-            raise TransportError(f"The ledger of silo {names[0]!r} {fault}. The answer was not recorded.")
+            raise _TooFew(names, f"The ledger of silo {names[0]!r} {fault}. The answer was not recorded.")
         if names and self._on_left_out is not None:
             self._on_left_out(names, reason)
         return kept

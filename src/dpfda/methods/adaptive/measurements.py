@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -56,16 +57,21 @@ def find_asymmetry(
     *,
     for_band: bool = False,
 ) -> Asymmetry:
-    """What lengths and sides tell of the bias of clipping; `pointing` is how directions of gradients are distributed."""
+    """What lengths and sides tell of the bias of clipping; `pointing` is how directions of gradients are distributed.
+
+    Sides are those of the first column's first functions: of a basis of one function there is one, although a histogram
+    tells the sign of the second coordinate, too (of a mean the same one, else that of another column).
+    """
     parts = column_parts(columns, for_band=for_band)
     directions = spread_bias(coordinates, find_bias_root(columns, parts, plan.basis.size))
-    known = slice(0, min(constants.SIDES, len(directions)))
+    known = slice(0, min(constants.SIDES, plan.basis.size))
     shares, typical = (directions[known] ** 2).sum(axis=1), np.sqrt(np.diag(pointing)[known])
     law, sides = seen
     part = math.sqrt(min(float(parts.mean()), 1.0))
     if plan.assumptions.symmetric:
         return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC, reach)
-    return Asymmetry(law, sides, shares, typical, part, reach)
+    of_known = None if sides is None else replace(sides, excess=sides.excess[known])
+    return Asymmetry(law, of_known, shares, typical, part, reach)
 
 
 def find_bias_root(law: CovariateLaw, parts: Floats, size: int) -> Floats:
