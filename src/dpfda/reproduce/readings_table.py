@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from dpfda.reproduce.claims.claim import SHOWN, Claim
+from dpfda.reproduce.claims.claim import FAILS, HOLDS, PARTLY, SHOWN, UNDECIDED, Claim
 from dpfda.reproduce.readings import READINGS
 
 
@@ -14,6 +14,25 @@ def list_verdicts(claims: Sequence[Claim]) -> dict[str, dict[str, Claim]]:
     for claim in claims:
         rows.setdefault(claim.claim, {})[claim.reading] = claim
     return rows
+
+
+def tell_readings(claim: Claim, rows: Mapping[str, Mapping[str, Claim]]) -> str:
+    """What the verdict is under other readings; nothing where the claim was not tried under others.
+
+    `rows` are those of `list_verdicts`.
+    """
+    found = rows.get(f"{claim.experiment}: {claim.claim}", {}) if claim.method == "published" else {}
+    others = {name: one.verdict for name, one in found.items() if name != claim.reading}
+    if not others:
+        return ""
+    if set(others.values()) == {claim.verdict}:
+        return "the same under every reading"
+    said = [
+        f"{verdict} under {', '.join(name for name, other in others.items() if other == verdict)}"
+        for verdict in (HOLDS, PARTLY, UNDECIDED, FAILS)
+        if verdict in others.values()
+    ]
+    return "; ".join(said)
 
 
 def compare_readings(claims: Sequence[Claim]) -> list[str]:

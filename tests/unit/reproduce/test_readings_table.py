@@ -8,12 +8,12 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from dpfda.reproduce import catalogue
-from dpfda.reproduce.claims.claim import FAILS, HOLDS, SHOWN, Claim
+from dpfda.reproduce.claims.claim import FAILS, HOLDS, PARTLY, SHOWN, Claim
 from dpfda.reproduce.claims.judge import judge_claims
 from dpfda.reproduce.claims.readings import PATTERN, read_claim, reading_facts
 from dpfda.reproduce.figures.readings import draw_readings
 from dpfda.reproduce.readings import READINGS
-from dpfda.reproduce.readings_table import compare_readings, list_verdicts
+from dpfda.reproduce.readings_table import compare_readings, list_verdicts, tell_readings
 from dpfda.reproduce.results import Results
 
 
@@ -57,3 +57,21 @@ def test_every_claim_has_a_verdict_for_every_reading(results: Results) -> None:
 def test_a_row_says_where_it_comes_from() -> None:
     claim = read_claim(Claim("mean-1", "Error falls", "published", "it does", SHOWN, "because"), "F")
     assert (claim.experiment, claim.claim, claim.reading, claim.why) == ("readings", "mean-1: Error falls", "F", "")
+
+
+def test_a_verdict_says_what_other_readings_find() -> None:
+    claim = Claim("dense", "It falls", "published", "1", FAILS)
+    verdicts = {"A": FAILS, "B": PARTLY, "C": HOLDS, "F": HOLDS, "literal": FAILS}
+    rows = list_verdicts(
+        [
+            Claim("readings", "dense: It falls", "published", "1", verdict, reading=name)
+            for name, verdict in verdicts.items()
+        ]
+    )
+    assert tell_readings(claim, rows) == "holds under C, F; in part under B; does not hold under literal"
+    assert tell_readings(Claim("dense", "It falls", "adaptive", "1", HOLDS), rows) == ""
+    assert tell_readings(Claim("dense", "It rises", "published", "1", HOLDS), rows) == ""
+    same = list_verdicts(
+        [Claim("readings", "dense: It falls", "published", "1", FAILS, reading=name) for name in "ABC"]
+    )
+    assert tell_readings(claim, same) == "the same under every reading"
