@@ -136,11 +136,3 @@ def test_a_curve_near_a_bound_keeps_its_average() -> None:
     kept = curve @ rounds.keep_within_bounds(basis, rare)
     assert kept.min() >= -1 - 1e-9
     assert kept.mean() == pytest.approx((curve @ rare).mean())
-
-
-def test_one_function_is_learnt_of_though_a_histogram_tells_two_signs() -> None:
-    plan, steps = walk((400,), n_basis=1)
-    assert plan.basis.size == 1
-    after = steps[-1][3]
-    assert np.isfinite(after.result.estimate).all()
-    assert len(after.asked[-1].bias.mean) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -63,8 +62,6 @@ def find_asymmetry(
     known = slice(0, min(constants.SIDES, len(directions)))
     shares, typical = (directions[known] ** 2).sum(axis=1), np.sqrt(np.diag(pointing)[known])
     law, sides = seen
-    if sides is not None and len(sides.excess) > len(shares):  # a histogram tells two signs, of one coordinate too
-        sides = replace(sides, excess=sides.excess[: len(shares)])
     part = math.sqrt(min(float(parts.mean()), 1.0))
     if plan.assumptions.symmetric:
         return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC, reach)
