@@ -180,15 +180,21 @@ def _legendre_coefficients(index: int) -> Floats:
 @lru_cache(maxsize=128)
 def _double_integration(count: int) -> Floats:
     """Orthonormal Legendre polynomials of degree below count - 2, integrated twice over u, without 1 and u."""
-    norms = np.sqrt(2 * np.arange(count + 1) + 1.0)
     matrix = np.zeros((count, count - 2))
     for degree in range(count - 2):
-        unit = np.zeros(degree + 1)
-        unit[degree] = norms[degree]
-        twice = legendre.legint(unit, 2) / 4  # 2u - 1 moves twice as fast as u
-        matrix[: len(twice), degree] = twice / norms[: len(twice)]
+        twice = _integrate_twice(degree)
+        matrix[: len(twice), degree] = twice
     matrix[:2] = 0.0
     return matrix
+
+
+@lru_cache(maxsize=128)
+def _integrate_twice(degree: int) -> Floats:
+    """One orthonormal Legendre polynomial, integrated twice over u: a few numbers, the same for every count."""
+    norms = np.sqrt(2 * np.arange(degree + 3) + 1.0)
+    unit = np.zeros(degree + 1)
+    unit[degree] = norms[degree]
+    return np.asarray(legendre.legint(unit, 2) / 4 / norms)  # 2u - 1 moves twice as fast as u
 
 
 @lru_cache(maxsize=512)

@@ -34,6 +34,7 @@ from dpfda.planning.expected_error import (
     expected_error_of,
     found_insufficient_text,
     insufficient_text,
+    is_clearly_enough,
     silo_terms,
 )
 from dpfda.protocol.plan import Plan
@@ -270,7 +271,7 @@ class CurveEstimator(FittedFunctions, Parameters):
 
     def _warn_if_insufficient(self, plan: Plan) -> bool:
         """Warn before anything is spent, from public numbers alone, if the budget is too small for a plausible curve."""
-        if plan.method != "adaptive":
+        if plan.method != "adaptive" or is_clearly_enough(plan, self.assume_points()):
             return False
         expected = _forecast_error(plan, self.assume_points())
         if expected.insufficient:

@@ -29,6 +29,7 @@ from dpfda.planning.outcomes import ASSUMED_SHARE, MIDDLE, WITHIN, guess_outcome
 from dpfda.protocol.plan import Plan
 from dpfda.protocol.plans import make_plan
 from dpfda.protocol.plans.registry import default_basis
+from dpfda.protocol.scaling import INTERCEPT
 from dpfda.protocol.terms import OUTCOMES, CovariateTerms, SiloTerms, StudyTerms
 from dpfda.protocol.transforms import NO_TRANSFORM, name_transformed
 
@@ -36,6 +37,9 @@ Function = Callable[[Floats], Floats]
 
 INSUFFICIENT_SHARE = 0.5  # an error beyond this share of the signal's variance leaves little of its shape
 TYPICAL_POINTS = 5.0  # per curve, where nobody says
+# From so many curves, so many points of each and this n mu on, a forecast for one curve without guesses is at most half of
+# what INSUFFICIENT_SHARE asks for, whatever the basis: tests/unit/planning/test_expected_error.py tries them.
+_ENOUGH_CURVES, _ENOUGH_POINTS, _ENOUGH_PRECISION = 100, TYPICAL_POINTS, 50.0
 _MIN_EPSILON, _MAX_EPSILON = 1e-3, 100.0
 ASSUMED_VISITS = "every subject is taken to have the same number of visits"
 _MIN_SUBJECTS, _MAX_SUBJECTS = 16, 10**9  # where a search for the number of curves begins and gives up
@@ -264,6 +268,18 @@ def _guess(name: str, value: float | None, plan: Plan) -> float:
     if number < 0:
         raise InvalidInput(f"{name} must not be negative, got {value!r}.")
     return number / plan.scaling.y_scale
+
+
+def is_clearly_enough(plan: Plan, m: float = TYPICAL_POINTS) -> bool:
+    """Whether a forecast without guesses cannot be `insufficient`; it takes longer than some fits, and need not be made.
+
+    Only a mean at one silo is judged; of anything else, nothing is said.
+    """
+    if len(plan.silos) > 1 or plan.scaling.design_bounds != (INTERCEPT,) or plan.assumptions.outcome == "binary":
+        return False
+    (silo,) = plan.silos
+    precise = silo.n * plan.mu(silo.name) >= _ENOUGH_PRECISION
+    return precise and silo.n >= _ENOUGH_CURVES and m >= _ENOUGH_POINTS and plan.scaling.visit_cap is None
 
 
 def insufficient_text(expected: ExpectedError) -> str:

@@ -13,14 +13,17 @@ import pytest
 from dpfda import InsufficientBudgetWarning, InvalidInput, PrivateMean, PrivateVaryingCoefficients, Silo
 from dpfda.curves.simulated import mean_1, simulate_mean
 from dpfda.planning.expected_error import (
+    INSUFFICIENT_SHARE,
     ExpectedError,
     expected_error,
     expected_error_of,
+    is_clearly_enough,
     required_epsilon,
     required_subjects,
 )
 from dpfda.planning.outcomes import guess_outcome
 from dpfda.planning.planned_study import PlannedStudy
+from dpfda.protocol.plans import make_plan
 from dpfda.protocol.terms import SiloTerms
 
 BOUNDS = (-4.0, 6.0)
@@ -237,3 +240,39 @@ def test_bounds_of_the_intercept_may_be_given_or_left_out():
         for bounds in ([(1, 1), (-1, 1), (0, 1)], [(-1, 1), (0, 1)])
     )
     assert given == left_out
+
+
+def plan_of(n, epsilon, silos=1, columns=1, **options):
+    estimator = PrivateVaryingCoefficients if columns > 1 else PrivateMean
+    made = estimator(epsilon, 1e-5, domain=(0, 1), **{"y_bounds": BOUNDS, **options})
+    named = [SiloTerms(f"silo-{number}", n, epsilon, 1e-5) for number in range(silos)]
+    return make_plan(made.make_terms(named, columns=columns))
+
+
+@pytest.mark.parametrize("n", [100, 1000, 10_000])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"n_basis": 4}, {"basis": "fourier"}, {"basis": "bspline", "n_basis": 30}, {"visit_times": (0, 0.5, 1)}],
+)
+def test_what_is_clearly_enough_is_far_from_insufficient(n, options):
+    plans = (plan_of(n, epsilon, **options) for epsilon in np.geomspace(0.01, 10, 100))
+    smallest = next(plan for plan in plans if is_clearly_enough(plan, 5.0))
+    found = expected_error_of(smallest, 5.0)
+    assert found.total < 0.5 * INSUFFICIENT_SHARE * found.signal
+
+
+@pytest.mark.parametrize(
+    ("options", "points"),
+    [
+        ({"n": 90, "epsilon": 8.0}, 5.0),
+        ({"n": 1000, "epsilon": 0.1}, 5.0),
+        ({"n": 1000, "epsilon": 1.0}, 4.0),
+        ({"n": 1000, "epsilon": 1.0, "silos": 2}, 5.0),
+        ({"n": 1000, "epsilon": 1.0, "columns": 2, "design_bounds": (-1, 1)}, 5.0),
+        ({"n": 1000, "epsilon": 1.0, "outcome": "binary", "y_bounds": (0, 1)}, 5.0),
+        ({"n": 1000, "epsilon": 1.0, "weight": "visit", "visit_cap": 8}, 5.0),
+    ],
+)
+def test_of_all_other_plans_nothing_is_said_without_a_forecast(options, points):
+    assert is_clearly_enough(plan_of(1000, 1.0), 5.0)
+    assert not is_clearly_enough(plan_of(**options), points)

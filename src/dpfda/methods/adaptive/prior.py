@@ -196,9 +196,8 @@ def _integrate_noise(size: int, order: int, intensity: Floats | None = None, *, 
     the basis are nearly straight at the ends, so that all of a polynomial's coefficients have to go, not the first few.
     """
     u, weights = _quadrature()
-    basis = make_basis("free-ends", size, (0.0, 1.0))
     kernel = _green(order)  # (nodes, nodes): the integrated response at u to noise at s
-    response = (basis.evaluate_unit(u) * weights[:, None]).T @ kernel
+    response = (_evaluate_at_nodes(size) * weights[:, None]).T @ kernel
     known = _list_polynomials(size, order)
     response -= known @ (known.T @ response)
     response[: constants.STRAIGHT] = 0.0  # not up to rounding
@@ -214,9 +213,14 @@ def _list_polynomials(size: int, count: int) -> Floats:
     """Level, slope, parabola, ...: orthonormal, in the functions of the basis, a column for each."""
     u, weights = _quadrature()
     powers = np.polynomial.legendre.legvander(2 * u - 1, count - 1)
-    functions = make_basis("free-ends", size, (0.0, 1.0)).evaluate_unit(u)
-    found, _ = np.linalg.qr((functions * weights[:, None]).T @ powers)
+    found, _ = np.linalg.qr((_evaluate_at_nodes(size) * weights[:, None]).T @ powers)
     return np.asarray(found)
+
+
+@lru_cache(maxsize=2)
+def _evaluate_at_nodes(size: int) -> Floats:
+    """The functions of the basis on the nodes of the quadrature."""
+    return make_basis("free-ends", size, (0.0, 1.0)).evaluate_unit(_quadrature()[0])
 
 
 @lru_cache(maxsize=2)

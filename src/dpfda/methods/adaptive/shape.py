@@ -50,14 +50,15 @@ def choose_function_shape(spread: Floats, expected: Floats, n: float, precision:
     unit = (2 * constants.TYPICAL_RADIUS / precision) ** 2
     prior = inverse(expected + constants.RIDGE * np.trace(expected) * identity)
     ratios, directions, shape = np.ones(len(spread)), identity, base  # root^-1 W root^-1, by eigenvalues
+    outward, sampling = root, spread / n
     for _ in range(constants.SHAPE_PASSES):
         length = float(((base @ directions) * directions).sum(axis=0) @ (1 / ratios))  # tr W^-1 spread
-        kept = np.linalg.inv(identity + (spread / n + unit * length * shape) @ prior)  # Lambda N^-1
+        kept = np.linalg.inv(identity + (sampling + unit * length * shape) @ prior)  # Lambda N^-1
         slope = kept.T @ kept
         slope += constants.SLOPE_RIDGE * np.trace(slope) / len(slope) * identity
-        along = root @ directions / np.sqrt(ratios)
-        wanted = along.T @ power(base @ slope @ base, -0.5) @ along  # M^-1 # spread, in coordinates in which W is I
         scales = np.sqrt(ratios)
+        along = outward / scales
+        wanted = along.T @ power(base @ slope @ base, -0.5) @ along  # M^-1 # spread, in coordinates in which W is I
         ratios, turned = np.linalg.eigh(scales[:, None] * power(wanted, 0.5) * scales)
         logs = np.log(np.maximum(ratios, constants.TINY))
         ratios = np.exp(np.minimum(logs - logs.min(), constants.SHAPE_RANGE))
