@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from dpfda.curves.tables.reading import Reading
 
 _THREADS = 2
-_KEPT = 4  # batches that stay in memory before the disk is used
+_KEPT = 4  # batches that are put together at the end; more are divided or made into curves as they come
+_HELD = 12  # batches that stay in memory before the disk is used
+_COLUMNS = 3  # of rows without covariates: id, x and y
 
 
 class NotSorted(Exception):
@@ -105,7 +107,9 @@ class Collector:
             self._to_disk()
             return
         if self._stream is None:
-            self._stream = _CurveStream(choose_scratch_folder(self._scratch), self._reading)
+            self._stream = _CurveStream(
+                choose_scratch_folder(self._scratch), self._reading, _HELD * self._most
+            )
         for rows in ready:
             self._stream.add(rows)
         self._kept, self._kept_rows = [last], len(last)
@@ -115,7 +119,8 @@ class Collector:
         self._kept, self._kept_rows = [], 0
         if self._spool is None:
             self._folder = choose_scratch_folder(self._scratch)
-            self._spool = Spool(self._folder, rows.ids.gather_every(max(1, len(rows) >> 16)))
+            sample = rows.ids.gather_every(max(1, len(rows) >> 16))
+            self._spool = Spool(self._folder, sample, _COLUMNS * _HELD * self._most)
         for start in range(0, len(rows), self._most):
             self._spool.add(rows[start : start + self._most])
 
@@ -123,7 +128,7 @@ class Collector:
         if self._kept_rows:
             self._to_disk()
         assert self._folder is not None
-        writer, done = CurvesWriter(self._folder), 0
+        writer, done = CurvesWriter(self._folder, _HELD * self._most), 0
         for piece, future in _shape_ahead(cut_into_pieces(spool, self._folder, self._most), self._reading):
             if future is None:
                 self._long_curve(piece, writer)
@@ -160,8 +165,8 @@ def _cut_between_ids(parts: list[Rows]) -> tuple[list[Rows], Rows]:
 class _CurveStream:
     """Curves in the order in which they come, written one part after the other while threads shape the next ones."""
 
-    def __init__(self, folder: Path, reading: Reading) -> None:
-        self._writer, self._reading, self._tally = CurvesWriter(folder), reading, Tally()
+    def __init__(self, folder: Path, reading: Reading, held: int) -> None:
+        self._writer, self._reading, self._tally = CurvesWriter(folder, held), reading, Tally()
         self._pool, self._waiting = ThreadPoolExecutor(_THREADS), deque[Future[ShapedRows]]()
 
     def add(self, rows: Rows) -> None:
