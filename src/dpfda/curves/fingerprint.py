@@ -69,8 +69,9 @@ def sum_lanes(
 ) -> Lanes:
     """The lanes of curves of which the first stands at `position`. Arrays may be maps of files.
 
-    Points of a curve count by their rank among its points, in the order of their bits, x before y. Of more than `MOST_RANKED`
-    points, and of those with a design that changes, the caller puts them in that order (`point_order.py`). A design that changes is one vector for each curve, one for each point, and within which curves it changes.
+    Points of a curve count by their rank among its points, in the order of their bits, x before y. Where they are more than
+    `MOST_RANKED`, and where the design changes, the caller puts them in that order (`point_order.py`). A design that changes
+    is one vector for each curve, one for each point, and within which curves it changes.
     """
     n = offsets.size - 1
     design, rows, changes = design if isinstance(design, tuple) else (design, None, None)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.mapped_curves import CurvesWriter
@@ -18,7 +18,7 @@ from dpfda.curves.tables.ordering import Piece, cut_into_pieces
 from dpfda.curves.tables.owner_view import Tally
 from dpfda.curves.tables.rows import Rows, join_rows
 from dpfda.curves.tables.scratch import choose_scratch_folder
-from dpfda.curves.tables.shaping import ShapedRows, shape_long_curve, shape_rows
+from dpfda.curves.tables.shaping import ShapedRows, is_complete, is_dense, shape_long_curve, shape_rows
 from dpfda.curves.tables.spool import Spool
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Collector:
         self._stream: _CurveStream | None = None
         self._kept: list[Rows] = []
         self._kept_rows = 0
+        self._ends: list[tuple[int, int] | None] = []  # the least and the greatest id of what is kept
         self.rows = 0
         self.tally = Tally()
 
@@ -71,12 +72,15 @@ class Collector:
             raise NotSorted
         self._kept.append(rows)
         self._kept_rows += len(rows)
-        begun = self._spool is not None or self._stream is not None
-        if self._kept_rows > (1 if begun else _KEPT) * self._most:
+        if self._spool is None and not self._sorted:
+            self._ends += [_find_ends(each, self._reading) for each in self._kept[len(self._ends) :]]
+        if self._kept_rows > self._most_kept():
             self._to_stream() if self._sorted else self._to_disk()
 
     def curves(self, progress: Callable[[int], None]) -> Curves:
         """All rows as curves in the order of ids; `progress` is told how many rows are done."""
+        if self._spool is None and self._stream is None and self._kept_rows > self._most_kept():
+            self._to_disk()
         if self._spool is not None:
             return self._curves_from_disk(self._spool, progress)
         if self._stream is not None:
@@ -89,6 +93,17 @@ class Collector:
         self._kept = []
         self.tally += part.tally
         return part.curves
+
+    def _most_kept(self) -> int:
+        """Rows that are kept before something is done with them."""
+        if self._spool is not None or self._stream is not None:
+            return self._most
+        return (_HELD if not self._sorted and self._are_counted() else _KEPT) * self._most
+
+    def _are_counted(self) -> bool:
+        """Whether rows can be put in order by counting, which takes less memory and time than dividing them first."""
+        ends = [end for each in self._ends for end in each or ()]
+        return bool(ends) and all(self._ends) and is_dense(max(ends) - min(ends) + 1, self._kept_rows)
 
     def _goes_on(self, ids: pl.Series) -> bool:
         """Whether ids are in order and none is before the last one."""
@@ -107,9 +122,7 @@ class Collector:
             self._to_disk()
             return
         if self._stream is None:
-            self._stream = _CurveStream(
-                choose_scratch_folder(self._scratch), self._reading, _HELD * self._most
-            )
+            self._stream = _CurveStream(choose_scratch_folder(self._scratch), self._reading, _HELD * self._most)
         for rows in ready:
             self._stream.add(rows)
         self._kept, self._kept_rows = [last], len(last)
@@ -146,6 +159,15 @@ class Collector:
             writer.add(part.curves, continues=bool(tallies))
             tallies.append(part.tally)
         self.tally += Tally.of_one_curve(tallies)
+
+
+def _find_ends(rows: Rows, reading: Reading) -> tuple[int, int] | None:
+    """The least and the greatest id of rows that `shape_rows` can put in order by counting, else None."""
+    if reading.never_refuses or not is_complete(rows):
+        return None
+    least: Any = rows.ids.min()
+    greatest: Any = rows.ids.max()
+    return least, greatest
 
 
 def _cut_between_ids(parts: list[Rows]) -> tuple[list[Rows], Rows]:

@@ -16,7 +16,8 @@ _AT_ONCE = 1 << 18  # points
 class CurvesWriter:
     """Joins pieces, each a `Curves` in order, into one `Curves`, bit by bit the same numbers.
 
-    Arrays of more than `held` numbers are maps of scratch files. A design vector for each point is written once it changes within a curve, then also for the points before.
+    Arrays of more than `held` numbers are maps of scratch files. A design vector for each point is written once it changes
+    within a curve, then also for the points before.
     """
 
     def __init__(self, folder: Path, held: int = 0) -> None:
