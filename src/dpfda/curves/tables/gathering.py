@@ -16,7 +16,7 @@ from dpfda.curves.curves import Curves
 from dpfda.curves.tables.mapped_curves import CurvesWriter
 from dpfda.curves.tables.ordering import Piece, cut_into_pieces
 from dpfda.curves.tables.owner_view import Tally
-from dpfda.curves.tables.rows import Rows, join_rows
+from dpfda.curves.tables.rows import Rows, join_ids, join_rows
 from dpfda.curves.tables.scratch import choose_scratch_folder
 from dpfda.curves.tables.shaping import ShapedRows, is_complete, is_dense, shape_long_curve, shape_rows
 from dpfda.curves.tables.spool import Spool
@@ -128,20 +128,24 @@ class Collector:
         self._kept, self._kept_rows = [last], len(last)
 
     def _to_disk(self) -> None:
-        rows = join_rows(self._kept)
-        self._kept, self._kept_rows = [], 0
+        """Divide what is kept: in memory at first, unless memory holds many rows already."""
+        parts, held = self._kept, 0 if self._kept_rows > _HELD * self._most else _COLUMNS * _HELD * self._most
         if self._spool is None:
             self._folder = choose_scratch_folder(self._scratch)
-            sample = rows.ids.gather_every(max(1, len(rows) >> 16))
-            self._spool = Spool(self._folder, sample, _COLUMNS * _HELD * self._most)
-        for start in range(0, len(rows), self._most):
-            self._spool.add(rows[start : start + self._most])
+            every = max(1, self._kept_rows >> 16)
+            self._spool = Spool(self._folder, join_ids([part.ids.gather_every(every) for part in parts]), held)
+        self._kept, self._kept_rows = [], 0
+        while parts:
+            count = next((k for k in range(1, len(parts)) if sum(map(len, parts[: k + 1])) > self._most), len(parts))
+            rows, parts[:count] = join_rows(parts[:count]), []
+            for start in range(0, len(rows), self._most):
+                self._spool.add(rows[start : start + self._most])
 
     def _curves_from_disk(self, spool: Spool, progress: Callable[[int], None]) -> Curves:
         if self._kept_rows:
             self._to_disk()
         assert self._folder is not None
-        writer, done = CurvesWriter(self._folder, _HELD * self._most), 0
+        writer, done = CurvesWriter(self._folder, 0 if spool.on_disk else _HELD * self._most), 0
         for piece, future in _shape_ahead(cut_into_pieces(spool, self._folder, self._most), self._reading):
             if future is None:
                 self._long_curve(piece, writer)

@@ -96,6 +96,11 @@ class Stash:
         self._file: ScratchFile | None = None
         self.size = 0
 
+    @property
+    def on_disk(self) -> bool:
+        """Whether it was too much for memory."""
+        return self._file is not None
+
     def append(self, array: NDArray[Any]) -> int:
         """Add the bytes of an array; returns the position of the first."""
         place, end = self.size, self.size + array.nbytes

@@ -95,6 +95,11 @@ class Spool:
         return pl.concat([self.read_ids(range_, int(start), min(int(start) + each, rows)) for start in starts])
 
     @property
+    def on_disk(self) -> bool:
+        """Whether there are too many rows for memory."""
+        return self._file.on_disk
+
+    @property
     def _is_text(self) -> bool:
         import polars as pl
 
