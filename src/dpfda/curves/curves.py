@@ -403,14 +403,15 @@ class Curves:
 
     def _part_lanes(self, first: int, last: int, key: bytes, position: int) -> Lanes:
         """Of the curves from `first` to before `last`, with the points of each in the order of their bits."""
-        from dpfda.curves.fingerprint import sum_lanes
+        from dpfda.curves.fingerprint import MOST_RANKED, sum_lanes
         from dpfda.curves.mapped import drop_pages
         from dpfda.curves.point_order import order_points
 
         offsets, points = self.offsets[first : last + 1], slice(self.offsets[first], self.offsets[last])
         x, y, rows = self.x[points], self.y[points], None if self.rows is None else self.rows[points]
         offsets = offsets - offsets[0]
-        order = order_points(x, y, rows, offsets)
+        ranked = rows is None and not (np.diff(offsets) > MOST_RANKED).any()
+        order = None if ranked else order_points(x, y, rows, offsets)
         if order is not None:
             x, y, rows = x[order], y[order], None if rows is None else rows[order]
         own = self.design[first:last]

@@ -28,6 +28,8 @@ _LOW_HALF, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _POINT, _CURVE, _ROW = np.uint64(0), np.uint64(2), np.uint64(4)  # what a pair of words is of; then its second block
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
 _FOLDS = np.uint64(29), np.uint64(32)
+MOST_RANKED = 256  # points of a curve that are compared pair by pair
+_AT_ONCE = 2 * MOST_RANKED  # points that are multiplied in one loop, which LLVM turns into code for several at a time
 
 Unsigned = NDArray[np.uint64]
 ChangingDesign = tuple[Floats, Floats, NDArray[np.bool_]]
@@ -67,7 +69,9 @@ def sum_lanes(
 ) -> Lanes:
     """The lanes of curves of which the first stands at `position`. Arrays may be maps of files.
 
-    A design that changes is one vector for each curve, one for each point, and within which curves it changes.
+    Points of a curve count by their rank among its points, in the order of their bits, x before y. Where they are more than
+    `MOST_RANKED`, and where the design changes, the caller puts them in that order (`point_order.py`). A design that changes
+    is one vector for each curve, one for each point, and within which curves it changes.
     """
     n = offsets.size - 1
     design, rows, changes = design if isinstance(design, tuple) else (design, None, None)
@@ -85,7 +89,8 @@ def sum_lanes(
     facts[:, 3 : 3 + columns] = np.ascontiguousarray(design).view(np.uint64)
     keys = _expand(key)
     lanes = np.zeros(2, dtype=np.uint64)
-    _add_points(_bits(x), _bits(y), np.ascontiguousarray(offsets), np.uint64(position), keys, lanes)
+    room = np.zeros((2, _AT_ONCE), dtype=np.uint64)
+    _add_points(_bits(x), _bits(y), np.ascontiguousarray(offsets), np.uint64(position), keys, room, lanes)
     _add_facts(facts, np.uint64(position), keys, lanes)
     if rows is not None and changes is not None:
         require(rows.shape == (x.size, columns) and changes.shape == (n,), "there must be a design for each point")
@@ -129,17 +134,62 @@ def _expand(key: bytes) -> Unsigned:
     return np.append(words, _PARITY ^ np.bitwise_xor.reduce(words))
 
 
-@compiled(WORDS, WORDS, WHOLES, WORD, WORDS, WORDS)
+@compiled(WORDS, WORDS, WHOLES, WORD, WORDS, WORDS_2D, WORDS)
 def _add_points(
-    x: Unsigned, y: Unsigned, offsets: Integers, position: np.uint64, key: Unsigned, lanes: Unsigned
+    x: Unsigned, y: Unsigned, offsets: Integers, position: np.uint64, key: Unsigned, room: Unsigned, lanes: Unsigned
+) -> None:
+    """`room` has a place and a rank for each of the next points, as many as are multiplied at once."""
+    start = filled = 0
+    for curve in range(offsets.size - 1):
+        begin, end = offsets[curve], offsets[curve + 1]
+        short = end - begin <= MOST_RANKED
+        if short and filled + end - begin > _AT_ONCE:
+            _multiply_points(x, y, start, filled, key, room, lanes)
+            start, filled = begin, 0
+        if short:
+            _rank_points(x, y, begin, end, filled, room)
+        for point in range(begin, end):
+            if filled == _AT_ONCE:
+                _multiply_points(x, y, start, filled, key, room, lanes)
+                start, filled = point, 0
+            room[0, filled] = position + np.uint64(curve)
+            if not short:
+                room[1, filled] = np.uint64(point - begin)
+            filled += 1
+    _multiply_points(x, y, start, filled, key, room, lanes)
+
+
+@inlined
+def _rank_points(x: Unsigned, y: Unsigned, begin: int, end: int, filled: int, room: Unsigned) -> None:
+    """Each point against those before it by x alone; if two are equal, all again by x and y. No branch in the loops."""
+    tied = False
+    for point in range(begin, end):
+        before = np.uint64(0)
+        for rival in range(begin, point):
+            less = np.uint64(x[rival] < x[point])
+            tied |= x[rival] == x[point]
+            before += less
+            room[1, filled + rival - begin] += np.uint64(1) - less
+        room[1, filled + point - begin] = before
+    if not tied:
+        return
+    for point in range(begin, end):
+        before = np.uint64(0)
+        for rival in range(begin, end):
+            same = (y[rival] < y[point]) | ((y[rival] == y[point]) & (rival < point))
+            before += np.uint64((x[rival] < x[point]) | ((x[rival] == x[point]) & same))
+        room[1, filled + point - begin] = before
+
+
+@inlined
+def _multiply_points(
+    x: Unsigned, y: Unsigned, start: int, count: int, key: Unsigned, room: Unsigned, lanes: Unsigned
 ) -> None:
     first = second = np.uint64(0)
-    for curve in range(offsets.size - 1):
-        place = position + np.uint64(curve)
-        for point in range(offsets[curve], offsets[curve + 1]):
-            one, other = _pair(key, place, np.uint64(point - offsets[curve]), _POINT, x[point], y[point])
-            first += one
-            second += other
+    for point in range(count):
+        one, other = _pair(key, room[0, point], room[1, point], _POINT, x[start + point], y[start + point])
+        first += one
+        second += other
     lanes[0] += first
     lanes[1] += second
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pickle
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from dpfda._compile import KernelError
 from dpfda.curves.curves import Curves
-from dpfda.curves.fingerprint import label_numbers, label_texts, sum_lanes
+from dpfda.curves.fingerprint import Lanes, _expand, _threefry, label_numbers, label_texts, sum_lanes
 from dpfda.curves.tables import Covariate, Domain, Reading, find_source, load_curves
 
 pl = pytest.importorskip("polars")
@@ -79,6 +80,40 @@ def test_positions_and_numbers_change_it_and_the_order_of_rows_does_not(seed: in
     prints = [each.fingerprint(KEY) for each in changed]
     assert curves.fingerprint(KEY) not in prints
     assert curves.fingerprint(KEY) != curves.fingerprint(KEY[::-1])
+
+
+@given(seed=st.integers(0, 10**6), longest=st.sampled_from([3, 40, 256, 257, 700]), least=st.sampled_from([-2, -300]))
+@settings(max_examples=60, deadline=None)
+def test_points_count_by_their_rank_whatever_the_length_of_curves(seed: int, longest: int, least: int) -> None:
+    """Lengths around what is ranked and multiplied at once; few values of x and y have ties in x, and in both."""
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(0, longest + 1, 12))])
+    x, y = rng.integers(least, 3, (2, offsets[-1])).astype(float)
+    owners = np.repeat(np.arange(12), np.diff(offsets))
+    order = np.lexsort((y.view(np.uint64), x.view(np.uint64), owners))
+    assert Curves(x, y, offsets, np.ones((12, 1))).lanes(KEY) == _lanes_of_ordered(x[order], y[order], offsets)
+
+
+def _lanes_of_ordered(x: np.ndarray, y: np.ndarray, offsets: np.ndarray) -> Lanes:
+    """The same sum point by point, in whole numbers of Python, for points that are in order."""
+    key, total = _expand(KEY), [0, 0]
+    for curve, (begin, end) in enumerate(itertools.pairwise(offsets)):
+        for point in range(begin, end):
+            words = x[point : point + 1].view(np.uint64)[0], y[point : point + 1].view(np.uint64)[0]
+            halves = [int(half) for word in words for half in (word & np.uint64(2**32 - 1), word >> np.uint64(32))]
+            for lane in (0, 1):
+                counter = (np.uint64(curve), np.uint64(point - begin), np.uint64(lane))
+                factors = (int(word) for word in _threefry(key, *counter))
+                total[lane] += sum(a * b for a, b in zip(factors, halves, strict=True))
+    n = offsets.size - 1
+    facts = sum_lanes(np.empty(0), np.empty(0), np.zeros(n + 1, dtype=np.int64), np.ones((n, 1)), None, KEY)
+    counts = np.diff(offsets)
+    for curve in range(n):
+        factors = [[int(word) for word in _threefry(key, *map(np.uint64, (curve, 0, 2 + lane)))] for lane in (0, 1)]
+        for lane in (0, 1):
+            total[lane] += factors[lane][0] * int(counts[curve])
+    first, second = ((each + more) % 2**64 for each, more in zip(total, (facts.first, facts.second), strict=True))
+    return Lanes(first, second, n, int(offsets[-1]), 1, False)
 
 
 def _with_one_more(curves: Curves) -> np.ndarray:

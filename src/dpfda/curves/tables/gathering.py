@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpfda.curves.curves import Curves
 from dpfda.curves.tables.mapped_curves import CurvesWriter
 from dpfda.curves.tables.ordering import Piece, cut_into_pieces
 from dpfda.curves.tables.owner_view import Tally
-from dpfda.curves.tables.rows import Rows, join_rows
+from dpfda.curves.tables.rows import Rows, join_ids, join_rows
 from dpfda.curves.tables.scratch import choose_scratch_folder
-from dpfda.curves.tables.shaping import ShapedRows, shape_long_curve, shape_rows
+from dpfda.curves.tables.shaping import ShapedRows, is_complete, is_dense, shape_long_curve, shape_rows
 from dpfda.curves.tables.spool import Spool
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from dpfda.curves.tables.reading import Reading
 
 _THREADS = 2
-_KEPT = 4  # batches that stay in memory before the disk is used
+_KEPT = 4  # batches that are put together at the end; more are divided or made into curves as they come
+_HELD = 12  # batches that stay in memory before the disk is used
+_COLUMNS = 3  # of rows without covariates: id, x and y
 
 
 class NotSorted(Exception):
@@ -56,6 +58,7 @@ class Collector:
         self._stream: _CurveStream | None = None
         self._kept: list[Rows] = []
         self._kept_rows = 0
+        self._ends: list[tuple[int, int] | None] = []  # the least and the greatest id of what is kept
         self.rows = 0
         self.tally = Tally()
 
@@ -69,12 +72,15 @@ class Collector:
             raise NotSorted
         self._kept.append(rows)
         self._kept_rows += len(rows)
-        begun = self._spool is not None or self._stream is not None
-        if self._kept_rows > (1 if begun else _KEPT) * self._most:
+        if self._spool is None and not self._sorted:
+            self._ends += [_find_ends(each, self._reading) for each in self._kept[len(self._ends) :]]
+        if self._kept_rows > self._most_kept():
             self._to_stream() if self._sorted else self._to_disk()
 
     def curves(self, progress: Callable[[int], None]) -> Curves:
         """All rows as curves in the order of ids; `progress` is told how many rows are done."""
+        if self._spool is None and self._stream is None and self._kept_rows > self._most_kept():
+            self._to_disk()
         if self._spool is not None:
             return self._curves_from_disk(self._spool, progress)
         if self._stream is not None:
@@ -87,6 +93,17 @@ class Collector:
         self._kept = []
         self.tally += part.tally
         return part.curves
+
+    def _most_kept(self) -> int:
+        """Rows that are kept before something is done with them."""
+        if self._spool is not None or self._stream is not None:
+            return self._most
+        return (_HELD if not self._sorted and self._are_counted() else _KEPT) * self._most
+
+    def _are_counted(self) -> bool:
+        """Whether rows can be put in order by counting, which takes less memory and time than dividing them first."""
+        ends = [end for each in self._ends for end in each or ()]
+        return bool(ends) and all(self._ends) and is_dense(max(ends) - min(ends) + 1, self._kept_rows)
 
     def _goes_on(self, ids: pl.Series) -> bool:
         """Whether ids are in order and none is before the last one."""
@@ -105,25 +122,30 @@ class Collector:
             self._to_disk()
             return
         if self._stream is None:
-            self._stream = _CurveStream(choose_scratch_folder(self._scratch), self._reading)
+            self._stream = _CurveStream(choose_scratch_folder(self._scratch), self._reading, _HELD * self._most)
         for rows in ready:
             self._stream.add(rows)
         self._kept, self._kept_rows = [last], len(last)
 
     def _to_disk(self) -> None:
-        rows = join_rows(self._kept)
-        self._kept, self._kept_rows = [], 0
+        """Divide what is kept: in memory at first, unless memory holds many rows already."""
+        parts, held = self._kept, 0 if self._kept_rows > _HELD * self._most else _COLUMNS * _HELD * self._most
         if self._spool is None:
             self._folder = choose_scratch_folder(self._scratch)
-            self._spool = Spool(self._folder, rows.ids.gather_every(max(1, len(rows) >> 16)))
-        for start in range(0, len(rows), self._most):
-            self._spool.add(rows[start : start + self._most])
+            every = max(1, self._kept_rows >> 16)
+            self._spool = Spool(self._folder, join_ids([part.ids.gather_every(every) for part in parts]), held)
+        self._kept, self._kept_rows = [], 0
+        while parts:
+            count = next((k for k in range(1, len(parts)) if sum(map(len, parts[: k + 1])) > self._most), len(parts))
+            rows, parts[:count] = join_rows(parts[:count]), []
+            for start in range(0, len(rows), self._most):
+                self._spool.add(rows[start : start + self._most])
 
     def _curves_from_disk(self, spool: Spool, progress: Callable[[int], None]) -> Curves:
         if self._kept_rows:
             self._to_disk()
         assert self._folder is not None
-        writer, done = CurvesWriter(self._folder), 0
+        writer, done = CurvesWriter(self._folder, 0 if spool.on_disk else _HELD * self._most), 0
         for piece, future in _shape_ahead(cut_into_pieces(spool, self._folder, self._most), self._reading):
             if future is None:
                 self._long_curve(piece, writer)
@@ -143,6 +165,15 @@ class Collector:
         self.tally += Tally.of_one_curve(tallies)
 
 
+def _find_ends(rows: Rows, reading: Reading) -> tuple[int, int] | None:
+    """The least and the greatest id of rows that `shape_rows` can put in order by counting, else None."""
+    if reading.never_refuses or not is_complete(rows):
+        return None
+    least: Any = rows.ids.min()
+    greatest: Any = rows.ids.max()
+    return least, greatest
+
+
 def _cut_between_ids(parts: list[Rows]) -> tuple[list[Rows], Rows]:
     """Rows in the order of ids: parts that hold all rows of their ids, and those of the last id. Few rows are copied."""
     ready, last = [], parts[0][:0]
@@ -160,8 +191,8 @@ def _cut_between_ids(parts: list[Rows]) -> tuple[list[Rows], Rows]:
 class _CurveStream:
     """Curves in the order in which they come, written one part after the other while threads shape the next ones."""
 
-    def __init__(self, folder: Path, reading: Reading) -> None:
-        self._writer, self._reading, self._tally = CurvesWriter(folder), reading, Tally()
+    def __init__(self, folder: Path, reading: Reading, held: int) -> None:
+        self._writer, self._reading, self._tally = CurvesWriter(folder, held), reading, Tally()
         self._pool, self._waiting = ThreadPoolExecutor(_THREADS), deque[Future[ShapedRows]]()
 
     def add(self, rows: Rows) -> None:

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpfda._compile import DOUBLES, FLAG, INTEGERS, REALS, SHORTS, SMALLS, WHOLES, compiled, require, require_array
+from dpfda._compile import (
+    DOUBLES,
+    FLAG,
+    INTEGERS,
+    REALS,
+    SHORTS,
+    SMALLS,
+    WHOLE,
+    WHOLES,
+    compiled,
+    require,
+    require_array,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +42,22 @@ def order_rows(codes: Integers, x: Floats, y: Floats) -> tuple[Integers, Floats,
     moved = np.zeros(codes.size, dtype=np.int64), np.zeros(codes.size), np.zeros(codes.size)
     _move(codes, x, y, starts, *moved)
     return moved
+
+
+def group_points(ids: Integers, low: int, span: int, x: Floats, y: Floats) -> tuple[Integers, Floats, Floats]:
+    """How often each of the ids low..low+span-1 occurs, and the points in the order of ids, of one id in their own."""
+    require_array("ids", ids, INTEGERS, ids.size)
+    require_array("x", x, DOUBLES, ids.size)
+    require_array("y", y, DOUBLES, ids.size)
+    inside = ids.size > 0 and span > 0 and int(ids.min()) >= low and int(ids.max()) < low + span
+    require(inside, "ids must lie between the least and the greatest")
+    starts = np.zeros(span + 1, dtype=np.int64)
+    _count_ids(ids, low, starts[1:])
+    counts = starts[1:].copy()
+    np.cumsum(starts, out=starts)
+    moved = np.empty(ids.size), np.empty(ids.size)
+    _move_points(ids, low, x, y, starts, *moved)
+    return counts, *moved
 
 
 def split_columns(
@@ -73,6 +101,21 @@ def _move(
         place = starts[codes[i]]
         starts[codes[i]] = place + 1
         codes_out[place] = codes[i]
+        x_out[place] = x[i]
+        y_out[place] = y[i]
+
+
+@compiled(WHOLES, WHOLE, WHOLES)
+def _count_ids(ids: Integers, low: int, counts: Integers) -> None:
+    for i in range(ids.size):
+        counts[ids[i] - low] += 1
+
+
+@compiled(WHOLES, WHOLE, REALS, REALS, WHOLES, REALS, REALS)
+def _move_points(ids: Integers, low: int, x: Floats, y: Floats, starts: Integers, x_out: Floats, y_out: Floats) -> None:
+    for i in range(ids.size):
+        place = starts[ids[i] - low]
+        starts[ids[i] - low] = place + 1
         x_out[place] = x[i]
         y_out[place] = y[i]
 

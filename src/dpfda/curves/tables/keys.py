@@ -62,7 +62,7 @@ class Ranges:
         return numbers
 
     def key_bounds(self, first: int, last: int) -> tuple[int, int]:
-        """All keys of the ranges first..last-1 lie between these two, both included; others may as well."""
+        """The keys of the ranges first..last-1 are those between these two, both included."""
         return self._first_key(first), self._first_key(last) - 1
 
     def _first_key(self, number: int) -> int:

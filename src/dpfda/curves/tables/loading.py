@@ -59,7 +59,7 @@ def load_curves(
     """Read, check and shape one table, also one that is larger than memory.
 
     The number of curves is public, so every subject in the table becomes a curve, if need be an empty one. What is
-    refused here is reported to the owner only, before any release. Beyond four times `rows_at_once` rows, a table in long
+    refused here is reported to the owner only, before any release. Beyond twelve times `rows_at_once` rows, a table in long
     format is put in order on disk, in nameless files of the folder `scratch`, and the curves are maps of such files.
     `progress` is told how many steps are done, and of how many as far as is known. With `n`, a public number, there are
     n curves whatever the table holds: the first n, and empty ones if there are fewer.

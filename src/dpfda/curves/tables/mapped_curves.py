@@ -1,4 +1,4 @@
-"""Curves written piece by piece into scratch files and then mapped."""
+"""Curves written piece by piece, into memory while they are few and into scratch files beyond, and then mapped."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.curves.curves import Curves
-from dpfda.curves.tables.scratch import ScratchFile
+from dpfda.curves.tables.scratch import Stash
 
 _AT_ONCE = 1 << 18  # points
 
 
 class CurvesWriter:
-    """Joins pieces, each a `Curves` in order, into one `Curves` of memory-mapped arrays, bit by bit the same numbers.
+    """Joins pieces, each a `Curves` in order, into one `Curves`, bit by bit the same numbers.
 
-    A design vector for each point is written once it changes within a curve, then also for the points before.
+    Arrays of more than `held` numbers are maps of scratch files. A design vector for each point is written once it changes
+    within a curve, then also for the points before.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, held: int = 0) -> None:
         self._x, self._y, self._starts, self._design, self._labels, self._rows = self._files = tuple(
-            ScratchFile(folder) for _ in range(6)
+            Stash(folder, 8 * held) for _ in range(6)
         )
         self._n = self._points = 0
         self._columns = 1

@@ -45,15 +45,20 @@ def join_rows(parts: list[Rows]) -> Rows:
     """Rows one after the other."""
     if len(parts) == 1:
         return parts[0]
-    import polars as pl
-
     designs = [part.design for part in parts if part.design is not None]
     return Rows(
-        pl.concat([part.ids for part in parts]),
+        join_ids([part.ids for part in parts]),
         np.concatenate([part.x for part in parts]),
         np.concatenate([part.y for part in parts]),
         np.concatenate(designs) if designs else None,
     )
+
+
+def join_ids(parts: list[pl.Series]) -> pl.Series:
+    """Ids one after the other."""
+    import polars as pl
+
+    return pl.concat(parts)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Scratch files without a name.
+"""Scratch files without a name, and memory in their place while there is little to keep.
 
 A scratch file is readable by its owner only (mode 0600) and loses its name as soon as it is made. The system gives its
 space back when the last handle or map of it is gone: after an exception, Ctrl-C, SIGTERM, even `kill -9` and a crash.
@@ -85,6 +85,57 @@ class ScratchFile:
     def close(self) -> None:
         """Give up the handle; maps stay."""
         self._file.close()
+
+
+class Stash:
+    """What `ScratchFile` is, in memory up to `most` bytes, and in such a file beyond."""
+
+    def __init__(self, folder: Path, most: int) -> None:
+        self._folder, self._most = folder, most
+        self._memory: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+        self._file: ScratchFile | None = None
+        self.size = 0
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether it was too much for memory."""
+        return self._file is not None
+
+    def append(self, array: NDArray[Any]) -> int:
+        """Add the bytes of an array; returns the position of the first."""
+        place, end = self.size, self.size + array.nbytes
+        if self._file is None and end > self._most:
+            self._file = ScratchFile(self._folder)
+            self._file.append(self._memory[:place])
+            self._memory = self._memory[:0].copy()
+        if self._file is not None:
+            self._file.append(array)
+        elif array.nbytes:
+            if not self._memory.size:
+                self._memory = np.empty(self._most, dtype=np.uint8)  # the system gives pages as they are written
+            self._memory[place:end] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self.size = end
+        return place
+
+    def read_into(self, array: NDArray[Any], place: int) -> None:
+        """Fill a contiguous array with the bytes from `place` on."""
+        if self._file is not None:
+            self._file.read_into(array, place)
+        else:
+            array.reshape(-1).view(np.uint8)[:] = self._memory[place : place + array.nbytes]
+
+    def map_array(self, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+        """All of it as a read-only array, which lives on after `close`."""
+        if self._file is not None:
+            return self._file.map_array(dtype, shape)
+        whole = self._memory[: self.size].view(dtype).reshape(shape)
+        whole.flags.writeable = False
+        return whole
+
+    def close(self) -> None:
+        """Give up the file, if there is one; maps stay."""
+        if self._file is not None:
+            self._file.close()
 
 
 def _opener(path: str, flags: int) -> int:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _MANY = 1 << 16  # rows for which compiled code pays
 _DENSE = 4  # codes per row up to which a table of all codes is cheaper than sorting
+_MOST_WHOLE = (1 << 63) - 1  # that a signed number of 64 bits holds
 
 
 @dataclass(frozen=True)
@@ -146,16 +147,20 @@ def _take_complete(rows: Rows) -> Curves | None:
 
     Of rows in the order of ids the arrays are those of the rows: nothing is put in order, and hardly anything is copied.
     """
-    import polars as pl
-
-    if rows.design is not None or len(rows) < _MANY or rows.ids.dtype not in (pl.Int64, pl.UInt64):
-        return None
-    with np.errstate(all="ignore"):
-        complete = np.isfinite(rows.x.sum() + rows.y.sum())
-    if not complete:
+    if len(rows) < _MANY or not is_complete(rows):
         return None
     ids = rows.ids.to_numpy()
     return _put_in_order(rows, ids) if (ids[1:] < ids[:-1]).any() else _take_in_order(rows, ids)
+
+
+def is_complete(rows: Rows) -> bool:
+    """Whether rows have whole numbers as ids, no covariates and nothing missing."""
+    import polars as pl
+
+    if rows.design is not None or not len(rows) or rows.ids.dtype not in (pl.Int64, pl.UInt64):
+        return False
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(rows.x.sum() + rows.y.sum()))
 
 
 def _take_in_order(rows: Rows, ids: NDArray[Any]) -> Curves:
@@ -169,18 +174,22 @@ def _take_in_order(rows: Rows, ids: NDArray[Any]) -> Curves:
 def _put_in_order(rows: Rows, ids: NDArray[Any]) -> Curves | None:
     """By counting, where a table of all ids between the least and the greatest is small."""
     from dpfda.curves.fingerprint import label_numbers
-    from dpfda.curves.tables.grouping import order_rows
+    from dpfda.curves.tables.grouping import group_points
 
-    low = ids.min()
-    if int(ids.max()) - int(low) >= _DENSE * ids.size:
+    low, span = ids.min(), int(ids.max()) - int(ids.min()) + 1
+    if not is_dense(span, ids.size) or int(low) + span > _MOST_WHOLE:
         return None
-    codes = (ids - low).view(np.int64)
-    _, x, y = order_rows(codes, rows.x, rows.y)
-    counts = np.bincount(codes)
+    points = (np.ascontiguousarray(each) for each in (rows.x, rows.y))
+    counts, x, y = group_points(np.ascontiguousarray(ids).view(np.int64), int(low), span, *points)
     used = np.flatnonzero(counts)
     offsets = np.concatenate([[0], np.cumsum(counts[used])])
     labels = label_numbers(used.astype(ids.dtype) + low)
     return Curves.of_checked_arrays(x, y, offsets, np.ones((used.size, 1)), labels, None)
+
+
+def is_dense(span: int, rows: int) -> bool:
+    """Whether a table of all ids between the least and the greatest is small beside the rows."""
+    return span <= _DENSE * rows
 
 
 def _may_hold_copies(whole: Curves, rows: int) -> bool:

@@ -1,4 +1,4 @@
-"""Rows on disk, divided by ranges of ids: the first step of sorting more rows than fit into memory.
+"""Rows divided by ranges of ids, in memory while they are few and on disk beyond: the first step of sorting many rows.
 
 Each batch is put into the order of its ranges, stably, and appended as a whole. The rows of a range are then one slice
 of every batch, in the order of the source.
@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfda.curves.tables.keys import Ranges, join_texts, split_texts
 from dpfda.curves.tables.rows import Rows
-from dpfda.curves.tables.scratch import ScratchFile
+from dpfda.curves.tables.scratch import Stash
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,9 +37,9 @@ class _Batch:
 class Spool:
     """Rows by ranges. `add` batches in the order of the source, then `read` slices of ranges."""
 
-    def __init__(self, folder: Path, sample: pl.Series) -> None:
-        """`sample` holds ids that show how the rows are distributed."""
-        self._file = ScratchFile(folder)
+    def __init__(self, folder: Path, sample: pl.Series, held: int = 0) -> None:
+        """`sample` holds ids that show how the rows are distributed; about `held` numbers stay in memory."""
+        self._file = Stash(folder, 8 * held)
         self._ranges = Ranges.from_sample(sample)
         self._batches: list[_Batch] = []
         self._kind: Any = sample.dtype
@@ -93,6 +93,11 @@ class Spool:
         pieces, each = 64, _SAMPLE // 64
         starts = np.unique(np.linspace(0, max(rows - each, 0), pieces).astype(np.int64))
         return pl.concat([self.read_ids(range_, int(start), min(int(start) + each, rows)) for start in starts])
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether there are too many rows for memory."""
+        return self._file.on_disk
 
     @property
     def _is_text(self) -> bool:

@@ -10,7 +10,7 @@ import io
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,6 +47,9 @@ class Share:
 
     def of(self, rows: Rows) -> Rows:
         """The rows of the part."""
+        bounds = self._find_bounds(rows.ids.dtype)
+        if bounds is not None and len(rows) and _lie_between(rows.ids, *bounds):
+            return rows
         numbers = self.ranges.of(rows.ids)
         return rows[(numbers >= self.first) & (numbers < self.last)]
 
@@ -59,14 +62,29 @@ class Share:
 
         schema = lazy.collect_schema()
         kind = schema[str(reading.id)]
-        whole = kind.is_integer() and kind not in (pl.Int128, pl.UInt128)
-        if not whole or not all(each.is_numeric() for each in schema.values()) or not _all_bounded(reading):
+        bounds = self._find_bounds(kind)
+        if bounds is None or not all(each.is_numeric() for each in schema.values()) or not _all_bounded(reading):
             return lazy
-        shift = 0 if kind == pl.UInt64 else _SIGN
-        low, high = (key - shift for key in self.ranges.key_bounds(self.first, self.last))
+        low, high = bounds
         (ids,) = take_columns([str(reading.id)])
         ids = ids.cast(pl.UInt64 if kind == pl.UInt64 else pl.Int64)
         return lazy.filter(ids.is_null() | ((ids >= low) & (ids <= high)))
+
+    def _find_bounds(self, kind: pl.DataType) -> tuple[int, int] | None:
+        """The least and the greatest id that the part may have, if ids are whole numbers."""
+        import polars as pl
+
+        if not kind.is_integer() or kind in (pl.Int128, pl.UInt128):
+            return None
+        shift = 0 if kind == pl.UInt64 else _SIGN
+        low, high = (key - shift for key in self.ranges.key_bounds(self.first, self.last))
+        return low, high
+
+
+def _lie_between(ids: pl.Series, low: int, high: int) -> bool:
+    least: Any = ids.min()
+    greatest: Any = ids.max()
+    return bool(low <= least and greatest <= high)
 
 
 def _all_bounded(reading: Reading) -> bool:
