@@ -10,6 +10,7 @@ readers take paths and names of columns as they are: no letter in them is a wild
 from __future__ import annotations
 
 import base64
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from dpfda.curves.tables.arrow_text import mend_texts
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 _PATH = "\0path"  # of the file in which a row stands; no column of a table has this name
+_NOTED = b"ARROW:schema"  # where Arrow notes its own types in a Parquet file
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _HELD_AT_ONCE = 64  # files that take a handle while they are open
 _LONGEST = 2048  # bytes of a path that readers get; the system takes 4,095, and a relative path may become a whole one
@@ -194,29 +196,31 @@ class Part:
         what stands in them.
         """
         import polars as pl
-        from pyarrow.parquet import ParquetFile
 
         texts = [name for name in columns if self.inside.get(name) in (pl.String, pl.Categorical, pl.Enum)]
         for file in self.files:
             one, start = replace(self, files=(file,)), 0
             with one.open([name for name in columns if name not in texts]) as others, ExitStack() as opened:
                 path = opened.enter_context(file.open())
-                data = opened.enter_context(ParquetFile(opened.enter_context(open(path, "rb"))))
+                data = opened.enter_context(_open_plainly(opened.enter_context(open(path, "rb"))))
                 for batch in data.iter_batches(columns=texts, batch_size=rows):
                     frame = others.slice(start, batch.num_rows).collect(engine="streaming")
-                    mended = [pl.Series(name, _mend_texts(batch.column(name))) for name in texts]
+                    mended = [pl.Series(name, mend_texts(batch.column(name))) for name in texts]
                     yield pl.DataFrame([*frame.get_columns(), *mended]).select(take_columns(columns))
                     start += batch.num_rows
 
 
-def _mend_texts(column: Any) -> Any:
-    """Texts of Parquet in whatever Arrow puts them: an extension, categories, or plainly."""
-    import pyarrow as pa
+def _open_plainly(file: BinaryIO) -> Any:
+    """A Parquet file without the types that Arrow has noted beside the file's own (categories, extensions): texts are bytes
+    in it, and nothing looks at them.
+    """
+    from pyarrow.parquet import ParquetFile, read_metadata
 
-    column = getattr(column, "storage", column)
-    if pa.types.is_dictionary(column.type):
-        return mend_texts(column.dictionary).take(column.indices)
-    return mend_texts(column)
+    file.seek(-8, os.SEEK_END)
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(-8 - length, os.SEEK_END)
+    footer = file.read().replace(_NOTED, _NOTED.swapcase())
+    return ParquetFile(file, metadata=read_metadata(io.BytesIO(b"PAR1" + footer)))
 
 
 @dataclass(frozen=True)
@@ -307,7 +311,7 @@ def _find_long_decimals(path: str, decimals: list[str]) -> dict[str, Any]:
     from pyarrow.parquet import read_metadata
 
     with open(path, "rb") as handle:
-        written = (read_metadata(handle).metadata or {}).get(b"ARROW:schema")
+        written = (read_metadata(handle).metadata or {}).get(_NOTED)
     if written is None:
         return {}
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(written)))
