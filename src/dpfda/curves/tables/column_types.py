@@ -1,9 +1,9 @@
 """The types of columns that are read: a closed list, looked at in the schema before any cell.
 
-Numbers, truth values, texts, bytes, UUIDs, dates, times, moments, decimals of up to 38 digits, and categories of these. Whatever
-else Arrow and Parquet can hold (lists, structures, maps, unions, extensions, intervals, decimals of more digits) is not read:
-compiled readers disagree about it, and some give up at single cells of it. A type stands in the schema, and no row changes
-it, so a file with such a column among those that are asked for is refused, with the fix.
+Numbers, truth values, texts, bytes, UUIDs, dates, times, moments, decimals of up to 38 digits, and categories of these.
+Whatever else Arrow and Parquet can hold (lists, structures, maps, unions, extensions, intervals, decimals of more digits) is
+not read: compiled readers disagree about it, and some give up at single cells of it. A type stands in the schema, and no row
+changes it, so a file with such a column among those that are asked for is refused, with the fix.
 """
 
 from __future__ import annotations
@@ -98,6 +98,6 @@ def refuse_unread(columns: Iterable[str], unread: Mapping[str, object]) -> None:
         if column in unread:
             kind = " ".join(str(unread[column]).split())
             raise UnreadType(
-                f"The column {column!r} has the type {kind[:_LONGEST]}, which is not read; make it text, a number or a date before "
-                "you save the table."
+                f"The column {column!r} has the type {kind[:_LONGEST]}, which is not read; make it text, a number or a date "
+                "before you save the table."
             )

@@ -304,7 +304,7 @@ def _read_types(file: PartFile, *, refuses: bool) -> dict[str, Any] | None:
 
 
 def _find_long_decimals(path: str, decimals: list[str]) -> dict[str, Any]:
-    """Those of them that Arrow keeps in 256 bits: polars takes them for shorter ones, and gives up at some of their cells."""
+    """Those of them that Arrow keeps in 256 bits: polars takes them for shorter ones, and gives up at some cells."""
     if not decimals:
         return {}
     import pyarrow as pa

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 
@@ -60,11 +59,9 @@ def find_asymmetry(
     """What lengths and sides tell of the bias of clipping; `pointing` is how directions of gradients are distributed."""
     parts = column_parts(columns, for_band=for_band)
     directions = spread_bias(coordinates, find_bias_root(columns, parts, plan.basis.size))
-    known = slice(0, min(constants.SIDES, plan.basis.size))  # level and slope of the first column
+    known = slice(0, min(constants.SIDES, len(directions)))
     shares, typical = (directions[known] ** 2).sum(axis=1), np.sqrt(np.diag(pointing)[known])
     law, sides = seen
-    if sides is not None:  # a histogram tells two sides also of a basis of one function
-        sides = dataclasses.replace(sides, excess=sides.excess[known])
     part = math.sqrt(min(float(parts.mean()), 1.0))
     if plan.assumptions.symmetric:
         return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC, reach)
