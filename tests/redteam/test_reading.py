@@ -657,7 +657,7 @@ def test_a_column_is_found_by_its_very_name(name, inside, tmp_path) -> None:
         read = lazy.collect()
     assert read.columns == columns
     assert read[name].cast(pl.Int64).to_list() == read["code"].to_list()
-    assert read.equals(pl.concat(part.read_mended(columns, 5, "t")))
+    assert read.equals(pl.concat(part.read_mended(columns, 5)))
 
 
 @pytest.mark.parametrize("length", [3000, 4060, 4080])
@@ -724,7 +724,7 @@ def test_both_readers_of_parquet_find_the_same_names_of_folders(first, tmp_path)
     (part,) = scan_parquet(list_parquet(path)).parts
     with part.open(columns) as lazy:
         assert lazy.collect_schema() == {name: part.find_type(name) for name in columns}
-        assert lazy.collect().equals(pl.concat(part.read_mended(columns, 5, "t")))
+        assert lazy.collect().equals(pl.concat(part.read_mended(columns, 5)))
 
 
 def put_gap(column: str) -> Callable[[int, dict[str, list]], dict]:

@@ -31,6 +31,7 @@ _Part = TypeVar("_Part")
 
 CHUNK_POINTS, LARGEST_CHUNK_POINTS = 1 << 17, 1 << 19
 CHUNK_CURVES = 1 << 16
+ROW_NUMBERS = 1 << 21  # in rows that are made of curves at once: one for each curve, as wide as the statistic
 _CHUNKS = 32  # of large data: enough for threads to share evenly
 _POINTS_FOR_THREADS = 1_000_000  # below, starting threads costs more than it gains
 
@@ -137,9 +138,11 @@ class ChunkedSums:
         return self._run(part, self._packs(positions), positions)
 
     def _prepared_parts(self, request: PreparedRequest, positions: range) -> Iterable[Words]:
+        most = max(1, ROW_NUMBERS // request.width)
         for chunk in self._chunks(positions):
-            with np.errstate(all="ignore"):
-                yield request.prepared_words(self.prepared(chunk))
+            for start in range(chunk.start, chunk.stop, most):
+                with np.errstate(all="ignore"):
+                    yield request.prepared_words(self.prepared(range(start, min(start + most, chunk.stop))))
             self._forget(chunk)
 
     def _packs(self, positions: range) -> list[PackedCurves]:

@@ -74,10 +74,10 @@ def open_batches(
             chosen = lazy.select(take_columns(choose(lazy.collect_schema().names())))
             yield Batches(_read_lazily(chosen, min(rows, _TEXT_ROWS)), None)
             return
-        table = scan_parquet(local.files)
+        table = scan_parquet(local.files, rows_refuse=not tolerant)
         columns = table.choose(choose)
         if mending:
-            yield Batches((frame for part in table.parts for frame in part.read_mended(columns, rows, path.name)), None)
+            yield Batches((frame for part in table.parts for frame in part.read_mended(columns, rows)), None)
             return
         if len(table.parts) > 1:  # ids may be of several types
             narrow = None
@@ -85,10 +85,12 @@ def open_batches(
         yield Batches(frames, sum(_count_rows(part, columns) for part in table.parts))
 
 
-def read_rows(source: Source, choose: Callable[[list[str]], list[str]], first: int, last: int) -> pl.DataFrame:
+def read_rows(
+    source: Source, choose: Callable[[list[str]], list[str]], first: int, last: int, *, rows_refuse: bool = True
+) -> pl.DataFrame:
     """The rows first..last-1 of a source of Parquet of one part, in its order; row groups of other rows are not read."""
     with open_locally(source) as local, explain_errors(local.path):
-        table = scan_parquet(local.files)
+        table = scan_parquet(local.files, rows_refuse=rows_refuse)
         (part,) = table.parts
         with part.open(table.choose(choose)) as lazy:
             return lazy.slice(first, last - first).collect(engine="streaming")
@@ -108,7 +110,7 @@ def read_column_names(source: Source, separator: str | None = None, *, rows_refu
                 return text.names
         if source.kind != "parquet":
             return scan_file(path, source.kind, source.sheet).collect_schema().names()
-        table = scan_parquet(local.files)
+        table = scan_parquet(local.files, rows_refuse=rows_refuse)
         return list(table.shared if rows_refuse else table.columns)
 
 

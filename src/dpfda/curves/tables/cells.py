@@ -90,19 +90,22 @@ class Cells:
 
 
 def write_objects(column: pl.Series) -> pl.Series:
-    """A column of Python objects, lists, bytes, dates or times as text; any other as it is.
+    """A column of Python objects, bytes, dates, times or decimals as text; any other as it is.
 
-    A number is written as in a column of such numbers, so that the text of a cell depends on this cell alone.
+    A number is written as in a column of such numbers, and a decimal without zeros behind its fraction, whose digits a
+    column has as many of as one of its cells needs: so the text of a cell depends on this cell alone.
     """
     import polars as pl
 
-    if column.dtype in (pl.Object, pl.Binary) or column.dtype.is_nested():
+    if column.dtype in (pl.Object, pl.Binary):
         texts = [None if value is None else str(value) for value in column]
         places = [place for place, value in enumerate(column) if type(value) is float]
         written = pl.Series([column[place] for place in places], dtype=pl.Float64).cast(pl.String)
         for place, text in zip(places, written, strict=True):
             texts[place] = text
         return pl.Series(column.name, texts, dtype=pl.String)
+    if column.dtype.is_decimal():
+        return column.cast(pl.String).str.replace(r"(\.\d*?)0+$", "$1").str.strip_suffix(".")
     return _write_moments(column) if column.dtype.is_temporal() else column
 
 

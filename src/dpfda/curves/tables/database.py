@@ -35,6 +35,11 @@ _NO_ROWS = {
     "oracle": "SELECT * FROM ({}\n) WHERE 1 = 0",
 }
 _PLAIN = (bool, int, float, str, bytes, date)
+_AS_ARROW = (
+    "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint",
+    "float", "double", "decimal", "varchar", "uuid", "enum", "blob", "date", "time", "timestamp", "timestamp_s",
+    "timestamp_ms", "timestamp_ns", "timestamp with time zone", "null",
+)  # types of DuckDB  # fmt: skip
 _EXTRAS = {"postgresql": "postgres", "mssql": "mssql", "oracle": "oracle"}
 
 
@@ -238,10 +243,19 @@ def describe_reason(error: Any) -> str:
 
 @contextmanager
 def _duckdb_batches(source: Source, choose: Choose, rows: int, *, any_text: bool) -> Iterator[Iterator[pl.DataFrame]]:
+    """As Arrow; a column of a type that is not read so (`column_types`) as the texts that DuckDB writes."""
     with _duckdb_result(source) as result:
-        read = getattr(result, "to_arrow_reader", None) or result.fetch_record_batch  # the name up to DuckDB 1
+        columns = choose(list(result.columns))
+        kinds = dict(zip(result.columns, (kind.id for kind in result.types), strict=True))
+        chosen = result.project(", ".join(_take_from_duckdb(name, kinds[name]) for name in columns))
+        read = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_record_batch  # the name up to DuckDB 1
         with read(rows) as reader:  # an error that is kept would keep it open, and opening the file again waits
-            yield _read_records(reader, choose(reader.schema.names), any_text=any_text)
+            yield _read_records(reader, columns, any_text=any_text)
+
+
+def _take_from_duckdb(name: str, kind: str) -> str:
+    quoted = '"' + name.replace('"', '""') + '"'
+    return quoted if kind in _AS_ARROW else f"CAST({quoted} AS VARCHAR) AS {quoted}"
 
 
 @contextmanager

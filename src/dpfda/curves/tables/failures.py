@@ -2,7 +2,8 @@
 
 At a site, rows never refuse: what they make fail gives empty curves and a note to the owner. So anything that is raised
 counts as made by rows if the source can be opened and has the columns, panics of compiled readers included. Not counted are
-the machine (memory, the disk), the user's own interruption, and a server that cannot be reached.
+the type of a column, which stands in a file's schema (`column_types`), the machine (memory, the disk), the user's own
+interruption, and a server that cannot be reached.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dpfda.curves.tables.batches import read_column_names
+from dpfda.curves.tables.column_types import UnreadType
 from dpfda.curves.tables.stores import open_locally
 from dpfda.errors import InvalidInput, SourceError
 
@@ -26,7 +28,7 @@ def is_made_by_rows(
     error: BaseException, source: Source, separator: str | None, choose: Callable[[list[str]], object]
 ) -> bool:
     """Whether the source opens and has the columns, so that only its rows can have raised this."""
-    if isinstance(error, _OF_THE_MACHINE) or (isinstance(error, SourceError) and not source.is_database):
+    if isinstance(error, (*_OF_THE_MACHINE, UnreadType)) or (isinstance(error, SourceError) and not source.is_database):
         return False
     try:
         if source.kind == "excel":

@@ -6,9 +6,10 @@ import gzip
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dpfda.curves.tables.arrow_text import check_texts
+from dpfda.curves.tables.column_types import find_unread, refuse_unread
 from dpfda.errors import InvalidInput, SourceError
 
 if TYPE_CHECKING:
@@ -57,43 +58,54 @@ def explain_errors(path: Path) -> Iterator[None]:
         raise SourceError(f"{path} cannot be read: {error.strerror or _first_line(error)}.") from None
 
 
-def _has_footer(path: Path) -> bool:
-    """Whether it is of the file format of Arrow, not of the stream format."""
-    with path.open("rb") as file:
-        return file.read(6) == b"ARROW1"
-
-
 @contextmanager
 def arrow_batches(path: Path, rows: int, *, tolerant: bool = False) -> Iterator[tuple[list[str], Frames]]:
     """The names of the columns, and the rows: one of the file's own record batches is in memory at a time.
 
-    With `tolerant`, bytes that are no text are replaced.
+    Columns that are not named are not looked at. With `tolerant`, bytes that are no text are replaced.
     """
     import polars as pl
     import pyarrow as pa
 
     def frames(columns: list[str]) -> Iterator[pl.DataFrame]:
+        places = [place for place, name in enumerate(schema.names) if name in columns]
+        if len(places) > len(set(columns)):
+            raise InvalidInput(f"{path.name} has two columns of the same name; rename one.")
+        refuse_unread(columns, find_unread(schema))
+        return make_frames(columns, places)
+
+    def make_frames(columns: list[str], places: list[int]) -> Iterator[pl.DataFrame]:
         empty = True
-        for batch in record_batches:
+        for batch in _open_arrow(file, pa.ipc.IpcReadOptions(included_fields=places))[1]:
             checked = check_texts(batch.select(columns), path.name, tolerant=tolerant)
             for start in range(0, checked.num_rows, rows):
                 empty = False
                 yield cast("pl.DataFrame", pl.from_arrow(checked.slice(start, rows)))
         if empty:
-            yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table().select(columns)))
+            yield cast("pl.DataFrame", pl.from_arrow(schema.empty_table().select(columns)))
 
     with pa.OSFile(str(path)) as file:
         try:
-            if _has_footer(path):
-                reader = pa.ipc.open_file(file)
-                record_batches = (reader.get_batch(number) for number in range(reader.num_record_batches))
-            else:
-                reader = record_batches = pa.ipc.open_stream(file)
-            yield reader.schema.names, frames
+            schema = _open_arrow(file, None)[0]
+            yield schema.names, frames
         except pa.ArrowInvalid as error:
             raise InvalidInput(
                 f"{path.name} is not what its ending says ({_first_line(error)}); export it again."
             ) from None
+
+
+def _open_arrow(file: Any, options: Any) -> tuple[Any, Iterator[Any]]:
+    """The schema and the record batches of an open file, which is of the file format of Arrow or of the stream format."""
+    import pyarrow as pa
+
+    file.seek(0)
+    has_footer = file.read(6) == b"ARROW1"
+    file.seek(0)
+    if not has_footer:
+        stream = pa.ipc.open_stream(file, options=options)
+        return stream.schema, stream
+    reader = pa.ipc.open_file(file, options=options)
+    return reader.schema, (reader.get_batch(number) for number in range(reader.num_record_batches))
 
 
 def _first_line(error: BaseException) -> str:

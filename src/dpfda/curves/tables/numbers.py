@@ -53,8 +53,8 @@ def parse_numbers(
         return _unreadable(column)
     if column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
         return cells.blank(_floats(column.cast(pl.Float64)))
-    if column.dtype.is_nested() or column.dtype == pl.Binary:
-        complain(f"The column {column.name!r} holds {column.dtype} entries; it must hold one number per row.")
+    if column.dtype == pl.Binary:
+        complain(f"The column {column.name!r} holds bytes; it must hold one number per row.")
         return _unreadable(column)
     text = cells.text(column)
     cast = cells.numbers(text)

@@ -1,30 +1,35 @@
 """Parquet: one file, or the files of a folder with the columns that stand in the names of its folders (arm=01).
 
 What a row holds is decided by its own file alone: a column is what the file holds under that name, else the text in the
-names of its own folders, always a text, else empty. A type or a column that suits all files would let the name of one
+names of its own folders, always a text, else empty, as is a column of a type that is not read (in a file that is named
+itself such a column is refused). A type or a column that suits all files would let the name of one
 subject's folder decide what the rows of others mean. For the same reason only columns that are asked for are made, and
 readers take paths and names of columns as they are: no letter in them is a wildcard, and no path is too long.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
-from dpfda.curves.tables.arrow_text import check_texts
+from dpfda.curves.tables.arrow_text import mend_texts
+from dpfda.curves.tables.column_types import UnreadType, is_read, is_read_in_frames, refuse_unread
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
     import polars as pl
 
 _PATH = "\0path"  # of the file in which a row stands; no column of a table has this name
+_NOTED = b"ARROW:schema"  # where Arrow notes its own types in a Parquet file
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _HELD_AT_ONCE = 64  # files that take a handle while they are open
 _LONGEST = 2048  # bytes of a path that readers get; the system takes 4,095, and a relative path may become a whole one
@@ -184,30 +189,50 @@ class Part:
             ]
             yield rows.with_columns(others).select(take_columns(columns))
 
-    def read_mended(self, columns: list[str], rows: int, table: str) -> Iterator[pl.DataFrame]:
-        """Some columns of the rows in order, with bytes that are no text replaced, at which polars gives up."""
-        import polars as pl
-        from pyarrow.parquet import ParquetFile
+    def read_mended(self, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
+        """Some columns of the rows in order, with bytes that are no text replaced, at which polars gives up.
 
-        inside = [name for name in columns if name in self.inside]
-        outside = [name for name in columns if name not in self.inside]
+        Another reader reads the texts, as bytes; all other columns are read as ever, so that no cell of a text changes
+        what stands in them.
+        """
+        import polars as pl
+
+        texts = [name for name in columns if self.inside.get(name) in (pl.String, pl.Categorical, pl.Enum)]
         for file in self.files:
-            others = [pl.lit(file.folder_columns.get(name), self.find_type(name)).alias(name) for name in outside]
-            with file.open() as path, open(path, "rb") as handle, ParquetFile(handle) as data:
-                for batch in data.iter_batches(columns=inside, batch_size=rows):
-                    checked = check_texts(batch, table, tolerant=True)
-                    yield (
-                        cast("pl.DataFrame", pl.from_arrow(checked)).with_columns(others).select(take_columns(columns))
-                    )
+            one, start = replace(self, files=(file,)), 0
+            with one.open([name for name in columns if name not in texts]) as others, ExitStack() as opened:
+                path = opened.enter_context(file.open())
+                data = opened.enter_context(_open_plainly(opened.enter_context(open(path, "rb"))))
+                for batch in data.iter_batches(columns=texts, batch_size=rows):
+                    frame = others.slice(start, batch.num_rows).collect(engine="streaming")
+                    mended = [pl.Series(name, mend_texts(batch.column(name))) for name in texts]
+                    yield pl.DataFrame([*frame.get_columns(), *mended]).select(take_columns(columns))
+                    start += batch.num_rows
+
+
+def _open_plainly(file: BinaryIO) -> Any:
+    """A Parquet file without the types that Arrow has noted beside the file's own (categories, extensions): texts are bytes
+    in it, and nothing looks at them.
+    """
+    from pyarrow.parquet import ParquetFile, read_metadata
+
+    file.seek(-8, os.SEEK_END)
+    length = int.from_bytes(file.read(4), "little")
+    file.seek(-8 - length, os.SEEK_END)
+    footer = file.read().replace(_NOTED, _NOTED.swapcase())
+    return ParquetFile(file, metadata=read_metadata(io.BytesIO(b"PAR1" + footer)))
 
 
 @dataclass(frozen=True)
 class ParquetTable:
-    """The parts of a table in order, the columns that every file or its folders have, and those that any has."""
+    """The parts of a table in order, the columns that every file or its folders have, those that any has, and those of a
+    type for which the table is refused if they are chosen.
+    """
 
     parts: tuple[Part, ...]
     shared: tuple[str, ...]
     columns: tuple[str, ...]
+    unread: dict[str, Any]
 
     def choose(self, choose: Callable[[list[str]], list[str]]) -> list[str]:
         """What is chosen of the columns that every file has, or, where one lacks what is asked for, of all.
@@ -215,9 +240,11 @@ class ParquetTable:
         So no file adds a column for the others, and none takes one away from them.
         """
         try:
-            return choose(list(self.shared))
+            chosen = choose(list(self.shared))
         except InvalidInput:
-            return choose(list(self.columns))
+            chosen = choose(list(self.columns))
+        refuse_unread(chosen, self.unread)
+        return chosen
 
 
 def take_columns(names: Iterable[str]) -> list[pl.Expr]:
@@ -227,34 +254,73 @@ def take_columns(names: Iterable[str]) -> list[pl.Expr]:
     return [selectors.by_name(name).as_expr() for name in names]
 
 
-def scan_parquet(files: Iterable[PartFile]) -> ParquetTable:
-    """The table that files are together; no row is read."""
+def scan_parquet(files: Iterable[PartFile], *, rows_refuse: bool = True) -> ParquetTable:
+    """The table that files are together; no row is read.
+
+    A column of a type that is not read (`column_types`) refuses a file that is named itself. A file of a folder may be one
+    subject's: unless rows may refuse, it is as if the file had no such column.
+    """
     import polars as pl
 
-    read = [(file, _read_types(file)) for file in files]
+    files = list(files)
+    refuses = rows_refuse or [file.name for file in files] == [""]
+    read = [(file, types) for file in files if (types := _read_types(file, refuses=refuses)) is not None]
     every: dict[str, pl.DataType] = {}
+    unread: dict[str, Any] = {}
     for file, types in read:
         for name, kind in (types | dict.fromkeys(file.folder_columns.keys() - types.keys(), pl.String())).items():
-            every.setdefault(name, kind)
+            (every if is_read_in_frames(kind) else unread).setdefault(name, kind)
+    every |= {name: pl.Null() for name in unread if name not in every}
     parts = [
-        Part(tuple(file for file, _ in alike), types, every)
+        Part(
+            tuple(file for file, _ in alike),
+            {name: kind for name, kind in types.items() if is_read_in_frames(kind)},
+            every,
+        )
         for types, group in groupby(read, key=lambda each: each[1])
         for alike in _divide(list(group))
     ]
     shared = set(every).intersection(*(types.keys() | file.folder_columns.keys() for file, types in read))
-    return ParquetTable(tuple(parts), tuple(name for name in every if name in shared), tuple(every))
+    names = tuple(name for name in every if name in shared)
+    return ParquetTable(tuple(parts), names, tuple(every), unread if refuses else {})
 
 
-def _read_types(file: PartFile) -> dict[str, pl.DataType]:
+def _read_types(file: PartFile, *, refuses: bool) -> dict[str, Any] | None:
+    """The types of a file's columns; None of a file with a type that polars does not have at all, unless that refuses."""
     import polars as pl
 
-    with file.open() as path:
-        return dict(pl.scan_parquet(path, hive_partitioning=False, glob=False).collect_schema())
+    try:
+        with file.open() as path:
+            types = dict(pl.scan_parquet(path, hive_partitioning=False, glob=False).collect_schema())
+            return types | _find_long_decimals(path, [name for name, kind in types.items() if kind.is_decimal()])
+    except (pl.exceptions.InvalidOperationError, pl.exceptions.PanicException) as error:
+        if not refuses:
+            return None
+        reason = " ".join(str(error).split())[:100]
+        raise UnreadType(
+            f"A column of the table has a type that is not read ({reason}); make it text, a number or a date before you "
+            "save the table."
+        ) from None
+
+
+def _find_long_decimals(path: str, decimals: list[str]) -> dict[str, Any]:
+    """Those of them that Arrow keeps in 256 bits: polars takes them for shorter ones, and gives up at some cells."""
+    if not decimals:
+        return {}
+    import pyarrow as pa
+    from pyarrow.parquet import read_metadata
+
+    with open(path, "rb") as handle:
+        written = (read_metadata(handle).metadata or {}).get(_NOTED)
+    if written is None:
+        return {}
+    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(written)))
+    return {each.name: each.type for each in schema if each.name in decimals and not is_read(each.type)}
 
 
 def _divide(
-    alike: list[tuple[PartFile, dict[str, pl.DataType]]],
-) -> Iterator[list[tuple[PartFile, dict[str, pl.DataType]]]]:
+    alike: list[tuple[PartFile, dict[str, Any]]],
+) -> Iterator[list[tuple[PartFile, dict[str, Any]]]]:
     """All at once, unless that takes more handles than a process has."""
     size = _HELD_AT_ONCE if any(file.held for file, _ in alike) else len(alike)
     for start in range(0, len(alike), size):

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from dpfda.curves.tables.arrow_text import check_texts
+from dpfda.curves.tables.column_types import is_read
 from dpfda.curves.tables.source import Source, redact_password
 from dpfda.errors import InvalidInput, SourceError
 
@@ -68,22 +69,17 @@ def _url(location: str) -> str:
 
 
 def _check_schema(schema: Any) -> None:
-    """Refuse a result without columns or with two of a name; `NoArrowType` where Arrow cannot hold a column."""
-    import pyarrow as pa
-
+    """Refuse a result without columns or with two of a name; `NoArrowType` for a column that is not read as Arrow."""
     if not schema.names:
         raise InvalidInput("--query must return rows; begin it with SELECT.")
     if len(set(schema.names)) != len(schema.names):
         raise InvalidInput("--query returns two columns of the same name; rename one with AS.")
-    for kind in schema.types:
-        if isinstance(kind, pa.BaseExtensionType) and not _is_numeric(kind) and kind.extension_name != "arrow.uuid":
-            raise NoArrowType
-        if pa.types.is_nested(kind) or pa.types.is_interval(kind):  # the driver gives up at a long interval
-            raise NoArrowType
+    if not all(is_read(kind) or _is_numeric(kind) for kind in schema.types):
+        raise NoArrowType
 
 
 def _is_numeric(kind: Any) -> bool:
-    return kind.extension_name == "arrow.opaque" and getattr(kind, "type_name", "") == "numeric"
+    return getattr(kind, "extension_name", "") == "arrow.opaque" and getattr(kind, "type_name", "") == "numeric"
 
 
 def _explain_breaks(reader: Any, source: Source) -> Iterator[Any]:

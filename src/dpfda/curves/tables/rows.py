@@ -221,12 +221,7 @@ def simplify_ids(column: pl.Series) -> pl.Series:
         return column.to_physical().cast(pl.Int64)
     if kind == pl.Binary:
         return column.bin.encode("hex")
-    if kind.is_nested():
-        raise InvalidInput(f"The column {column.name!r} holds {kind} entries; an id must be one number, text or date.")
-    text = column.cast(pl.String).str.strip_chars()
-    if kind.is_decimal():
-        text = text.str.replace(r"\.0+$", "")
-    return text.replace("", None)
+    return write_objects(column).cast(pl.String).str.strip_chars().replace("", None)
 
 
 def _unify_ids(column: pl.Series) -> pl.Series:
