@@ -404,6 +404,11 @@ SYMMETRIC = 0.1
 # is usual there. Cost: other values were not measured.
 ASYMMETRIES, ASYMMETRY_ODDS, SECOND_ASYMMETRY_ODDS = (0.08, 0.35, 0.8), (0.4, 0.25, 0.35), (0.05, 0.15, 0.8)
 
+HEAVY, HEAVY_FROM, HEAVY_TO = 0.03, 2.0, 3.0
+TAIL_FROM, TAIL_ASYMMETRY, HEAVY_ASYMMETRY_ODDS = 0.75, 0.8, (0.1, 0.15, 0.3, 0.45)
+
+HEAVY_GROWTH, HIDDEN = 1.3, 1.5
+
 # A band believes in sizes so many times as large. Where nothing is seen of sides they come to .85 of the bound, and to
 # 1.2 of it for a second group; before sides were counted it was 1.0, and .6 covered .83 (skewness that grows). Cost: not
 # measured.
