@@ -157,6 +157,7 @@ class Asymmetry:
     typical: Floats
     part: float
     reach: float
+    hidden: float = constants.HIDDEN
 
     @cached_property
     def _mass(self) -> Floats:
@@ -188,7 +189,7 @@ class Asymmetry:
     def _hidden(self) -> Floats:
         """(laws, octaves): mean square of the share of curves that noise may hide in a tail."""
         tail = self.law.heavy[:, None] & (self._pattern[:, -1] > 0)
-        return np.where(tail, (constants.HIDDEN * self.law.mass_before) ** 2, 0.0)
+        return np.where(tail, (self.hidden * self.law.mass_before) ** 2, 0.0)
 
     def _split_sides(self, k: int, factor: float) -> _SplitSides:
         """How the sides along a coordinate are thought to come about."""

@@ -54,6 +54,7 @@ def find_asymmetry(
     seen: tuple[LengthLaw, Sides | None],
     reach: float,
     *,
+    hidden: float = constants.HIDDEN,
     for_band: bool = False,
 ) -> Asymmetry:
     """What lengths and sides tell of the bias of clipping; `pointing` is how directions of gradients are distributed."""
@@ -64,8 +65,8 @@ def find_asymmetry(
     law, sides = seen
     part = math.sqrt(min(float(parts.mean()), 1.0))
     if plan.assumptions.symmetric:
-        return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC, reach)
-    return Asymmetry(law, sides, shares, typical, part, reach)
+        return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC, reach, hidden)
+    return Asymmetry(law, sides, shares, typical, part, reach, hidden)
 
 
 def find_bias_root(law: CovariateLaw, parts: Floats, size: int) -> Floats:
