@@ -548,6 +548,10 @@ LOST_PRECISION, LOST_POWER, MOST_LOST, LOST_TO_FAR = 55.0, 0.8, 1.2, 1.0
 # subject's worth of events; sds from which a share is clearly not zero. Cost: not measured; only sentences depend on them.
 NOTABLE_BIAS, CLEARLY_TWO_VALUED, RARE, CARRIERS_PER_SHARE, CLEAR_SDS = 0.35, 0.6, 0.1, 4.0, 3.0
 
+# How many sds a band is wide to each side, about: to compare it with what hidden subjects could do. Cost: only a sentence
+# depends on it.
+USUAL_CRITICAL = 3.0
+
 # Share of values at the lower bound from which their logarithm, and so a geometric mean, depends on that bound.
 # Cost: not measured; only a sentence depends on it.
 MANY_AT_BOUND = 0.02
