@@ -97,7 +97,7 @@ def test_a_logarithm_of_many_values_at_the_lower_bound_is_pointed_out(study) -> 
 
 
 def test_subjects_whom_noise_hides_are_told_of_where_bounds_are_wide(study) -> None:
-    """Where a count's noise times the distance of the further bound is more than the band, and y is not declared symmetric."""
+    """Where a count's noise times the distance of the further bound exceeds the band; not where symmetry is declared."""
     plan, state = study
     assert not said(write_notices(plan, state), "would not be told from noise")
     noisy = dataclasses.replace(state, sides=dataclasses.replace(state.sides, sd=0.5))

@@ -85,8 +85,9 @@ def list_laws() -> Laws:
 
 
 def _judge_heavy(fine: Floats, median: Floats, second: Floats) -> NDArray[np.bool_]:
-    beyond = (fine * (_FINE > median[:, None] + constants.HEAVY_FROM)).sum(axis=1)
-    return (beyond >= constants.HEAVY) & (second <= median + constants.HEAVY_TO)
+    """Whether many gradients are longer than most by octaves, and none is in a second group further still."""
+    beyond = (fine * (median[:, None] + constants.HEAVY_FROM < _FINE)).sum(axis=1)
+    return np.asarray((beyond >= constants.HEAVY) & (second <= median + constants.HEAVY_TO))
 
 
 def _weigh_sizes(bulks: Floats) -> Floats:

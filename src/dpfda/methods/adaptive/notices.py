@@ -124,9 +124,9 @@ def _notice_hidden_subjects(plan: Plan, state: State) -> str | None:
         return None
     few = _round_up(sum(silo.n for silo in plan.silos) * unseen)
     return (
-        f"About {few:,} subjects whose values all lie near one bound of y, far from all others, would not be told from noise, "
-        "and would move the mean by more than the band allows for. If there may be such subjects, choose bounds that they do "
-        "not reach; more subjects or a larger epsilon would help, too."
+        f"About {few:,} subjects whose values all lie near one bound of y, far from all others, would not be told from "
+        "noise, and would move the mean by more than the band allows for. If there may be such subjects, choose bounds that "
+        "they do not reach; more subjects or a larger epsilon would help, too."
     )
 
 
