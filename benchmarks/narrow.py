@@ -77,6 +77,38 @@ def grow_spread(x: Floats) -> Floats:
     return np.asarray(np.exp(0.32 + (0.15 + 0.9 * x) ** 2 / 2))
 
 
+def draw_uneven(place: str, rng: np.random.Generator, x: Floats, n: int) -> Floats:
+    """Subjects' skewed parts count where the weight says, so that skewness is that of a place; sd 0.4 elsewhere."""
+    skewed = np.repeat(rng.lognormal(0, 0.9, n) - np.exp(0.405), VISITS)
+    own = np.repeat(rng.normal(0, 0.3, n), VISITS) + rng.normal(0, 0.3, x.size)
+    return np.asarray(np.clip(bend(x) + own + 0.8 * WEIGHTS[place](x) * skewed, -10, 20))
+
+
+def draw_turned(rng: np.random.Generator, x: Floats, n: int) -> Floats:
+    """Single values, not subjects, are skewed downwards, and only in the middle."""
+    skewed = 1 - rng.gamma(0.5, 2, x.size)
+    own = np.repeat(rng.normal(0, 0.4, n), VISITS) + rng.normal(0, 0.2, x.size)
+    return np.asarray(np.clip(bend(x) + own + 1.5 * WEIGHTS["middle"](x) * skewed, -25, 15))
+
+
+def draw_central_group(share: float, away: float, rng: np.random.Generator, x: Floats, n: int) -> Floats:
+    """A share of subjects is so far above the others, whose mean is in the middle of the bounds."""
+    y = bend(x) + np.repeat(rng.normal(0, 0.5, n), VISITS) + rng.normal(0, 0.4, x.size)
+    return np.asarray(y + away * np.repeat(rng.random(n) < share, VISITS))
+
+
+WEIGHTS: dict[str, Callable[[Floats], Floats]] = {
+    "middle": lambda x: np.sin(np.pi * x) ** 2,
+    "both ends": lambda x: (2 * x - 1) ** 2,
+    "left end": lambda x: (1 - x) ** 3,
+}
+
+
+def bend(x: Floats) -> Floats:
+    """The mean curve of the problems whose skewness changes along x."""
+    return np.asarray(0.8 * np.cos(3 * x) + 0.5 * x)
+
+
 def flat(value: float, x: Floats) -> Floats:
     """A constant curve."""
     return np.full(x.size, value)
@@ -91,6 +123,24 @@ PROBLEMS = (
     ),
     Problem("1% of subjects 20 sds away", 2000, (-6, 20), draw_hidden_subjects, lambda x: np.sin(4 * x) + 0.13),
     Problem("spread of logs grows with x", 1000, (0, 50), draw_spreading, grow_spread),
+    Problem("skewed in the middle", 1000, (-10, 20), partial(draw_uneven, "middle"), bend),
+    Problem("skewed at both ends", 1000, (-10, 20), partial(draw_uneven, "both ends"), bend),
+    Problem("skewed at the left end", 1000, (-10, 20), partial(draw_uneven, "left end"), bend),
+    Problem("values skewed downwards in the middle", 1000, (-25, 15), draw_turned, bend),
+    Problem(
+        "2% of subjects 15 sds away, central",
+        1000,
+        (-12, 12),
+        partial(draw_central_group, 0.02, 9.6),
+        lambda x: bend(x) + 0.192,
+    ),
+    Problem(
+        "4% of subjects 8 sds away, central",
+        1000,
+        (-12, 12),
+        partial(draw_central_group, 0.04, 5.1),
+        lambda x: bend(x) + 0.204,
+    ),
     Problem("lognormal", 1000, (0, 50), draw_lognormal, lambda x: np.exp(0.3 + 0.4 * np.sin(4 * x) + 0.365)),
 )
 

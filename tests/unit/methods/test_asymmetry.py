@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from dpfda.methods.adaptive import asymmetry as asymmetry_module
 from dpfda.methods.adaptive import constants
 from dpfda.methods.adaptive.asymmetry import Asymmetry, Bias, Sides, split_signs
 from dpfda.methods.adaptive.lengths import AtBounds, LengthLaw, first_weights
@@ -114,7 +117,7 @@ def test_the_posterior_of_one_law_is_that_of_the_textbook() -> None:
     assert taken.shape[1] < LENGTH_CELLS  # octaves below all radii are left out
     taken = np.pad(taken, ((0, 0), (LENGTH_CELLS - taken.shape[1], 0), (0, 0)))
     for law in range(0, len(asymmetry.law.laws), 37):
-        for size in range(len(constants.ASYMMETRIES)):
+        for size in range(split.own.shape[1]):
             prior = np.diag(split.own[law, size]) + np.outer(split.together[law, size], split.together[law, size])
             total = prior + np.diag(noise[law])
             gain, seen = prior @ np.linalg.inv(total), asymmetry.sides.excess[0]
@@ -159,3 +162,44 @@ def test_what_is_not_measured_keeps_its_usual_spread() -> None:
     np.testing.assert_allclose(left[:2, :2], 0.0, atol=1e-12)
     gram = usual[:2, :2]
     np.testing.assert_allclose(left[2:, 2:], usual[2:, 2:] - usual[2:, :2] @ np.linalg.solve(gram, usual[:2, 2:]))
+
+
+def draw_tail():
+    """Log-normal lengths; vectors of more than two medians lie on one side of the first coordinate, all others are even."""
+    rng = np.random.default_rng(8)
+    lengths, directions = rng.lognormal(0, 0.75, N), rng.normal(size=(N, 6))
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    directions[lengths > 2, 0] = np.abs(directions[lengths > 2, 0])
+    vectors = lengths[:, None] * directions
+    vectors -= vectors.mean(axis=0)
+    return vectors / np.sqrt((vectors**2).sum(axis=1).mean())
+
+
+def test_long_vectors_on_one_side_are_found_although_all_others_are_even(monkeypatch) -> None:
+    """And more is left open than if sides of short vectors always told of long ones."""
+    vectors, radii = draw_tail(), np.array([2.0])
+    truth = clipping_bias(vectors, 2.0)[0]
+
+    def find():
+        return [learn(vectors, 0.01, seed).find_biases(radii, constants.SURE)[0] for seed in range(8)]
+
+    found = find()
+    assert all(abs(bias.mean[0] - truth) < 2 * bias.sd[0] for bias in found)
+    assert np.mean([bias.mean[0] for bias in found]) > 0.5 * truth
+    monkeypatch.setattr(asymmetry_module, "_HEAVY_ODDS", np.array([*constants.ASYMMETRY_ODDS, 0.0]))
+    assert np.mean([bias.sd[0] for bias in found]) > 1.05 * np.mean([bias.sd[0] for bias in find()])
+
+
+def test_the_more_a_heavy_tail_may_hide_the_larger_the_bias_may_be() -> None:
+    asymmetry, radii = learn(draw_tail(), 0.003), np.array([2.0])
+    sizes = [
+        dataclasses.replace(asymmetry, hidden=hidden).find_biases(radii, constants.BAND_SURE)[0].size
+        for hidden in (0.0, constants.HIDDEN, 2 * constants.HIDDEN)
+    ]
+    assert asymmetry.law.weights @ asymmetry.law.heavy > 0.5
+    assert sizes[0] < sizes[1] < sizes[2]
+
+
+def test_symmetric_vectors_of_normal_curves_have_no_heavy_law() -> None:
+    law = learn(draw("symmetric"), 0.003).law
+    assert law.weights @ law.heavy < 0.02

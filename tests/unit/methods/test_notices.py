@@ -94,3 +94,14 @@ def test_a_logarithm_of_many_values_at_the_lower_bound_is_pointed_out(study) -> 
     assert not said(write_notices(plan, many), "transform='log'")
     for few in ((constants.MANY_AT_BOUND / 2, 1e-9), (0.3, 0.3)):
         assert not said(write_notices(chosen, dataclasses.replace(state, at_lower=few)), "transform='log'")
+
+
+def test_subjects_whom_noise_hides_are_told_of_where_bounds_are_wide(study) -> None:
+    """Where a count's noise times the distance of the further bound exceeds the band; not where symmetry is declared."""
+    plan, state = study
+    assert not said(write_notices(plan, state), "would not be told from noise")
+    noisy = dataclasses.replace(state, sides=dataclasses.replace(state.sides, sd=0.5))
+    notices = write_notices(plan, noisy)
+    assert said(notices, "About 1,500 subjects whose values all lie near one bound of y")
+    declared = dataclasses.replace(plan, assumptions=dataclasses.replace(plan.assumptions, symmetric=True))
+    assert not said(write_notices(declared, noisy), "would not be told from noise")

@@ -17,13 +17,14 @@ import numpy as np
 
 from dpfda._typing import Floats
 from dpfda.methods.adaptive import constants
-from dpfda.methods.adaptive.lengths import LengthLaw, take_least
+from dpfda.methods.adaptive.lengths import LengthLaw, square_beyond, take_least
 from dpfda.methods.adaptive.pooling import Pooled
 from dpfda.protocol.statistics import LENGTH_CELLS, SHORTEST_OCTAVE
 
-_SCALES = np.array(constants.ASYMMETRIES)
-_ODDS = np.array(constants.ASYMMETRY_ODDS)
-_SECOND_ODDS = np.array(constants.SECOND_ASYMMETRY_ODDS)
+_SCALES = np.array([*constants.ASYMMETRIES, constants.TAIL_ASYMMETRY])  # the last one is of long gradients alone
+_LIGHT_ODDS = np.array([*constants.ASYMMETRY_ODDS, 0.0])
+_HEAVY_ODDS = np.array(constants.HEAVY_ASYMMETRY_ODDS)
+_SECOND_ODDS = np.array([*constants.SECOND_ASYMMETRY_ODDS, 0.0])
 _ONES = np.ones(LENGTH_CELLS)
 _OCTAVES = SHORTEST_OCTAVE - 0.5 + np.arange(LENGTH_CELLS)
 
@@ -156,6 +157,7 @@ class Asymmetry:
     typical: Floats
     part: float
     reach: float
+    hidden: float = constants.HIDDEN
 
     @cached_property
     def _mass(self) -> Floats:
@@ -163,36 +165,48 @@ class Asymmetry:
 
     @cached_property
     def _pattern(self) -> Floats:
-        """(laws, octaves): the sides of a skewed law; long gradients on one, the others on the other, in balance.
+        """(laws, sizes, octaves): the sides of a skewed law; long gradients on one, the others on the other, in balance.
 
-        A second group is on one side by itself.
+        A second group is on one side by itself; so are, for the last size, the long gradients of a bulk.
         """
         mass = self._mass * np.minimum(2.0**_OCTAVES, self.reach)
         alone = np.isneginf(self.law.second)
-        found: Floats = np.empty_like(mass)
-        found[alone] = _balance(mass[alone])
-        second = _side(self.law.second[~alone] - constants.BEFORE_SECOND)
-        long, mass = second > 0, mass[~alone]
-        short = (mass * second * long).sum(axis=1) / np.maximum((mass * ~long).sum(axis=1), constants.LEAST_CELL)
-        found[~alone] = np.where(long, second, -np.minimum(short, 1.0)[:, None])
-        return found
+        far = np.where(alone, self.law.median + constants.TAIL_FROM, self.law.second - constants.BEFORE_SECOND)
+        side = _side(far)
+        long = side > 0
+        short = (mass * side * long).sum(axis=1) / np.maximum((mass * ~long).sum(axis=1), constants.LEAST_CELL)
+        tail = np.where(long, side, -np.minimum(short, 1.0)[:, None])
+        usual = tail.copy()
+        usual[alone] = _balance(mass[alone])
+        return np.stack([usual] * len(constants.ASYMMETRIES) + [tail], axis=1)
+
+    @cached_property
+    def _growth(self) -> Floats:
+        """By how much more than usual a law's bias may be: noise hides the longest gradients of a heavy tail."""
+        return np.where(self.law.heavy, constants.HEAVY_GROWTH, 1.0)
+
+    @cached_property
+    def _hidden(self) -> Floats:
+        """(laws, octaves): mean square of the share of curves that noise may hide in a tail."""
+        tail = self.law.heavy[:, None] & (self._pattern[:, -1] > 0)
+        return np.where(tail, (self.hidden * self.law.mass_before) ** 2, 0.0)
 
     def _split_sides(self, k: int, factor: float) -> _SplitSides:
         """How the sides along a coordinate are thought to come about."""
         assert self.sides is not None
         own, together, noise = self._parts
-        scale = factor * self.part * math.sqrt(self.shares[k]) / self.typical[k]
+        scale = factor * self.part * math.sqrt(self.shares[k]) / self.typical[k] * self._growth[:, None, None]
         return _SplitSides.see(scale**2 * own, scale * together, noise, self.sides.excess[k])
 
     @cached_property
     def _parts(self) -> tuple[Floats, Floats, Floats]:
         """(laws, sizes, octaves): own variance of an octave's sides, what all long octaves share, and the noise."""
         assert self.sides is not None
-        spread, variance = self._mass[:, None, :] * _SCALES[:, None], self.law.variance[:, None, :]
-        together = math.sqrt(constants.COMMON_SIDE) * spread * self._pattern[:, None, :]
+        spread, variance = self._mass[:, None, :] * _SCALES[:, None], (self.law.variance + self._hidden)[:, None, :]
+        together = math.sqrt(constants.COMMON_SIDE) * spread * self._pattern
         more = np.maximum(constants.LONG_SIDE / _SCALES, 1.0)[:, None] ** 2
         own = (1 - constants.COMMON_SIDE) * spread**2 + _SCALES[:, None] ** 2 * variance
-        own *= np.where(self._pattern[:, None, :] > 0, more, 1.0)
+        own *= np.where(self._pattern > 0, more, 1.0)
         return own, together, self.sides.sd**2 + self._mass[:, None, :] / self.sides.n
 
     @cached_property
@@ -206,7 +220,8 @@ class Asymmetry:
 
         Coordinates are alike in how asymmetric they are, or each is for itself.
         """
-        odds = np.where(np.isfinite(self.law.second)[:, None], _SECOND_ODDS, _ODDS)
+        odds = np.where(self.law.heavy[:, None], _HEAVY_ODDS, _LIGHT_ODDS)
+        odds = np.where(np.isfinite(self.law.second)[:, None], _SECOND_ODDS, odds)
         alike = constants.ALIKE_ASYMMETRY
         if self.sides is None:
             return [], self.law.weights[:, None] * odds
@@ -241,8 +256,9 @@ class Asymmetry:
 
     def _squares(self, radii: Floats, factor: float) -> Floats:
         """Squared size of T for every law, size and radius."""
-        part = factor * self.part * _SCALES[None, :, None]
-        return np.asarray((part * self.law.excess_by_law(radii)[:, None]) ** 2)
+        part = factor * self.part * self._growth[:, None, None] * _SCALES[None, :, None]
+        squares = self.law.excess_by_law(radii) ** 2 + self._hidden @ square_beyond(radii, self.law.longest)
+        return np.asarray(part**2 * squares[:, None])
 
     def _measured(
         self, k: int, taken: Floats, squares: Floats, sure: float, factor: float, weights: Floats

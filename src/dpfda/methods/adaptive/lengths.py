@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincinv, ndtr
 
 from dpfda._typing import Floats, Integers
@@ -38,6 +39,7 @@ class Laws:
     share: Floats
     size: Floats  # prior weight of the size of its bulk
     prior: Floats  # ... of the law
+    heavy: NDArray[np.bool_]  # whether many gradients are far longer than most, none of them further still
     index: Integers  # where a law stands in the dense grid (median, bulk, place or none, share)
 
 
@@ -77,8 +79,15 @@ def list_laws() -> Laws:
         np.where(k < 0, 0.0, _SHARES[j]),
         np.exp(base[i, b]),
         np.exp(log_prior),
+        _judge_heavy(fine, _MEDIANS[i], second),
         np.stack([i, b, k + 1, j]),
     )
+
+
+def _judge_heavy(fine: Floats, median: Floats, second: Floats) -> NDArray[np.bool_]:
+    """Whether many gradients are longer than most by octaves, and none is in a second group further still."""
+    beyond = (fine * (median[:, None] + constants.HEAVY_FROM < _FINE)).sum(axis=1)
+    return np.asarray((beyond >= constants.HEAVY) & (second <= median + constants.HEAVY_TO))
 
 
 def _weigh_sizes(bulks: Floats) -> Floats:
@@ -257,6 +266,16 @@ class LengthLaw:
         """log2 of the median length of each law's bulk."""
         return list_laws().median[self.laws]
 
+    @property
+    def mass_before(self) -> Floats:
+        """Masses of the octaves under each law before any histogram."""
+        return self._of_cells
+
+    @property
+    def heavy(self) -> NDArray[np.bool_]:
+        """Whether a law's bulk has many long gradients: more than those of normal curves, whose spread is the same."""
+        return list_laws().heavy[self.laws]
+
     def all_weights(self) -> Floats:
         """Weights of all laws of the grid."""
         weights = np.zeros(len(list_laws().median))
@@ -285,8 +304,7 @@ class LengthLaw:
         """E(L - C)+ under each law and for each radius C, what is not known of a law's masses included."""
         _, densities, points = self._densities()
         beyond = np.maximum(points[:, None] - radii, 0.0)
-        squares = (beyond**2).reshape(LENGTH_CELLS, _SUB, -1).mean(axis=1)
-        return np.asarray(np.sqrt((densities @ beyond) ** 2 + self.variance @ squares))
+        return np.asarray(np.sqrt((densities @ beyond) ** 2 + self.variance @ square_beyond(radii, self.longest)))
 
     @cached_property
     def _within_octaves(self) -> Floats:
@@ -329,6 +347,12 @@ class Attenuation:
     full_square: float
     mean_full_square: float
     mean: float
+
+
+def square_beyond(radii: Floats, longest: float) -> Floats:
+    """Mean square of what lengths of each octave have beyond each radius, (octaves, radii)."""
+    beyond = np.maximum(np.minimum(LENGTH_POINTS, longest)[:, None] - radii, 0.0)
+    return np.asarray((beyond**2).reshape(LENGTH_CELLS, _SUB, -1).mean(axis=1))
 
 
 def take_least(values: Floats, weights: Floats, sure: float) -> Floats:

@@ -55,6 +55,7 @@ def find_asymmetry(
     seen: tuple[LengthLaw, Sides | None],
     reach: float,
     *,
+    hidden: float = constants.HIDDEN,
     for_band: bool = False,
 ) -> Asymmetry:
     """What lengths and sides tell of the bias of clipping; `pointing` is how directions of gradients are distributed.
@@ -69,9 +70,9 @@ def find_asymmetry(
     law, sides = seen
     part = math.sqrt(min(float(parts.mean()), 1.0))
     if plan.assumptions.symmetric:
-        return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC, reach)
+        return Asymmetry(law, None, shares, typical, part * constants.SYMMETRIC, reach, hidden)
     of_known = None if sides is None else replace(sides, excess=sides.excess[known])
-    return Asymmetry(law, of_known, shares, typical, part, reach)
+    return Asymmetry(law, of_known, shares, typical, part, reach, hidden)
 
 
 def find_bias_root(law: CovariateLaw, parts: Floats, size: int) -> Floats:

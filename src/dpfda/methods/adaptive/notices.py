@@ -23,6 +23,7 @@ def write_notices(plan: Plan, state: State) -> tuple[str, ...]:
         _notice_left_out(state),
         _notice_weights(plan, state),
         _notice_skewness(plan, state),
+        _notice_hidden_subjects(plan, state),
         _notice_rare_events(plan, state),
         _notice_declarations(plan, state),
         _notice_transform(plan, state),
@@ -106,6 +107,26 @@ def _notice_skewness(plan: Plan, state: State) -> str | None:
     return (
         "The band allows for skewed outcomes, which clipping may pull towards the bulk of the data: more subjects"
         f"{', ' if positive else ' '}{helps} would narrow it."
+    )
+
+
+def _notice_hidden_subjects(plan: Plan, state: State) -> str | None:
+    """Where bounds are wide and the mean is between them, noise hides subjects who would move the mean out of the band."""
+    covariance = None if state.result is None else state.result.band_covariance
+    if covariance is None or state.sides is None or state.lengths is None or state.question is None:
+        return None
+    if plan.assumptions.symmetric or state.two_valued > constants.TWO_VALUED:
+        return None
+    first = slice(0, state.longer.size)
+    half_width = constants.USUAL_CRITICAL * float(np.sqrt(np.trace(covariance[first, first])))
+    unseen = state.sides.sd * (1 - state.question.room.suspect(state.lengths))  # the rest is in the band
+    if unseen * (1 + abs(float(state.open_now[0][0]))) < half_width:
+        return None
+    few = _round_up(sum(silo.n for silo in plan.silos) * unseen)
+    return (
+        f"About {few:,} subjects whose values all lie near one bound of y, far from all others, would not be told from "
+        "noise, and would move the mean by more than the band allows for. If there may be such subjects, choose bounds that "
+        "they do not reach; more subjects or a larger epsilon would help, too."
     )
 
 

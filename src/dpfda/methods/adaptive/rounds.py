@@ -200,7 +200,8 @@ def see_asymmetry(plan: Plan, state: State, law: LengthLaw, sides: Sides | None,
     coordinates = state.question.coordinates
     pointing = direction_shares(state, coordinates)
     reach = state.asked[-1].radius if state.asked else math.inf
-    return find_asymmetry(plan, state.law, coordinates, pointing, (law, sides), reach, for_band=for_band)
+    hidden = constants.HIDDEN * (1 - state.question.room.suspect(law))  # the rest is among the far curves
+    return find_asymmetry(plan, state.law, coordinates, pointing, (law, sides), reach, hidden=hidden, for_band=for_band)
 
 
 def second_moments(state: State) -> Floats:
