@@ -29,10 +29,15 @@ class Axis:
             raise InvalidInput(f"{option} must hold dates such as {self.origin}, got {text.strip()!r}.")
         return float((day - date.fromisoformat(self.origin)).days)
 
-    def parse_interval(self, option: str, text: str) -> Interval:
-        """Two places, the lower first."""
+    def parse_interval(self, option: str, text: str, domain: Interval) -> Interval:
+        """Two places within the domain, the lower first."""
         low, high = (self.parse(option, end) for end in parse_ends(option.lstrip("-"), text))
-        return _validate.interval(option, (low, high))
+        low, high = _validate.interval(option, (low, high))
+        if low < domain[0] or high > domain[1]:
+            raise InvalidInput(
+                f"{option} must lie in the domain, {self.write(domain[0])} to {self.write(domain[1])}, got {text!r}."
+            )
+        return low, high
 
     def write(self, x: float) -> str:
         """To read: a few digits, or a date."""

@@ -25,8 +25,8 @@ KNOWN = (
     KnownMeasure(
         "age", "age alter years_old", "years", 0, 120, "oldest verified person: 122; use your study's entry rule"
     ),
-    KnownMeasure("height", "height hgt stature", "cm", 40, 230, "newborn to very tall adult"),
-    KnownMeasure("weight", "weight wgt wt mass", "kg", 2, 300, "adults 30:250"),
+    KnownMeasure("height", "height hgt stature", "cm", 20, 230, "preterm newborn to very tall adult"),
+    KnownMeasure("weight", "weight wgt wt mass kg", "kg", 0.2, 300, "from preterm newborns on; adults 30:250"),
     KnownMeasure("body mass index", "bmi", "kg/m^2", 10, 80, "below 10 and above 80 are hardly compatible with life"),
     KnownMeasure("systolic blood pressure", "sbp systolic bp_sys", "mmHg", 50, 260, "cuffs measure up to 260-300"),
     KnownMeasure("diastolic blood pressure", "dbp diastolic bp_dia", "mmHg", 20, 160, ""),
@@ -62,6 +62,7 @@ KNOWN = (
     KnownMeasure("depression score (PHQ-9)", "phq phq9 phq_9", "points", 0, 27, "by definition"),
     KnownMeasure("anxiety score (GAD-7)", "gad gad7 gad_7 anxiety", "points", 0, 21, "by definition"),
     KnownMeasure("MMSE", "mmse", "points", 0, 30, "by definition"),
+    KnownMeasure("pain score", "pain nrs vas", "points", 0, 10, "by definition; on a scale of 100 mm 0:100"),
     KnownMeasure("hourly wage, logarithm", "ln_wage lnw logwage wage", "log currency", 0, 5, "1 to 148 an hour"),
     KnownMeasure("hours a week", "hours exercise", "hours", 0, 168, "a week has 168; exercise 0:40"),
     KnownMeasure("steps a day", "steps", "steps", 0, 60000, ""),
@@ -69,8 +70,13 @@ KNOWN = (
 )
 
 
+_TIMES = {"day", "days", "week", "weeks", "hour"}  # columns of x, not "steps a day" or "hours a week"
+
+
 def find_measures(text: str) -> list[KnownMeasure]:
     """The measures that a word or a column's name may mean."""
     parts = set(re.split(r"[^a-z0-9]+", text.lower())) | {text.lower()}
     exact = [known for known in KNOWN if parts & set(known.words.split())]
+    if text.lower() in _TIMES:
+        return []
     return exact or [known for known in KNOWN if len(text) > 2 and text.lower() in known.name.lower()]

@@ -178,7 +178,8 @@ def check_outcome_names(y: Sequence[str]) -> tuple[str, ...]:
     if not FEWEST <= len(names) <= MOST or not all(isinstance(name, str) for name in names):
         raise InvalidInput(f"y must list {FEWEST} to {MOST} columns, such as ['sbp', 'dbp'], for several outcomes.")
     if len(set(names)) != len(names):
-        raise InvalidInput("y must list every outcome once.")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInput(f"y must list every outcome once; leave out the second {twice!r}.")
     return names
 
 

@@ -226,6 +226,9 @@ def read_document(path: str | Path, y: str | None = None) -> Document:
     """A result from a JSON file, or from the JSON inside a report; of several outcomes, that of `y`."""
     document = read_any_document(path)
     if not has_outcomes(document):
+        only = document["study"]["y"]
+        if y is not None and y != only:
+            raise InvalidInput(f"{Path(path).name} holds one outcome, {only}; leave out --y, or name that one.")
         return document
     names = document["outcomes"]
     if y not in names:

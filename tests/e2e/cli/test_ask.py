@@ -73,6 +73,8 @@ def test_averages_slopes_and_effects(result, capsys) -> None:
         (["--effect", "dose", "--minus", "dose=0"], "leave out --curve and --minus"),
         (["--figure", "c.doc"], "must end in .png"),
         (["--x", "5"], "x must lie in the domain"),
+        (["--average", "0.5:4"], "--average must lie in the domain, 0 to 1, got '0.5:4'."),
+        (["--y", "hdl"], "result.json holds one outcome, y; leave out --y, or name that one."),
         (["--level", "2"], "--level must lie strictly between 0 and 1"),
         (["--csv", "result.json"], "result.json exists"),
     ],

@@ -152,7 +152,7 @@ def test_outcomes_with_a_comma_between_them_are_told_apart(capsys, table, tmp_pa
         (["--y-bounds", "sbp=60:250,dbp=30:150"], "--y-bounds must be given once for each outcome"),
         (["--visits", "all"], "--visits must be one of"),
         (["--transform", "hdl=log"], "--transform names 'hdl'"),
-        (["--y", "sbp"], "y must list every outcome once"),
+        (["--y", "sbp"], "y must list every outcome once; leave out the second 'sbp'"),
         (["--y", "pulse"], "those of 'pulse' are missing: add --y-bounds pulse=LOW:HIGH"),
         (["--outcome", "dbp=often"], "--outcome must be"),
         (["--method", "published"], "--method must be adaptive for several outcomes"),
@@ -165,6 +165,15 @@ def test_what_cannot_be_is_refused_before_anything_is_spent(capsys, table, tmp_p
     assert sentence in ran.err
     with closing(Ledger.open(tmp_path / "budget.ledger")) as ledger:
         assert not ledger.log()
+
+
+def test_bounds_that_miss_every_value_are_refused_with_the_outcomes_name(capsys, table, tmp_path) -> None:
+    fund(tmp_path / "budget")
+    more = ["--id", "pid", "--x", "age", "--y", "sbp", "--y", "dbp", "--domain", "20:80", "--y-bounds", "sbp=60:250"]
+    more += ["--y-bounds", "dbp=900:999", "--epsilon", 1, "--delta", 1e-5, "--ledger", tmp_path / "budget.ledger"]
+    ran = dpfda(capsys, "fit", table, *more)
+    assert ran.code == 2
+    assert "--y-bounds 900:999 misses every value of 'dbp'; check units" in ran.err
 
 
 def test_a_damaged_file_is_refused_with_its_place(folder, tmp_path) -> None:

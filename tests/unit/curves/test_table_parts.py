@@ -50,6 +50,26 @@ def test_known_ranges_are_ranges_and_are_found_by_a_columns_name() -> None:
     assert [(known.name, known.unit) for known in find_measures("crp")] == [("C-reactive protein", "mg/l")]
 
 
+def test_a_column_of_times_is_not_taken_for_steps_a_day_or_hours_a_week() -> None:
+    assert find_measures("day") == find_measures("week") == find_measures("hour") == []
+    assert [known.name for known in find_measures("steps")] == ["steps a day"]
+    assert [known.name for known in find_measures("pain")] == ["pain score"]
+
+
+def test_ranges_of_weight_and_height_hold_preterm_newborns() -> None:
+    ranges = {known.name: known for known in KNOWN}
+    assert ranges["weight"].low < 0.4
+    assert ranges["height"].low < 25
+
+
+@pytest.mark.parametrize(("cell", "limit"), [("<0.3", "0.3"), ("< 5", "5"), (">=200", "200"), ("≤ 0,3", "0,3")])
+def test_a_limit_of_detection_is_not_called_a_missing_value(cell: str, limit: str) -> None:
+    with pytest.raises(InvalidInput, match="if it is a limit of detection") as caught:
+        parse_numbers(pl.Series("crp", ["1", cell]))
+    assert f"write the limit itself, {limit}, into the table" in str(caught.value)
+    assert "only if such values may be left out" in str(caught.value)
+
+
 def test_bounds_named_for_a_logarithm_are_positive_and_in_the_units_of_y() -> None:
     named = {known.name: re.findall(r'"log" (\S+):(\S+)$', known.why) for known in KNOWN if '"log"' in known.why}
     assert {"bilirubin", "creatinine", "C-reactive protein"} <= set(named)

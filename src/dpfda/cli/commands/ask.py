@@ -138,7 +138,7 @@ def _print_value(
     for name, ends, question in (("average", average, curve.mean_over), ("integral", integral, curve.integral)):
         if ends is None:
             continue
-        low, high = axis.parse_interval(f"--{name}", ends)
+        low, high = axis.parse_interval(f"--{name}", ends, curve.domain)
         value = question(low, high)
         what = curve.scale.average if name == "average" else name
         line = f"{what.capitalize()} of {curve.name} over {axis.write(low)} to {axis.write(high)}: "

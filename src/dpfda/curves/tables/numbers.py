@@ -23,6 +23,7 @@ _DECIMAL_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
 _COMMA_AND_UNIT = r"^[+-]?[0-9]+,[0-9]+\s*(?:[^\W\d_]|[%‰°])"
 _SOME_UNIT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?\s*(?:[^\W\d_]|[%‰°])"
 _CURRENCY = r"^[+-]?\s*[$€£¥]\s*[0-9]|[0-9]\s*[$€£¥]$"
+_BEYOND_LIMIT = r"^[<>≤≥]=?\s*([0-9]+(?:[.,][0-9]+)?)"
 _DAY_LENGTH = 86_400_000_000  # microseconds
 _PLAIN = Cells()
 
@@ -176,12 +177,20 @@ def _describe_text(text: pl.Series, place: int, rows_before: int, cells: Cells, 
         )
     if re.search(_CURRENCY, sample):
         return f"Row {row} of {name!r} is {shown}, not a number; write amounts without a sign and without thousands."
-    missing = (
-        f"add --missing {shlex.quote(sample)} if it stands for a missing value"
-        if len(sample) <= 20 and sample.isprintable()
-        else "empty it"
+    return f"Row {row} of {name!r} is {shown}, not a number; {_describe_remedy(sample, hint)}."
+
+
+def _describe_remedy(sample: str, hint: str) -> str:
+    if len(sample) > 20 or not sample.isprintable():
+        return f"correct it, or empty it{hint}"
+    missing = f"add --missing {shlex.quote(sample)}"
+    limit = re.search(_BEYOND_LIMIT, sample)
+    if limit is None:
+        return f"correct it, or {missing} if it stands for a missing value{hint}"
+    return (
+        f"if it is a limit of detection, write the limit itself, {limit[1]}, into the table; {missing} only if such "
+        "values may be left out, which biases a mean"
     )
-    return f"Row {row} of {name!r} is {shown}, not a number; correct it, or {missing}{hint}."
 
 
 def _floats(column: pl.Series) -> NDArray[np.float64]:

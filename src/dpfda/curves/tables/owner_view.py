@@ -296,8 +296,9 @@ def _refuse_nothing(tally: Tally, reading: Reading) -> None:
         )
     if not tally.within_bounds:
         low, high = reading.y_bounds
+        of_y = f" of {reading.y!r}" if reading.measured else ""
         raise InvalidInput(
-            f"--y-bounds {low:g}:{high:g} misses every value of the data; check units, or name another --y."
+            f"--y-bounds {low:g}:{high:g} misses every value{of_y or ' of the data'}; check units, or name another --y."
         )
 
 
