@@ -41,7 +41,8 @@ def check_result(estimator: PrivateVaryingCoefficients, columns: int) -> None:
     low, high = estimator.band(0.95, x=X)
     assert low.shape == (len(X), columns + 1)
     assert np.isfinite(estimator.coef_).all()
-    assert np.isfinite(low).all() and np.isfinite(high).all()
+    assert np.isfinite(low).all()
+    assert np.isfinite(high).all()
     assert (low < high).all()
     assert estimator.expected_error_ is not None
     assert 0 < estimator.expected_error_.total < np.inf
