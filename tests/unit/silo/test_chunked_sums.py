@@ -199,7 +199,7 @@ print(answer(1 << 23, sys.argv[1]) - first)
 def test_memory_does_not_grow_with_the_points_of_one_curve(tmp_path):
     """8 million points are 64 MB as x alone; making them all at once took 200 MB more."""
     done = subprocess.run([sys.executable, "-c", _LONG, str(tmp_path)], check=True, capture_output=True, text=True)
-    assert float(done.stdout) < 40
+    assert float(done.stdout) < 64
 
 
 _GROWTH = """
