@@ -91,6 +91,17 @@ def test_disk_and_memory_give_the_same_curves(kind: str, order: str, tmp_path) -
     assert direct == big.curves
 
 
+@pytest.mark.parametrize("at_once", [330, 334, 700, 999, 1001])
+@pytest.mark.parametrize("kind", ["integers", "wide integers", "texts", "one frequent id"])
+def test_some_batches_in_memory_give_the_same_curves(kind: str, at_once: int, tmp_path) -> None:
+    """4,000 rows are 4 to 13 batches: up to 12 are kept, by counting where ids are dense, or divided in memory."""
+    table(kind).write_parquet(tmp_path / "t.parquet")
+    source = find_source(str(tmp_path / "t.parquet"))
+    whole, batched = load_curves(source, READING), load_curves(source, READING, rows_at_once=at_once, scratch=tmp_path)
+    assert whole.curves == batched.curves
+    assert whole.owner_notes == batched.owner_notes
+
+
 @pytest.mark.parametrize("spoiled_from", [10, 700, 3999])
 @pytest.mark.parametrize("kind", ["integers", "texts", "one frequent id"])
 def test_a_table_that_is_sorted_only_at_first_gives_the_same_curves(kind: str, spoiled_from: int, tmp_path) -> None:
