@@ -95,9 +95,13 @@ def write_texts(column: pl.Series) -> pl.Series:
     """
     import polars as pl
 
-    text = write_objects(column).cast(pl.String)
-    long = (text.str.len_bytes() > _LONGEST).fill_null(False)
-    return text.set(long, _LONG) if long.any() else text
+    text = column if column.dtype in (pl.Categorical, pl.Enum) else write_objects(column).cast(pl.String)
+    length = text.str.len_bytes() if text.dtype == pl.String else text.cat.len_bytes()
+    long = (length > _LONGEST).fill_null(False)
+    if not long.any():
+        return text.cast(pl.String)
+    short = pl.select(pl.when(~long).then(text)).to_series().alias(text.name)  # categories are copied when they are cast
+    return short.cast(pl.String).set(long, _LONG)
 
 
 def write_objects(column: pl.Series) -> pl.Series:
