@@ -421,7 +421,8 @@ def test_a_long_text_that_many_rows_have_is_not_copied_for_each(tmp_path) -> Non
     texts = pl.Series(["a", "c" * 100_000, None]).gather([0, *[1] * 1000, 2])
     assert Reading(Domain(0.0, 1.0), (-1.0, 1.0), id="i", x="x", y="y").cells.text(texts).str.len_bytes().max() < 100
     usual, odd = (
-        read(write_parquet(tmp_path, make_table("arm", pa.array([first, *["1"] * (ROWS - 1)])))) for first in ("0", "1" * 2000)
+        read(write_parquet(tmp_path, make_table("arm", pa.array([first, *["1"] * (ROWS - 1)]))))
+        for first in ("0", "1" * 2000)
     )
     assert same_for_others(usual, odd)
     assert odd.counts[0] == usual.counts[0] - 1

@@ -100,7 +100,9 @@ def write_texts(column: pl.Series) -> pl.Series:
     long = (length > _LONGEST).fill_null(False)
     if not long.any():
         return text.cast(pl.String)
-    short = pl.select(pl.when(~long).then(text)).to_series().alias(text.name)  # categories are copied when they are cast
+    short = (
+        pl.select(pl.when(~long).then(text)).to_series().alias(text.name)
+    )  # categories are copied when they are cast
     return short.cast(pl.String).set(long, _LONG)
 
 
