@@ -370,3 +370,59 @@ def test_a_site_says_at_its_start_that_a_type_is_not_read_whatever_the_rows(tmp_
         site = Hospital(consortium, tmp_path / f"site{number}", {"source": str(place)})
         assert site.codes() == ("unavailable", "unavailable")
         assert "The column 'y' has the type" in str(site.log()[-1])
+
+
+def test_a_long_category_that_many_rows_have_is_kept_once() -> None:
+    """One subject with 300 rows of a category of 10 million letters (a file of 45 KB) overflowed Arrow's array of texts, and
+    all curves were empty.
+    """
+    from dpfda.curves.tables.arrow_text import check_texts
+
+    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view()):
+        levels = pa.array(["a", "c" * 100_000, None]).cast(kind)
+        codes = pa.array([0, *[1] * 1000, 2, None], pa.int8())
+        records = pa.record_batch({"arm": pa.DictionaryArray.from_arrays(codes, levels)})
+        (column,) = check_texts(records, "t", tolerant=True).columns
+        assert column.nbytes < 1_000_000, kind
+        assert column.cast(pa.large_string()).to_pylist() == ["a", *["c" * 100_000] * 1000, None, None]
+        for none in (3, -1):
+            with pytest.raises(pa.ArrowException):
+                wrong = pa.DictionaryArray.from_arrays(pa.array([none], pa.int8()), levels, safe=False)
+                check_texts(pa.record_batch({"arm": wrong}), "t", tolerant=True)
+
+
+@pytest.mark.parametrize("place", [0, 2999, 199_999])
+def test_a_query_of_duckdb_that_fails_at_any_row_refuses_nothing(place, tmp_path) -> None:
+    """Behind the first 2,048 rows Arrow said that it was an error of the system, and a site refused."""
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+        odd = f"CASE WHEN i = {place} THEN 'n.d.' ELSE '0.5' END"
+        rows = "SELECT 's' || i % 5 AS id, i / 200000 AS x, {} AS y, '0' AS arm FROM range(200000) AS t(i)"
+        database.execute("CREATE TABLE visits AS " + rows.format(odd))
+    options = {"id": "id", "x": "x", "y": "y", "rows": "never refuse", "duplicates": "keep"}
+    reading = Reading(Domain(0.0, 1.0), (-1.0, 1.0), **options)
+    source = find_source(f"duckdb:///{tmp_path / 't.duckdb'}", "SELECT id, x, CAST(y AS DOUBLE) AS y FROM visits")
+    assert load_curves(source, reading, n=SUBJECTS).curves.counts.tolist() == [0] * SUBJECTS
+
+
+def test_texts_of_duckdb_may_be_more_than_two_gigabytes(tmp_path) -> None:
+    """A subject whose texts are longer in sum, in a file of 1 MB, made a site refuse; shown by the type of the texts."""
+    from dpfda.curves.tables.database import _duckdb_result
+
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
+        database.execute("CREATE TABLE visits AS SELECT 'a' AS arm")
+    with _duckdb_result(find_source(f"duckdb:///{tmp_path / 't.duckdb'}", "SELECT * FROM visits")) as result:
+        assert result.arrow().schema.field("arm").type in (pa.large_string(), pa.string_view())
+
+
+def test_a_long_text_that_many_rows_have_is_not_copied_for_each(tmp_path) -> None:
+    """A text of 1 MB in 8,000 rows of one subject, in a Parquet file of 55 KB, took more than 14 GB and ended a site."""
+    texts = pl.Series(["a", "c" * 100_000, None]).gather([0, *[1] * 1000, 2])
+    assert Reading(Domain(0.0, 1.0), (-1.0, 1.0), id="i", x="x", y="y").cells.text(texts).str.len_bytes().max() < 100
+    usual, odd = (
+        read(write_parquet(tmp_path, make_table("arm", pa.array([first, *["1"] * (ROWS - 1)]))))
+        for first in ("0", "1" * 2000)
+    )
+    assert same_for_others(usual, odd)
+    assert odd.counts[0] == usual.counts[0] - 1

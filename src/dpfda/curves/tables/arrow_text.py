@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from dpfda.curves.tables.column_types import is_text
+from dpfda.curves.tables.column_types import is_bytes, is_text
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def _check(column: Any, *, tolerant: bool) -> Any:
 
     if pa.types.is_dictionary(column.type):
         levels = _check(column.dictionary, tolerant=tolerant)
-        if pa.types.is_string_view(levels.type) or pa.types.is_binary_view(levels.type):  # none can be taken of views
-            levels = levels.cast(pa.large_string() if is_text(levels.type) else pa.large_binary())
-        return levels.take(column.indices)  # fails at one that is none
+        if _has_one_length(levels.type) or not (is_text(levels.type) or is_bytes(levels.type)):
+            return levels.take(column.indices)  # fails at one that is none
+        return _point_to(levels, column.indices)
     if _has_one_length(column.type):
         return column
     if tolerant and is_text(column.type):
@@ -52,6 +52,16 @@ def _check(column: Any, *, tolerant: bool) -> Any:
         return column
     column.validate(full=True)
     return column
+
+
+def _point_to(levels: Any, indices: Any) -> Any:
+    """Texts or bytes, each of which is kept once: a long one that many rows have would be more than Arrow's arrays hold."""
+    import polars as pl
+    import pyarrow as pa
+
+    places = pa.array(range(len(levels)), pa.uint32()).take(indices)  # fails at one that is none
+    cells = cast("pl.Series", pl.from_arrow(levels)).gather(cast("pl.Series", pl.from_arrow(places)))
+    return cells.to_arrow(compat_level=pl.CompatLevel.newest())
 
 
 def _has_one_length(kind: Any) -> bool:

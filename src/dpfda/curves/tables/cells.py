@@ -23,6 +23,7 @@ _UNIT_WORD = r"[\p{L}%‰°µμΩ'\"^²³*·/.-]"  # a digit stands in a unit as
 _UNIT = rf"(?:[\p{{L}}%‰°µμΩ]{_UNIT_WORD}*(?:1\.73\s?m)?[23]?)(?:\s(?:[\p{{L}}%‰°µμΩ]{_UNIT_WORD}*[23]?))*"
 _WITH_UNIT = rf"^({_NUMBER})\s*({_UNIT})$"
 _THOUSANDS = r"^[+-]?[0-9]{1,3}(?:,[0-9]{3})+\.[0-9]+$"  # beside a decimal point commas can only be thousands
+_LONGEST, _LONG = 1_000, "(a long text)"  # bytes of a cell
 _LAST_DAY = 90_000_000  # from 1970, backwards and forwards: the calendar of polars ends a little later
 
 
@@ -44,9 +45,7 @@ class Cells:
 
     def text(self, column: pl.Series) -> pl.Series:
         """The cells as text without spaces around, null where nothing is known."""
-        import polars as pl
-
-        text = write_objects(column).cast(pl.String).str.strip_chars()
+        text = write_texts(column).str.strip_chars()
         unknown = [*MISSING, *(code.strip().lower() for code in self.missing)]
         return text.set(text.str.to_lowercase().is_in(unknown).fill_null(False), None)
 
@@ -87,6 +86,24 @@ class Cells:
     def _as_number(self, code: str) -> float | None:
         plain = code.strip().replace(",", ".") if self.decimal == "comma" else code.strip()
         return float(plain) if re.fullmatch(_NUMBER, plain) else None
+
+
+def write_texts(column: pl.Series) -> pl.Series:
+    """The cells as text, but for ids: a longer one than any number, date or level is a short text that is none of these.
+
+    A reader keeps a long text once, however many rows have it; what is done with texts here copies each.
+    """
+    import polars as pl
+
+    text = column if column.dtype in (pl.Categorical, pl.Enum) else write_objects(column).cast(pl.String)
+    length = text.str.len_bytes() if text.dtype == pl.String else text.cat.len_bytes()
+    long = (length > _LONGEST).fill_null(False)
+    if not long.any():
+        return text.cast(pl.String)
+    short = (
+        pl.select(pl.when(~long).then(text)).to_series().alias(text.name)
+    )  # categories are copied when they are cast
+    return short.cast(pl.String).set(long, _LONG)
 
 
 def write_objects(column: pl.Series) -> pl.Series:

@@ -45,7 +45,7 @@ def is_read(kind: Any) -> bool:
         return not known.is_decimal256(kind) and 0 <= kind.scale <= kind.precision
     if known.is_primitive(kind):  # of one length; intervals and spans of time are, too
         return not (known.is_interval(kind) or known.is_duration(kind)) and _is_known_zone(kind)
-    return bool(known.is_null(kind) or is_text(kind) or _is_bytes(kind) or is_uuid(kind))
+    return bool(known.is_null(kind) or is_text(kind) or is_bytes(kind) or is_uuid(kind))
 
 
 def is_uuid(kind: Any) -> bool:
@@ -60,7 +60,8 @@ def is_text(kind: Any) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _is_bytes(kind: Any) -> bool:
+def is_bytes(kind: Any) -> bool:
+    """Whether it is one of Arrow's types of bytes."""
     import pyarrow as pa
 
     known = pa.types

@@ -11,7 +11,7 @@ import numpy as np
 
 from dpfda import _validate
 from dpfda._typing import Interval
-from dpfda.curves.tables.cells import Cells, write_objects
+from dpfda.curves.tables.cells import Cells, write_texts
 from dpfda.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -75,6 +75,4 @@ class Covariate:
 
 def write_levels(values: pl.Series) -> pl.Series:
     """Categories as text without spaces around; 1.0 is 1."""
-    import polars as pl
-
-    return write_objects(values).cast(pl.String).str.strip_chars().str.replace(r"\.0$", "")
+    return write_texts(values).str.strip_chars().str.replace(r"\.0$", "")

@@ -264,6 +264,7 @@ def _duckdb_result(source: Source) -> Iterator[Any]:
     duckdb = import_optional("duckdb", "duckdb")
     try:
         with duckdb.connect(str(source.path), read_only=True) as connection:
+            connection.execute("SET arrow_large_buffer_size = true")  # texts of a batch may be more than 2 GB
             result = connection.sql(source.query)
             if result is None:
                 raise InvalidInput("--query must return rows; begin it with SELECT.")
@@ -278,12 +279,20 @@ def _read_records(reader: Any, columns: list[str], *, any_text: bool) -> Iterato
     import polars as pl
 
     empty = True
-    for batch in reader:
+    for batch in _stream(reader):
         empty = False
         checked = check_texts(batch.select(columns), "The database", tolerant=any_text)
         yield cast("pl.DataFrame", pl.from_arrow(checked))
     if empty:
         yield cast("pl.DataFrame", pl.from_arrow(reader.schema.empty_table().select(columns)))
+
+
+def _stream(reader: Any) -> Iterator[Any]:
+    """The records; where a query fails at a row behind the first ones, Arrow has an error as of the disk for it."""
+    try:
+        yield from reader
+    except OSError as error:
+        raise InvalidInput(f"The database rejected the query ({describe_reason(error)}); correct --query.") from None
 
 
 def import_optional(module: str, extra: str) -> Any:
