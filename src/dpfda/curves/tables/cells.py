@@ -100,9 +100,8 @@ def write_texts(column: pl.Series) -> pl.Series:
     long = (length > _LONGEST).fill_null(False)
     if not long.any():
         return text.cast(pl.String)
-    short = (
-        pl.select(pl.when(~long).then(text)).to_series().alias(text.name)
-    )  # categories are copied when they are cast
+    # categories are copied when they are cast, so long ones go first
+    short = pl.select(pl.when(~long).then(text)).to_series().alias(text.name)
     return short.cast(pl.String).set(long, _LONG)
 
 
