@@ -38,7 +38,7 @@ def test_the_band_is_wide_and_the_result_says_so(measured) -> None:
         found = fit(measured, seed)
         low, high = found.band(0.95, x=GRID)
         assert np.all((low <= truth(GRID)) & (truth(GRID) <= high))
-        assert any("Too few subjects" in sentence for sentence in found.warnings_)
+        assert any("So few subjects have points" in sentence for sentence in found.warnings_)
         assert found.expected_error_.total > 10.0**2
 
 

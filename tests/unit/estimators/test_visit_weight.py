@@ -112,7 +112,7 @@ def test_sites_of_such_a_study_have_a_mean_over_visits() -> None:
 
 def test_a_cap_far_above_the_visits_is_noticed() -> None:
     found = fit(make_curves(np.full(200, 2)), weight="visit", visit_cap=1000)
-    assert any("visit_cap nearer to usual numbers" in sentence for sentence in found.warnings_)
+    assert any("visit_cap nearer to the usual number" in sentence for sentence in found.warnings_)
     assert not any("visit_cap" in sentence for sentence in fit(make_curves(np.full(2000, 2)), **BY_VISITS).warnings_)
 
 

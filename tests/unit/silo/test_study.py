@@ -109,6 +109,9 @@ def test_shares_of_a_table_hold_every_row_once() -> None:
         def __init__(self, ids):
             self.ids = ids
 
+        def __len__(self):
+            return len(self.ids)
+
         def __getitem__(self, keep):
             return Rows(self.ids.filter(pl.Series(keep)))
 
